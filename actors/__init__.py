@@ -1,0 +1,1 @@
+"""The staff: managers, engines, accessors, providers, gates and handlers."""

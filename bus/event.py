@@ -1,0 +1,125 @@
+"""An event: a frozen record whose class says its topic, its schema and where it belongs."""
+
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+FORMAT = 1  # first element of every record on disk; a new layout takes a new number
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic"):
+    """Something asked for (imperative topic) or something that happened (past tense).
+
+    Subclasses repeat ``frozen=True, kw_only=True, tag="family.verb"``. The tag is the topic; it is
+    on disk and is never renamed. A field that is added later has a default.
+    """
+
+    schema: ClassVar[int] = 1
+    routing: ClassVar[str | None] = None  # the field that subscriptions may match on
+    belongs: ClassVar[tuple[str, str]] = ("bus", "")  # stream prefix, field that completes it
+    subject_field: ClassVar[str | None] = None  # the field that names whose personal data it holds
+
+    @classmethod
+    def topic_name(cls) -> str:
+        """The topic, ``family.verb``."""
+        tag = cls.__struct_config__.tag
+        return tag if isinstance(tag, str) else cls.__name__
+
+    def stream(self) -> str:
+        """The entity this event belongs to, such as ``execution/k3f9q2m7``."""
+        prefix, field = self.belongs
+        return f"{prefix}/{getattr(self, field)}" if field else prefix
+
+    def key(self) -> str | None:
+        """Value of the routing field; None where the class names none."""
+        return getattr(self, self.routing) if self.routing else None
+
+
+class Ephemeral(Event, frozen=True, kw_only=True, tag="ephemeral"):
+    """On the bus but never in the log: lost with a crash, dropped when a ring is full."""
+
+
+class Query(Event, frozen=True, kw_only=True, tag="query"):
+    """A question that one component answers at once; it goes past the log."""
+
+
+class Recorded(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One event as the log holds it; encoded, these are the bytes that are hashed."""
+
+    format: int  # FORMAT
+    position: int  # 1, 2, 3, ... over the whole log
+    stream: str  # "execution/k3f9q2m7"
+    version: int  # 1, 2, 3, ... within the stream
+    id: bytes  # UUIDv7, 16 bytes
+    time_ns: int  # UTC nanoseconds, stamped by the hub, never goes back
+    topic: str  # "step.completed"
+    schema: int  # of the body
+    correlation: str | None  # the execution it serves
+    causation: int | None  # position of the event that led to it
+    source: str  # who published it, as the hub authenticated it
+    key: str | None  # value of the class's routing field
+    subject: str | None  # whose personal fields it carries; names their encryption key
+    body: bytes  # msgpack map, undecoded until someone needs it
+
+
+class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An event on its way to the log: all but what the hub adds."""
+
+    topic: str
+    schema: int
+    stream: str
+    key: str | None
+    body: bytes
+    correlation: str | None = None
+    causation: int | None = None
+    subject: str | None = None
+    expected_version: int | None = None  # the stream's version the writer last saw; 0 for a new one
+    ephemeral: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        event: Event,
+        *,
+        correlation: str | None = None,
+        causation: int | None = None,
+        expected_version: int | None = None,
+    ) -> Self:
+        """Encode *event*; its execution, if it has one, is its correlation unless given."""
+        subject = event.subject_field
+        return cls(
+            topic=event.topic_name(),
+            schema=event.schema,
+            stream=event.stream(),
+            key=event.key(),
+            body=_ENCODE(event),
+            correlation=correlation or getattr(event, "execution_id", None),
+            causation=causation,
+            subject=getattr(event, subject) if subject else None,
+            expected_version=expected_version,
+            ephemeral=isinstance(event, Ephemeral),
+        )
+
+
+def encode(record: Recorded) -> bytes:
+    """The exact bytes of *record* that the log keeps and hashes."""
+    return _ENCODE(record)
+
+
+def decode(data: bytes) -> Recorded:
+    """The record of which *data* are the bytes.
+
+    Raises:
+        msgspec.DecodeError: *data* are not the bytes of a record.
+    """
+    return _DECODE_RECORD(data)
+
+
+def as_map(record: Recorded) -> dict[str, Any]:
+    """The body as a plain map, for readers that do not know the topic."""
+    body: dict[str, Any] = msgspec.msgpack.decode(record.body)
+    return body
+
+
+_ENCODE = msgspec.msgpack.Encoder(enc_hook=None).encode
+_DECODE_RECORD = msgspec.msgpack.Decoder(Recorded).decode

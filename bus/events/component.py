@@ -1,0 +1,62 @@
+"""Components: what they announce, and how they fare."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announced"):
+    """A component says what it serves; the registry is a projection of these."""
+
+    belongs = ("component", "component")
+    routing = "kind"
+
+    component: str
+    kind: str  # "action", "gate" or "model"
+    name: str  # what `step.execute`, `gate.evaluate` or `model.invoke` route on
+    parameters: dict[str, Any] = {}  # JSON Schema
+    result: dict[str, Any] = {}  # JSON Schema
+    traits: dict[str, Any] = {}  # "asks_model", "read_only", a model's description
+
+
+class ComponentWithdrawn(Event, frozen=True, kw_only=True, tag="component.withdrawn"):
+    """A component no longer serves this; what depends on it is unlinked."""
+
+    belongs = ("component", "component")
+    routing = "kind"
+
+    component: str
+    kind: str
+    name: str
+
+
+class ComponentStarted(Event, frozen=True, kw_only=True, tag="component.started"):
+    """A component is ready for events."""
+
+    belongs = ("component", "component")
+
+    component: str
+    runtime: str
+
+
+class ComponentRestarted(Event, frozen=True, kw_only=True, tag="component.restarted"):
+    """A component was started again after it failed."""
+
+    belongs = ("component", "component")
+
+    component: str
+    runtime: str
+    reason: str
+    times: int  # restarts since it last worked
+
+
+class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
+    """A component could not handle an event; the event is parked and the component goes on."""
+
+    belongs = ("component", "component")
+
+    component: str
+    reason: str
+    position: int = 0  # of the parked event; 0 where no event is to blame
+    about: str = ""  # topic of that event
+    attempts: int = 0

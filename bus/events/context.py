@@ -1,0 +1,55 @@
+"""The compiled context of a step: P = f(H, G), with the manifest that explains it."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
+    """Ask for the prompt of a step."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    process: str
+    description: str
+    goal: str = ""
+    instructions: str = ""
+    parameters: dict[str, Any] = {}
+    knowledge: tuple[dict[str, Any], ...] = ()  # topic, path and digest of each, as linked
+    carry: dict[str, Any] = {}  # results of earlier steps that this step declares to see
+    needs: dict[str, Any] = {}  # what the step asks of a model
+    budget: dict[str, Any] = {}
+
+
+class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
+    """A prompt was compiled and stored; no model is asked without one."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    prompt: str  # digest of the blob that holds the prompt's bytes
+    manifest: str  # digest of the blob that lists every item considered, in or out
+    model: str  # the model it was compiled for
+    tokens: int  # of the whole prompt
+    sections: dict[str, int]  # tokens by section
+    window: int  # V_e, the effective window it had to fit
+    headroom: int  # tokens kept apart for the answer
+    considered: int = 0  # items looked at
+    included: int = 0
+    actions: tuple[str, ...] = ()  # what was left out, cut or neutralised, in words
+
+
+class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
+    """What must be in does not fit; nothing was cut silently."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    reason: str  # names what is too big and by how much

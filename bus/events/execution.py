@@ -1,0 +1,148 @@
+"""The life of an execution: one run of a compiled process, or ad-hoc work towards a goal."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"):
+    """Ask for a process to be run, or for an ad-hoc execution where no process is named."""
+
+    belongs = ("execution", "execution_id")
+    routing = "process"
+
+    execution_id: str
+    process: str = ""  # a process, or an interface that one process implements; "" for ad-hoc work
+    process_version: int = 0  # 0 for the newest
+    inputs: dict[str, Any] = {}
+    goal: str = ""
+    workspace: str = ""  # absolute path of the folder the work is about; "" for none
+    trigger: str = ""  # trigger_id, where a trigger stands behind it
+    parent: str = ""  # execution_id of the step that runs this as a child
+    parent_step: str = ""
+    breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
+
+
+class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"):
+    """The execution began on one compiled version; it stays on that version."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    process: str  # "" for ad-hoc work
+    process_version: int
+    digest: str  # of the linked form
+    linked: str  # digest of the blob that holds it
+    inputs: dict[str, Any]  # checked, with defaults filled in
+    goal: str
+    workspace: str
+    trigger: str
+    parent: str = ""
+    parent_step: str = ""
+    breakpoints: tuple[str, ...] = ()
+
+
+class ExecutionPause(Event, frozen=True, kw_only=True, tag="execution.pause"):
+    """Ask an execution to stop before its next step."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str = ""
+
+
+class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
+    """The execution waits for `execution.resume`."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str  # "breakpoint", "approval", or what the asker said
+    step_id: str = ""  # the step it stands before
+    question: str = ""  # what a person is asked, where approval is wanted
+    prompt: str = ""  # digest of the compiled context that would be sent, at a breakpoint
+
+
+class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
+    """Ask a paused or halted execution to go on."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    answer: str = ""  # "approved" or "denied", where a person was asked
+    by: str = ""  # who answered
+    note: str = ""
+
+
+class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
+    """The execution goes on."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str = ""
+    answer: str = ""
+    by: str = ""
+    note: str = ""
+
+
+class ExecutionCancel(Event, frozen=True, kw_only=True, tag="execution.cancel"):
+    """Ask an execution to end without a result."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str = ""
+
+
+class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
+    """The execution ended because somebody asked for it."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str
+
+
+class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):
+    """A gate or a failed step stopped the process; `execution.resume` tries it again."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str
+    step_id: str = ""
+    gate: str = ""
+    evidence: dict[str, Any] = {}
+
+
+class ExecutionCompleted(Event, frozen=True, kw_only=True, tag="execution.completed"):
+    """Every step is settled; the outcome is recorded."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    outputs: dict[str, Any] = {}
+    tokens: int = 0  # of all prompts and answers
+    duration_s: float = 0.0  # from started to completed, by the hub's clock
+
+
+class ExecutionFailed(Event, frozen=True, kw_only=True, tag="execution.failed"):
+    """The execution cannot go on: it was refused, or a step failed for good."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    reason: str
+    step_id: str = ""
+
+
+class ExecutionRated(Event, frozen=True, kw_only=True, tag="execution.rated"):
+    """A person's verdict on an execution's outcome."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    verdict: str  # "good", "bad" or "mixed"
+    note: str = ""
+    by: str = ""

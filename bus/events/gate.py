@@ -1,0 +1,41 @@
+"""Preconditions: asked before a process or a step begins, answered with evidence."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
+    """Ask whether a gate passes."""
+
+    belongs = ("execution", "execution_id")
+    routing = "gate"
+
+    execution_id: str
+    gate: str
+    index: int = 0  # place among the gates of its step or process, from 0
+    step_id: str = ""  # "" for a gate of the process
+    attempt: int = 1  # counts how often this gate was asked at this place
+    parameters: dict[str, Any] = {}
+    workspace: str = ""
+    goal: str = ""
+    trigger: str = ""
+    answer: str = ""  # a person's "approved" or "denied", once given
+    by: str = ""
+    timeout_s: float = 60.0
+
+
+class GateEvaluated(Event, frozen=True, kw_only=True, tag="gate.evaluated"):
+    """The answer of a gate."""
+
+    belongs = ("execution", "execution_id")
+    routing = "gate"
+
+    execution_id: str
+    gate: str
+    outcome: str  # "passed", "failed", or "waiting" where a person must answer first
+    index: int = 0
+    step_id: str = ""
+    attempt: int = 1
+    reason: str = ""
+    evidence: dict[str, Any] = {}

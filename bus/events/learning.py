@@ -1,0 +1,17 @@
+"""What executions teach."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ActionObserved(Event, frozen=True, kw_only=True, tag="learning.action_observed"):
+    """An action was taken outside any process; discovery learns from these."""
+
+    belongs = ("execution", "execution_id")
+    routing = "action"
+
+    execution_id: str
+    action: str
+    parameters: dict[str, Any] = {}
+    outcome: str = ""  # "completed" or "failed"

@@ -1,0 +1,62 @@
+"""The life of a process definition: submitted, compiled or rejected, unlinked, retired."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ProcessSubmit(Event, frozen=True, kw_only=True, tag="process.submit"):
+    """Ask for a source text to be compiled and entered in the process table."""
+
+    belongs = ("source", "file")
+
+    file: str  # where the text came from, as diagnostics name it
+    text: str  # YAML, one or several documents
+    strict: bool = False  # warnings count as errors
+
+
+class ProcessCompiled(Event, frozen=True, kw_only=True, tag="process.compiled"):
+    """A process or an interface was compiled; executions may name this digest from now on."""
+
+    belongs = ("process", "name")
+    routing = "name"
+
+    name: str
+    process_version: int  # as its source says
+    digest: str  # sha256 of the linked form: covers parents, interfaces and the registry's schemas
+    source_digest: str  # sha256 of its own source
+    linked: str  # digest of the blob that holds the linked form
+    source: str  # digest of the blob that holds the source text
+    file: str = ""
+    abstract: bool = False
+    warnings: tuple[dict[str, Any], ...] = ()  # diagnostics that did not block
+
+
+class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
+    """A source was not compiled; nothing changed in the process table."""
+
+    belongs = ("source", "file")
+
+    file: str
+    diagnostics: tuple[dict[str, Any], ...]  # every one of the file, each with code and range
+
+
+class ProcessUnlinked(Event, frozen=True, kw_only=True, tag="process.unlinked"):
+    """Something that the process needs is gone; it refuses new executions until it is back."""
+
+    belongs = ("process", "name")
+    routing = "name"
+
+    name: str
+    digest: str
+    missing: tuple[str, ...]  # "action write_code", "gate tests_pass", "topic team.rota"
+
+
+class ProcessRetired(Event, frozen=True, kw_only=True, tag="process.retired"):
+    """The process is no longer offered; its versions stay readable."""
+
+    belongs = ("process", "name")
+    routing = "name"
+
+    name: str
+    reason: str

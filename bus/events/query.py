@@ -1,0 +1,41 @@
+"""Questions that accessors answer at once, past the log; each answer names its position."""
+
+from typing import Any
+
+from ..event import Query
+
+
+class ExecutionGet(Query, frozen=True, kw_only=True, tag="execution.get"):
+    """One execution as its events tell it; the answer is an `ExecutionAnswer`."""
+
+    execution_id: str  # or a prefix that no other execution shares
+
+
+class ExecutionList(Query, frozen=True, kw_only=True, tag="execution.list"):
+    """The newest executions; the answer is an `ExecutionAnswer`."""
+
+    status: str = ""
+    process: str = ""
+    text: str = ""  # words to find in goal, process and outcome
+    limit: int = 50
+
+
+class ExecutionAnswer(Query, frozen=True, kw_only=True, tag="execution.answer"):
+    """Executions as maps, newest first, and the position they hold for."""
+
+    executions: tuple[dict[str, Any], ...]
+    position: int
+
+
+class ProcessList(Query, frozen=True, kw_only=True, tag="process.list"):
+    """Processes and interfaces with their versions; the answer is a `ProcessAnswer`."""
+
+    name: str = ""
+    text: str = ""  # words to find in name and description
+
+
+class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
+    """Processes as maps, and the position they hold for."""
+
+    processes: tuple[dict[str, Any], ...]
+    position: int

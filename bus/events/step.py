@@ -1,0 +1,91 @@
+"""The steps of an execution, as handlers see them."""
+
+from typing import Any
+
+from ..event import Ephemeral, Event
+
+
+class StepExecute(Event, frozen=True, kw_only=True, tag="step.execute"):
+    """Ask a handler to carry out one step."""
+
+    belongs = ("execution", "execution_id")
+    routing = "action"
+
+    execution_id: str
+    step_id: str
+    action: str
+    attempt: int = 1  # 1 for the first try
+    parameters: dict[str, Any] = {}
+    workspace: str = ""
+    goal: str = ""
+    description: str = ""
+    answer: dict[str, Any] = {}  # what the model answered, for an action that asks one
+    timeout_s: float = 600.0
+
+
+class StepUnclaimed(Event, frozen=True, kw_only=True, tag="step.unclaimed"):
+    """Nobody can take this step at the moment; it waits, or fails by its timeout."""
+
+    belongs = ("execution", "execution_id")
+    routing = "action"
+
+    execution_id: str
+    step_id: str
+    action: str
+    waited_s: float
+
+
+class StepCompleted(Event, frozen=True, kw_only=True, tag="step.completed"):
+    """A step was carried out."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    result: dict[str, Any] = {}  # fits the action's announced result; large parts are blobs
+    summary: str = ""  # one line for people
+
+
+class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
+    """A try of a step failed."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    error: str  # one line: what is, what was expected, what to do
+    attempt: int = 1
+    kind: str = "failed"  # "failed", "timeout", "interrupted", "refused"
+    retry: bool = True  # False where trying again cannot help
+
+
+class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
+    """A step was not carried out, and that is in order."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    reason: str
+
+
+class StepProgress(Ephemeral, frozen=True, kw_only=True, tag="step.progress"):
+    """How far a step has come; not in the log."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    note: str
+    fraction: float | None = None  # 0 to 1, where it can be told
+
+
+class StepClaimed(Ephemeral, frozen=True, kw_only=True, tag="step.claimed"):
+    """A worker took a step; not in the log."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    worker: str

@@ -1,0 +1,40 @@
+"""What sets processes going: something happened, and which process was chosen for it."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class TriggerReceived(Event, frozen=True, kw_only=True, tag="trigger.received"):
+    """Something happened that a process may want to answer."""
+
+    belongs = ("trigger", "trigger_id")
+
+    trigger_id: str
+    fields: dict[str, Any]  # what processes match on: {"source": "ci", "status": "failure"}
+    inputs: dict[str, Any] = {}  # inputs for whichever process is chosen
+    goal: str = ""
+    workspace: str = ""  # absolute path of the folder the work is about; "" for none
+
+
+class TriggerMatched(Event, frozen=True, kw_only=True, tag="trigger.matched"):
+    """A process was chosen for a trigger; an execution starts."""
+
+    belongs = ("trigger", "trigger_id")
+
+    trigger_id: str
+    execution_id: str
+    process: str
+    digest: str
+    because: str  # "most specific match", "named by the project's configuration", ...
+    runners_up: tuple[str, ...] = ()
+
+
+class TriggerUnmatched(Event, frozen=True, kw_only=True, tag="trigger.unmatched"):
+    """No process was chosen: none fits, or several fit equally."""
+
+    belongs = ("trigger", "trigger_id")
+
+    trigger_id: str
+    reason: str
+    candidates: tuple[str, ...] = ()  # those that fit equally

@@ -1,0 +1,106 @@
+"""Which topics there are, how bodies are read, and how old ones are lifted to new schemas."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from .errors import EventInvalidError, SchemaUnreadableError, TopicUnknownError
+from .event import Draft, Event, Recorded
+
+FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
+
+
+class Upcaster(msgspec.Struct, frozen=True):
+    """Lifts a body of *topic* from *schema* to the next one; the map it gets is its own."""
+
+    topic: str
+    schema: int  # the one it lifts from; it gives schema + 1
+    lift: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Vocabulary:
+    """The event classes that a bus knows, by topic."""
+
+    def __init__(self, events: Iterable[type[Event]], upcasters: Iterable[Upcaster] = ()) -> None:
+        self._classes: dict[str, type[Event]] = {}
+        for cls in events:
+            other = self._classes.setdefault(cls.topic_name(), cls)
+            if other is not cls:
+                raise EventInvalidError(
+                    cls.topic_name(), f"{cls.__name__} and {other.__name__} claim it"
+                )
+        self._decoders = {t: msgspec.msgpack.Decoder(c).decode for t, c in self._classes.items()}
+        self._lifts = {(u.topic, u.schema): u.lift for u in upcasters}
+        self._refuse_gaps()
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._classes
+
+    def __iter__(self) -> Iterator[type[Event]]:
+        return iter(self._classes.values())
+
+    def extended(self, events: Iterable[type[Event]]) -> "Vocabulary":
+        """This vocabulary and *events*, as a new one."""
+        lifts = [Upcaster(topic, schema, lift) for (topic, schema), lift in self._lifts.items()]
+        return Vocabulary([*self._classes.values(), *events], lifts)
+
+    def classes(self) -> Mapping[str, type[Event]]:
+        """Event class by topic."""
+        return self._classes
+
+    def check(self, draft: Draft) -> None:
+        """Refuse at the door what a subscriber could not read.
+
+        Raises:
+            TopicUnknownError: Neither a known topic nor a plugin's own.
+            EventInvalidError: The body does not fit the topic's schema.
+        """
+        read = self._decoders.get(draft.topic)
+        if read is None:
+            if not draft.topic.startswith(FOREIGN):
+                near = difflib.get_close_matches(draft.topic, self._classes, n=1)
+                raise TopicUnknownError(draft.topic, near[0] if near else None)
+            return
+        if draft.schema != self._classes[draft.topic].schema:
+            raise EventInvalidError(
+                draft.topic,
+                f"has schema {draft.schema}; this hub takes {self._classes[draft.topic].schema}",
+            )
+        try:
+            read(draft.body)
+        except msgspec.DecodeError as error:
+            raise EventInvalidError(draft.topic, str(error)) from None
+
+    def read(self, record: Recorded) -> Event:
+        """The typed event in *record*, lifted to the newest schema.
+
+        Raises:
+            TopicUnknownError: The topic is not in this vocabulary.
+            SchemaUnreadableError: No chain of upcasters reaches the newest schema.
+        """
+        cls = self._classes.get(record.topic)
+        if cls is None:
+            raise TopicUnknownError(record.topic)
+        if record.schema == cls.schema:
+            return self._decoders[record.topic](record.body)
+        return self._lifted(record, cls)
+
+    def _lifted(self, record: Recorded, cls: type[Event]) -> Event:
+        body = msgspec.msgpack.decode(record.body)
+        for schema in range(record.schema, cls.schema):
+            lift = self._lifts.get((record.topic, schema))
+            if lift is None:
+                break
+            body = lift(body)
+        else:
+            if record.schema < cls.schema:
+                return msgspec.convert(body, cls)
+        raise SchemaUnreadableError(record.topic, record.schema, cls.schema, record.position)
+
+    def _refuse_gaps(self) -> None:
+        for topic, cls in self._classes.items():
+            for schema in range(1, cls.schema):
+                if (topic, schema) not in self._lifts:
+                    raise SchemaUnreadableError(topic, schema, cls.schema, 0)

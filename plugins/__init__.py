@@ -1,0 +1,1 @@
+"""The guests: components that come from outside the runtime."""

@@ -1,0 +1,1 @@
+"""The machine: the log, the compilers and the kernel that runs components."""

@@ -1,0 +1,42 @@
+"""What can go wrong between a request for context and a prompt.
+
+CortexError
+├── EncodingUnknownError   no packed ranks of that name
+└── ContextRefusedError    what must be in does not fit
+"""
+
+from cortex.bus import CortexError
+
+
+class EncodingUnknownError(CortexError):
+    """No packed token ranks of that name."""
+
+    def __init__(self, encoding: str, known: tuple[str, ...]) -> None:
+        super().__init__(encoding, known)
+        self.encoding, self.known = encoding, known
+
+    def __str__(self) -> str:
+        return f"{self.encoding} is not a token encoding that is shipped: use {', '.join(self.known)}"
+
+
+class ContextRefusedError(CortexError):
+    """What must be in does not fit; nothing was cut, nothing was rendered."""
+
+    def __init__(self, what: str, tokens: int, limit: int, limited_by: str, remedy: str) -> None:
+        super().__init__(what, tokens, limit, limited_by, remedy)
+        self.what = what  # the section or item that is too big
+        self.tokens = tokens  # what it needs
+        self.limit = limit  # what there is for it
+        self.limited_by = limited_by  # "budgets.knowledge", "effective_window"
+        self.remedy = remedy
+
+    @property
+    def over(self) -> int:
+        """Tokens by which it is too big."""
+        return self.tokens - self.limit
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} takes {self.tokens:,} tokens, {self.over:,} over the {self.limit:,} "
+            f"that {self.limited_by} leaves: {self.remedy}"
+        )

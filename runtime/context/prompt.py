@@ -1,0 +1,83 @@
+"""What a compile gives back: the prompt, and the manifest that accounts for it."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .request import Section, Trust
+
+State: TypeAlias = Literal["in", "partial", "out"]
+
+
+class Neutralised(msgspec.Struct, frozen=True):
+    """Something in a text that could act on a model or a terminal, and was made harmless."""
+
+    what: str  # "<|im_start|>", "ansi", "control", "bidi", "hidden", "fence"
+    count: int
+
+
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one item that was considered."""
+
+    id: str
+    section: Section
+    kind: str
+    state: State
+    reason: str
+    tokens: int  # of the prompt, fence included; 0 when out
+    whole_tokens: int  # of the item alone, uncut; 0 when it left before it was counted
+    score: float
+    priority: int
+    must_include: bool
+    trust: Trust
+    source: str
+    digest: str
+    lines: tuple[tuple[int, int], ...] = ()  # first and last line of what is in, as in the source
+    neutralised: tuple[Neutralised, ...] = ()
+
+
+class FixedPart(msgspec.Struct, frozen=True):
+    """Text of a section that is no item: its heading, the persona, the step."""
+
+    section: Section
+    tokens: int
+    neutralised: tuple[Neutralised, ...] = ()
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """Every item considered and every token of the prompt, each exactly once.
+
+    `tokens` is the sum of all `items[].tokens` and `fixed[].tokens`, and of `sections` too.
+    """
+
+    position: int  # of the log, where the view was taken
+    encoding: str
+    window: int
+    effective_window: int
+    headroom: int
+    budgets: dict[str, int]
+    tokens: int
+    sections: dict[str, int]
+    items: tuple[ManifestEntry, ...]
+    fixed: tuple[FixedPart, ...]
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A compiled prompt; equal inputs give equal bytes."""
+
+    text: str
+    digest: str  # sha256 of the text in UTF-8
+    tokens: int  # of the text, exact under manifest.encoding
+    sections: dict[str, int]
+    manifest: Manifest
+    stable_chars: int  # text[:stable_chars] is persona, instructions and tools
+
+    @property
+    def system(self) -> str:
+        """The part that stays the same from step to step, for a provider that takes two roles."""
+        return self.text[: self.stable_chars]
+
+    @property
+    def user(self) -> str:
+        """The part after `system`."""
+        return self.text[self.stable_chars :]

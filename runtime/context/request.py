@@ -1,0 +1,119 @@
+"""What a step asks of the compiler: which material must or may appear, and how much room there is.
+
+Nothing here can say *where* something appears: order belongs to the compiler.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+Section: TypeAlias = Literal[
+    "persona", "instructions", "tools", "knowledge", "memory", "history", "step"
+]
+ItemSection: TypeAlias = Literal["tools", "knowledge", "memory", "history", "step"]
+Trust: TypeAlias = Literal["trusted", "untrusted"]
+
+# The prefix law: stable first, then what changes by epochs, then what only grows, then the step.
+SECTIONS: Final[tuple[Section, ...]] = (
+    "persona",
+    "instructions",
+    "tools",
+    "knowledge",
+    "memory",
+    "history",
+    "step",
+)
+
+WINDOW_SHARE: Final = 0.4  # answers get worse well below the window that a model advertises
+EFFECTIVE_WINDOW_TOKENS: Final = 24_000
+TOOLS_SHARE: Final = 0.1  # what tools take above this share lowers the effective window
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of material: a knowledge file, an earlier output, an excerpt, a memory, a turn."""
+
+    id: str  # unique in one compile; what the manifest and citations call it
+    section: ItemSection
+    kind: str  # "knowledge", "output", "evidence", "code", "memory", "tool", "turn", ...
+    text: str
+    source: str = ""  # event id, path or URL that it came from
+    digest: str = ""  # sha256 of the source as it was read; of the text when empty
+    first_line: int = 1  # number of the first line of text in its source
+    produced_by: str = ""  # id of the step whose output this is
+    must_include: bool = False  # whole, or the compile is refused
+    priority: int = 0  # higher classes are fitted first
+    score: float = 0.0  # added to the lexical relevance, which is 0 to 1
+    trust: Trust = "untrusted"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """The step that the prompt is for."""
+
+    process: str
+    id: str
+    description: str
+    goal: str = ""  # what the whole execution is for
+    parameters: dict[str, str] = {}
+
+
+class Budgets(msgspec.Struct, frozen=True, kw_only=True):
+    """Most tokens a section may take; `headroom` is kept for the answer.
+
+    They are caps and may add up to more than the effective window, which bounds their sum.
+    """
+
+    persona: int
+    instructions: int
+    tools: int
+    knowledge: int
+    memory: int
+    history: int
+    step: int
+    headroom: int
+
+    @classmethod
+    def scaled_to(cls, effective_window: int) -> "Budgets":
+        """The default budgets, in proportion to *effective_window*.
+
+        What the author writes (persona, instructions, step) does not get shorter in a smaller
+        window, so that those three only grow.
+        """
+        scale = effective_window / EFFECTIVE_WINDOW_TOKENS
+        return cls(
+            persona=round(300 * max(scale, 1)),
+            instructions=round(1_200 * max(scale, 1)),
+            tools=round(3_000 * scale),
+            knowledge=round(12_000 * scale),
+            memory=round(6_000 * scale),
+            history=round(12_000 * scale),
+            step=round(3_000 * max(scale, 1)),
+            headroom=round(1_500 * scale),
+        )
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt to compile."""
+
+    step: Step
+    window: int  # tokens that the model takes at most
+    persona: str = ""
+    instructions: str = ""
+    items: tuple[Item, ...] = ()  # named by the process: knowledge, evidence, tools
+    carry: tuple[str, ...] = ()  # ids of earlier steps whose outputs this step sees
+    effective_window: int | None = None  # None: min(0.4 x window, 24,000), lower beside many tools
+    budgets: Budgets | None = None  # None: scaled to the effective window
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """Read-only snapshot of what the store holds for this execution at a log position."""
+
+    position: int = 0
+    items: tuple[Item, ...] = ()  # earlier outputs, memories, turns, in log order
+
+
+def effective_window(request: Request, tools_tokens: int) -> int:
+    """The hard bound on prompt and headroom together."""
+    if request.effective_window is not None:
+        return min(request.effective_window, request.window)
+    bound = min(int(request.window * WINDOW_SHARE), EFFECTIVE_WINDOW_TOKENS)
+    return bound - max(0, tools_tokens - int(bound * TOOLS_SHARE))

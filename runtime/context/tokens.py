@@ -1,0 +1,142 @@
+"""Exact token counts without a network: tiktoken over rank files that are shipped packed."""
+
+import re
+import struct
+import threading
+from collections.abc import Sequence
+from importlib import resources
+from typing import Final, Protocol
+
+import tiktoken
+import zstandard
+
+from .errors import EncodingUnknownError
+
+# Both patterns are tiktoken's (tiktoken_ext/openai_public.py); counts must equal its counts.
+_O200K_PATTERN = "|".join(
+    (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+_CL100K_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+_PACKED: Final = {  # name -> (pattern, tokens in the packed file)
+    "cl100k_base": (_CL100K_PATTERN, 100_256),
+    "o200k_base": (_O200K_PATTERN, 199_998),
+}
+ENCODINGS: Final = tuple(_PACKED)
+
+# tiktoken's regex engine panics on whitespace runs of about a million characters, and the panic is
+# a BaseException. A longer run is counted in stretches of this many characters.
+LONGEST_RUN_CHARS: Final = 500_000
+_LONG_RUN = re.compile(rf"\s{{{LONGEST_RUN_CHARS}}}")
+
+_lock = threading.Lock()
+_loaded: dict[str, tuple[tiktoken.Encoding, bytes]] = {}  # one copy of the ranks a process
+
+
+class Counter(Protocol):
+    """Counts tokens; `count(text)` is `len(lengths(text))`."""
+
+    @property
+    def encoding(self) -> str:
+        """Name that goes into the manifest."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Tokens of *text*; control tokens in it count as ordinary text."""
+        ...
+
+    def lengths(self, text: str) -> Sequence[int]:
+        """UTF-8 bytes of each token of *text*, in order; they add up to the whole text."""
+        ...
+
+
+class TokenCounter:
+    """Exact counts under one of tiktoken's encodings; cheap to make, safe to share by threads.
+
+    The ranks are loaded at the first count (about 0.25 s) and kept for the process.
+
+    Raises:
+        EncodingUnknownError: *encoding* is not one of `ENCODINGS`.
+    """
+
+    def __init__(self, encoding: str = "o200k_base") -> None:
+        if encoding not in _PACKED:
+            raise EncodingUnknownError(encoding, ENCODINGS)
+        self.encoding = encoding
+
+    def count(self, text: str) -> int:
+        """Tokens of *text* as `tiktoken`'s `encode_ordinary` counts them."""
+        encoder, _ = _load(self.encoding)
+        return sum(len(encoder.encode_ordinary(part)) for part in _stretches(text))
+
+    def lengths(self, text: str) -> Sequence[int]:
+        """UTF-8 bytes of each token of *text*, in order."""
+        encoder, lengths = _load(self.encoding)
+        return [
+            lengths[rank] for part in _stretches(text) for rank in encoder.encode_ordinary(part)
+        ]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        """The first *tokens* tokens of *text*, less what they hold of a code point they split.
+
+        The answer is a prefix of *text* and counts at most *tokens* on its own (the end of a prefix
+        is sometimes encoded otherwise than in the whole; such an end is given up, token by token).
+        """
+        lengths = self.lengths(text)
+        if len(lengths) <= tokens:
+            return text
+        data = _encodable(text).encode()
+        for kept in range(max(tokens, 0), 0, -1):
+            prefix = data[: sum(lengths[:kept])].decode(errors="ignore")
+            if self.count(prefix) <= tokens:
+                return prefix
+        return ""
+
+
+def _stretches(text: str) -> list[str]:
+    if len(text) <= LONGEST_RUN_CHARS:
+        return [text]
+    cuts = [0, *(match.end() for match in _LONG_RUN.finditer(text)), len(text)]
+    return [text[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+
+
+def _encodable(text: str) -> str:
+    # tiktoken does the same with surrogates before it counts.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _load(name: str) -> tuple[tiktoken.Encoding, bytes]:
+    if name not in _loaded:
+        with _lock:
+            if name not in _loaded:
+                _loaded[name] = _unpack(name)
+    return _loaded[name]
+
+
+def _unpack(name: str) -> tuple[tiktoken.Encoding, bytes]:
+    pattern, count = _PACKED[name]
+    packed = resources.files(__package__).joinpath("ranks", f"{name}.zst").read_bytes()
+    body = zstandard.ZstdDecompressor().decompress(packed)
+    lengths = body[:count]
+    # One C call instead of 200,000 slices: 48 ms instead of 85.
+    widths = [f"{length}s" for length in range(256)]
+    tokens = struct.Struct("".join(map(widths.__getitem__, lengths))).unpack(body[count:])
+    ranks = dict(zip(tokens, range(count), strict=True))
+    encoder = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return encoder, lengths

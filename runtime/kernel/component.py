@@ -1,0 +1,149 @@
+"""A component: a function from an event to events, and what it says about itself."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from cortex.bus import Event, Query
+
+from .errors import ComponentInvalidError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Later(msgspec.Struct, frozen=True):
+    """A recorded deadline: *event* is appended at *at_ns* unless *name* is forgotten before."""
+
+    name: str  # one deadline a name; a second one replaces the first
+    at_ns: int  # UTC nanoseconds; reckon it from `delivery.time_ns`
+    event: Event
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Drop the deadline *name*, in the same commit; nothing happens where there is none."""
+
+    name: str
+
+
+Output = Event | Later | Forget
+Handler = Callable[[Event, "Delivery"], Iterator[Output] | None]
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """What a handler may know beside the event: the only time and ids it has."""
+
+    position: int  # of the event; 0 for a query
+    time_ns: int  # when the hub recorded it
+    component: str  # who is handling it
+    source: str = ""  # who published it, as the hub authenticated it
+    correlation: str | None = None
+    causation: int | None = None
+    attempt: int = 1  # how often this event was handed to this component
+
+    def new_id(self, n: int = 0) -> str:
+        """The *n*-th id of this delivery: 16 letters and digits, the same at every replay."""
+        seed = f"{self.position}/{self.time_ns}/{self.component}/{n}".encode()
+        return base64.b32encode(hashlib.sha256(seed).digest()[:10]).decode().lower()
+
+    def effect_key(self, n: int = 0) -> str:
+        """The idempotency key of the *n*-th effect of this delivery (the same when repeated)."""
+        return f"{self.position}/{self.component}/{n}"
+
+
+class Serves(msgspec.Struct, frozen=True):
+    """Something that a component offers, as it is announced and linked against."""
+
+    kind: str  # "action", "gate" or "model"
+    name: str
+    parameters: type[msgspec.Struct] | None = None  # what `with:` may hold
+    result: type[msgspec.Struct] | None = None  # what later steps may refer to
+    traits: dict[str, Any] = {}  # "asks_model" for an action, "read_only" for a gate
+
+
+class Component:
+    """Base of everything that handles events.
+
+    A subclass marks its handlers with `@on`. What its constructor takes is given by the runtime, by
+    name: `blobs`, `home`, `config`, ... It opens what belongs to its thread in `on_start`.
+
+    A component that keeps a fold of the log in memory sets `recalls`: at each start the runtime
+    gives it back what `snapshot` last said, then hands `recall` every event of its routes up to its
+    cursor. Nothing is asked of a snapshot but that `restore` understands it.
+    """
+
+    workers: ClassVar[int] = 0  # 0: one ordered feed with a cursor; n: n workers on one queue
+    cpu: ClassVar[bool] = False  # True: computes for long, so it runs in a spawned process
+    lease_s: ClassVar[float] = 30.0  # a hung worker's event goes to another after this long
+    max_attempts: ClassVar[int] = 3  # then the event is parked and the component goes on
+    start: ClassVar[str] = "now"  # "beginning": a new subscription first reads the whole log
+    serves: ClassVar[tuple[Serves, ...]] = ()
+    recalls: ClassVar[int] = 0  # version of its fold; 0: keeps none. A new version drops snapshots
+
+    @classmethod
+    def component_name(cls) -> str:
+        """The name in events and subscriptions; it is on disk, so renaming starts a new cursor."""
+        return cls.__name__
+
+    def on_start(self) -> None:
+        """Open what belongs to the thread that will call the handlers."""
+
+    def on_stop(self) -> None:
+        """Close what `on_start` opened."""
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        """Fold an event that was handled before this start; nothing may be published."""
+
+    def snapshot(self) -> bytes:
+        """The fold so far, for `restore`; empty where recalling from the beginning is as good."""
+        return b""
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up the fold where `snapshot` left it."""
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One `@on`: an event class, and the key it must have."""
+
+    event: type[Event]
+    key: str | None = None
+
+
+def on(event: type[Event], *, where: Mapping[str, str] | None = None) -> Callable[[Method], Method]:
+    """Mark a method as the handler of *event*; *where* names the class's routing field."""
+    if where and set(where) != {event.routing}:
+        raise ComponentInvalidError(
+            event.topic_name(), f"is routed by {event.routing}, not by {', '.join(where)}"
+        )
+    route = Route(event, next(iter(where.values())) if where else None)
+
+    def mark(method: Method) -> Method:
+        routes = (*getattr(method, "cortex_routes", ()), route)
+        method.cortex_routes = routes  # type: ignore[attr-defined]  # a mark, read by `routes_of`
+        return method
+
+    return mark
+
+
+def routes_of(component: type[Component]) -> dict[Route, str]:
+    """Name of the handling method by route.
+
+    Raises:
+        ComponentInvalidError: Two methods claim one route, or there is none at all.
+    """
+    found: dict[Route, str] = {}
+    for name in dir(component):
+        for route in getattr(getattr(component, name), "cortex_routes", ()):
+            if found.setdefault(route, name) != name:
+                raise ComponentInvalidError(
+                    component.__name__, f"{found[route]} and {name} both handle {route.event}"
+                )
+    if not found:
+        raise ComponentInvalidError(component.__name__, "handles nothing: mark a method with @on")
+    return found
+
+
+def is_query(route: Route) -> bool:
+    """Whether the route is a question, which goes past the log."""
+    return issubclass(route.event, Query)

@@ -1,0 +1,62 @@
+"""What the compiler has to say about a source: where, what, and what to do."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+
+class Span(Struct, frozen=True, order=True):
+    """A range in a file; lines and columns count from 1, the end is the first column after it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class TextEdit(Struct, frozen=True):
+    """Replace what stands in *span* by *text*; an empty span inserts."""
+
+    span: Span
+    text: str
+
+
+class Diagnostic(Struct, frozen=True, kw_only=True):
+    """One finding."""
+
+    code: str  # "P101": stable, see docs/diagnostics.md
+    severity: Severity
+    message: str  # what is, and what was expected
+    file: str
+    span: Span
+    remedy: str  # what to do
+    fix: tuple[TextEdit, ...] | None = None  # applied together, they do it
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.span.line}:{self.span.column}"
+        return f"{where}: {self.severity} {self.code}: {self.message}; {self.remedy}"
+
+
+def errors_of(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the errors among *diagnostics*."""
+    return tuple(each for each in diagnostics if each.severity == "error")
+
+
+def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:
+    """Return *text* after *edits*, which must not overlap."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def offset(line: int, column: int) -> int:
+        return min(starts[min(line, len(starts)) - 1] + column - 1, len(text))
+
+    # From the last to the first, so that what is still to be edited keeps its place.
+    for edit in sorted(edits, key=lambda each: each.span, reverse=True):
+        start = offset(edit.span.line, edit.span.column)
+        end = offset(edit.span.end_line, edit.span.end_column)
+        text = text[:start] + edit.text + text[end:]
+    return text

@@ -1,0 +1,57 @@
+"""What goes wrong around processes, for callers that want an exception.
+
+ProcessError                 any of these
+├── ProcessLoadError         parse, validate or inheritance: the source is wrong
+├── LinkError                the source is right, and something it names is not there
+└── MissingValueError        a reference inside a text has no value when the text is made
+"""
+
+from collections.abc import Sequence
+
+from cortex.bus import CortexError
+
+from .diagnostics import Diagnostic
+
+
+class ProcessError(CortexError):
+    """Something is wrong with a process."""
+
+
+class ProcessLoadError(ProcessError, ValueError):
+    """The source of a process does not parse, validate or inherit."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(tuple(diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+    def __str__(self) -> str:
+        return _listed(self.diagnostics)
+
+
+class LinkError(ProcessError, LookupError):
+    """A process names an action, gate, topic or process that is not there as it is needed."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(tuple(diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+    def __str__(self) -> str:
+        return _listed(self.diagnostics)
+
+
+class MissingValueError(ProcessError, LookupError):
+    """A text refers to a value that the execution does not have."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(reference)
+        self.reference = reference
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reference} has no value here: guard the step with "
+            f"`when: {self.reference} != null`, or hand the reference over on its own"
+        )
+
+
+def _listed(diagnostics: Sequence[Diagnostic]) -> str:
+    return "\n".join(str(each) for each in diagnostics)

@@ -1,0 +1,232 @@
+"""The linked process: what the compiler emits and the executor runs.
+
+Every reference in it is resolved: an action names its component, a topic its file, a child process
+its digest. It is plain data, so that it can stand in an event or a blob and be read back the same.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from .expressions import Expression, MapOf, Template
+from .registry import Effect
+
+ValueType: TypeAlias = Literal["string", "integer", "number", "boolean", "list", "map", "path"]
+Level: TypeAlias = Literal["low", "medium", "high"]
+Sensitivity: TypeAlias = Literal["public", "internal", "local"]
+Missed: TypeAlias = Literal["skip", "once", "all"]
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Which process of the chain an item came from."""
+
+    process: str
+    overrides: tuple[str, ...] = ()  # processes whose own form of it was replaced, nearest first
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    """A typed input, or a field of what a step has to give."""
+
+    name: str
+    type: ValueType
+    required: bool = True
+    default: Any = None  # used where the value is not given; None where there is no default
+    description: str = ""
+    enum: tuple[Any, ...] = ()  # the values allowed; empty allows all of the type
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """A typed output and where its value comes from."""
+
+    name: str
+    type: ValueType
+    value: Template  # evaluated when the execution ends
+    required: bool = True
+    description: str = ""
+    enum: tuple[Any, ...] = ()
+
+
+class EventTrigger(Struct, frozen=True, tag="event"):
+    """Fires on an event in which every named field has one of the values listed for it."""
+
+    match: tuple[tuple[str, tuple[Scalar, ...]], ...]  # sorted by field
+
+
+class ScheduleTrigger(Struct, frozen=True, tag="schedule"):
+    """Fires by the calendar."""
+
+    cron: str  # five fields
+    timezone: str = "UTC"
+    missed: Missed = "once"  # what happens to the times that passed while the runtime was down
+
+
+class ManualTrigger(Struct, frozen=True, tag="manual"):
+    """Fires when a person asks for it."""
+
+
+Trigger: TypeAlias = EventTrigger | ScheduleTrigger | ManualTrigger
+
+
+class LinkedGate(Struct, frozen=True, kw_only=True):
+    """A precondition, bound to the component that evaluates it."""
+
+    name: str
+    component: str
+    parameters: MapOf  # templates; constants where nothing refers
+    read_only: bool
+    spec: str  # digest of the announcement that it was checked against
+    origin: Origin
+
+
+class LinkedTopic(Struct, frozen=True, kw_only=True):
+    """A knowledge topic, bound to its file."""
+
+    topic: str  # as written
+    path: str  # not part of the digest: a home that is moved stays the same
+    digest: str  # of the content
+    root: str  # not part of the digest
+    origin: Origin
+
+
+class LinkedAction(Struct, frozen=True, kw_only=True):
+    """An action, bound to the component that carries it out."""
+
+    name: str
+    component: str
+    effect: Effect
+    spec: str  # digest of the announcement that it was checked against
+
+
+class LinkedChild(Struct, frozen=True, kw_only=True):
+    """What runs as a child execution: a process, or whichever implements an interface."""
+
+    process: str | None = None
+    interface: str | None = None  # exactly one of the two is set
+    digest: str  # of the linked process, or of the interface
+
+
+class Retry(Struct, frozen=True, kw_only=True):
+    """How often a failed step is tried again, and after how long."""
+
+    attempts: int = 1  # in all, the first one included
+    backoff_s: float = 1.0  # before the second attempt
+    factor: float = 2.0  # each wait is this much longer than the one before
+    max_backoff_s: float = 300.0
+    on: tuple[str, ...] = ()  # kinds of failure that are tried again; empty means every kind
+
+
+class Halt(Struct, frozen=True, tag="halt"):
+    """The failure ends the execution."""
+
+
+class Continue(Struct, frozen=True, tag="continue"):
+    """The failure is recorded and the next step runs."""
+
+
+class GoTo(Struct, frozen=True, tag="step"):
+    """Go on at a later step; those between are skipped."""
+
+    step: str
+
+
+class RunProcess(Struct, frozen=True, tag="process"):
+    """Run a child process to clean up, then end the execution as failed."""
+
+    child: LinkedChild
+    parameters: MapOf
+
+
+OnFailure: TypeAlias = Halt | Continue | GoTo | RunProcess
+
+
+class Carry(Struct, frozen=True, kw_only=True):
+    """What this step's context shows of an earlier one."""
+
+    step: str
+    field: str | None = None  # None: all of its result
+
+
+class Needs(Struct, frozen=True, kw_only=True):
+    """What a step asks of a model; None where it does not mind."""
+
+    reasoning: Level | None = None
+    code: Level | None = None
+    speed: Level | None = None
+    sensitivity: Sensitivity | None = None  # "local": nothing leaves the machine
+    context_tokens: int | None = None
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """What a step may spend; None where nothing is laid down."""
+
+    tokens: int | None = None
+    cost: float | None = None  # in the currency of the price table
+    time_s: float | None = None
+    turns: int | None = None
+    sections: tuple[tuple[str, int], ...] = ()  # (section, tokens), sorted
+
+
+class LinkedStep(Struct, frozen=True, kw_only=True):
+    """One step, with all that the executor needs."""
+
+    id: str
+    action: LinkedAction | None  # None where a child runs, and for an abstract step
+    child: LinkedChild | None = None
+    description: str = ""
+    abstract: bool = False  # only ever in an abstract process
+    parameters: MapOf = MapOf(())  # of the action, or inputs of the child
+    when: Expression | None = None  # None runs always
+    retry: Retry = Retry()
+    timeout_s: float | None = None
+    on_failure: OnFailure = Halt()
+    breakpoint: bool = False
+    gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the step
+    knowledge: tuple[LinkedTopic, ...] = ()  # what its context is made from; already scoped
+    carry: tuple[Carry, ...] = ()
+    needs: Needs = Needs()
+    tools: tuple[str, ...] = ()
+    budget: Budget = Budget()
+    output: tuple[Field, ...] = ()  # what the step has to give, where it says so itself
+    origin: Origin
+
+
+class LinkedProcess(Struct, frozen=True, kw_only=True):
+    """A process in which every reference is resolved."""
+
+    name: str
+    version: int
+    digest: str  # sha256 of all below but paths and roots; covers parents, interfaces and children
+    source_digest: str  # of the document alone; layout, comments and order of keys do not count
+    description: str = ""
+    abstract: bool = False
+    chain: tuple[str, ...]  # itself, its parent, its parent's parent, ...
+    implements: tuple[tuple[str, str], ...] = ()  # (interface, digest), inherited ones included
+    triggers: tuple[Trigger, ...] = ()
+    inputs: tuple[Field, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the first step
+    knowledge: tuple[LinkedTopic, ...] = ()
+    steps: tuple[LinkedStep, ...]
+
+    def step(self, step_id: str) -> LinkedStep:
+        """Return the step *step_id*; KeyError if there is none."""
+        for step in self.steps:
+            if step.id == step_id:
+                return step
+        raise KeyError(step_id)
+
+
+class LinkedInterface(Struct, frozen=True, kw_only=True):
+    """A contract: what every process that implements it has."""
+
+    name: str
+    version: int
+    digest: str
+    description: str = ""
+    extends: tuple[str, ...] = ()
+    required_gates: tuple[str, ...] = ()  # all of these include what it extends
+    required_steps: tuple[tuple[str, str], ...] = ()  # (id, description)
+    required_knowledge: tuple[str, ...] = ()
+    inputs: tuple[Field, ...] = ()
+    outputs: tuple[Field, ...] = ()

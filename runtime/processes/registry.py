@@ -1,0 +1,100 @@
+"""What the linker may bind to: announced actions and gates, and the knowledge topics that resolve.
+
+A registry is a value: it never changes, so that "same source and same registry" can mean something.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+Effect: TypeAlias = Literal["read", "write"]
+
+
+class ActionSpec(Struct, frozen=True, kw_only=True):
+    """An action that some component announced it can carry out."""
+
+    name: str  # "read_ci_log"
+    component: str  # who carries it out
+    parameters: dict[str, Any] = {}  # JSON Schema of an object; {} takes anything
+    result: dict[str, Any] = {}  # JSON Schema of an object; {} promises nothing
+    effect: Effect = "write"  # "read" changes nothing in the world, so it may be repeated freely
+
+
+class GateSpec(Struct, frozen=True, kw_only=True):
+    """A gate that some component announced it can evaluate."""
+
+    name: str  # "branch_clean"
+    component: str
+    parameters: dict[str, Any] = {}
+    read_only: bool = True  # a dry run evaluates read-only gates and no others
+
+
+class Registry:
+    """The actions and gates that are there, each under one name.
+
+    Where two components announce the same name the last one given is taken.
+    """
+
+    def __init__(self, actions: Iterable[ActionSpec] = (), gates: Iterable[GateSpec] = ()) -> None:
+        self.actions: Mapping[str, ActionSpec] = {spec.name: spec for spec in actions}
+        self.gates: Mapping[str, GateSpec] = {spec.name: spec for spec in gates}
+
+    @cached_property
+    def fingerprints(self) -> Mapping[str, str]:
+        """A digest for each announcement, under ``action:name`` and ``gate:name``."""
+        prints = {f"action:{name}": digest_of(spec) for name, spec in self.actions.items()}
+        prints.update((f"gate:{name}", digest_of(spec)) for name, spec in self.gates.items())
+        return prints
+
+
+class Resolved(Struct, frozen=True, kw_only=True):
+    """A topic that stands for exactly one piece of knowledge."""
+
+    path: str
+    digest: str  # of the content: new content gives the process a new digest
+    root: str = "project"  # the scope it was found in: personal, team, org, domain, project
+
+
+class Ambiguous(Struct, frozen=True, kw_only=True):
+    """A topic that two or more pieces of knowledge fit equally."""
+
+    paths: tuple[str, ...]
+
+
+class Topics(Protocol):
+    """Whoever knows which knowledge topics there are."""
+
+    def resolve(self, topic: str) -> Resolved | Ambiguous | None:
+        """Return what *topic* stands for; None if there is nothing under that name."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """Every topic that would resolve, for "did you mean"."""
+        ...
+
+
+class TopicTable:
+    """Topics from a plain mapping of name to path, for tests and tools."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._paths = dict(paths)
+
+    def resolve(self, topic: str) -> Resolved | Ambiguous | None:
+        """Return the path under *topic*; its digest is taken over the path."""
+        path = self._paths.get(topic)
+        if path is None:
+            return None
+        return Resolved(path=path, digest=sha256(path.encode()).hexdigest())
+
+    def names(self) -> Iterable[str]:
+        """Every topic of the table."""
+        return self._paths
+
+
+def digest_of(value: object) -> str:
+    """Return the sha256 of the canonical JSON of *value* (keys sorted)."""
+    return sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
