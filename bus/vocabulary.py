@@ -6,9 +6,15 @@ from typing import Any
 
 import msgspec
 
-from .errors import EventInvalidError, SchemaUnreadableError, TopicUnknownError
+from .errors import (
+    EventInvalidError,
+    EventTooLargeError,
+    SchemaUnreadableError,
+    TopicUnknownError,
+)
 from .event import Draft, Event, Recorded
 
+BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
 
 
@@ -46,6 +52,12 @@ class Vocabulary:
         lifts = [Upcaster(topic, schema, lift) for (topic, schema), lift in self._lifts.items()]
         return Vocabulary([*self._classes.values(), *events], lifts)
 
+    def adopt(self, events: Iterable[type[Event]]) -> None:
+        """Know *events* too, from now on."""
+        for cls in events:
+            self._classes[cls.topic_name()] = cls
+            self._decoders[cls.topic_name()] = msgspec.msgpack.Decoder(cls).decode
+
     def classes(self) -> Mapping[str, type[Event]]:
         """Event class by topic."""
         return self._classes
@@ -55,8 +67,11 @@ class Vocabulary:
 
         Raises:
             TopicUnknownError: Neither a known topic nor a plugin's own.
+            EventTooLargeError: The body is over `BODY_BYTES`.
             EventInvalidError: The body does not fit the topic's schema.
         """
+        if len(draft.body) > BODY_BYTES:
+            raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
         read = self._decoders.get(draft.topic)
         if read is None:
             if not draft.topic.startswith(FOREIGN):

@@ -8,7 +8,7 @@ from ..event import Event
 class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announced"):
     """A component says what it serves; the registry is a projection of these."""
 
-    belongs = ("component", "component")
+    belongs = ("registry", "")
     routing = "kind"
 
     component: str
@@ -22,7 +22,7 @@ class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announ
 class ComponentWithdrawn(Event, frozen=True, kw_only=True, tag="component.withdrawn"):
     """A component no longer serves this; what depends on it is unlinked."""
 
-    belongs = ("component", "component")
+    belongs = ("registry", "")
     routing = "kind"
 
     component: str

@@ -22,6 +22,7 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     carry: dict[str, Any] = {}  # results of earlier steps that this step declares to see
     needs: dict[str, Any] = {}  # what the step asks of a model
     budget: dict[str, Any] = {}
+    tools: tuple[str, ...] = ()  # names of the tools that its model may call
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):

@@ -104,6 +104,16 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancel
     reason: str
 
 
+class ExecutionFinish(Event, frozen=True, kw_only=True, tag="execution.finish"):
+    """Ask an ad-hoc execution to end: the goal is reached, or given up."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    outputs: dict[str, Any] = {}
+    by: str = ""
+
+
 class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):
     """A gate or a failed step stopped the process; `execution.resume` tries it again."""
 

@@ -70,6 +70,29 @@ class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
     reason: str
 
 
+class StepDelegated(Event, frozen=True, kw_only=True, tag="step.delegated"):
+    """A step is carried out by a child execution; how the child ends settles it."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    child: str  # execution_id of the child
+    purpose: str = "step"  # "step", or "cleanup" after the step failed
+
+
+class StepWake(Event, frozen=True, kw_only=True, tag="step.wake"):
+    """Ask an execution to look at a step again: a recorded deadline of it came."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1  # the one the deadline is about; another is none of its business
+    what: str = "timeout"  # "timeout" of an attempt, or the "retry" after a failed one
+
+
 class StepProgress(Ephemeral, frozen=True, kw_only=True, tag="step.progress"):
     """How far a step has come; not in the log."""
 

@@ -2,7 +2,9 @@
 
 CortexError
 ├── EncodingUnknownError   no packed ranks of that name
-└── ContextRefusedError    what must be in does not fit
+├── ContextRefusedError    what must be in does not fit
+├── ItemRepeatedError      two items have the same id
+└── ItemLinesError         line numbers that do not fit the lines
 """
 
 from cortex.bus import CortexError
@@ -16,7 +18,9 @@ class EncodingUnknownError(CortexError):
         self.encoding, self.known = encoding, known
 
     def __str__(self) -> str:
-        return f"{self.encoding} is not a token encoding that is shipped: use {', '.join(self.known)}"
+        return (
+            f"{self.encoding} is not a token encoding that is shipped: use {', '.join(self.known)}"
+        )
 
 
 class ContextRefusedError(CortexError):
@@ -39,4 +43,29 @@ class ContextRefusedError(CortexError):
         return (
             f"{self.what} takes {self.tokens:,} tokens, {self.over:,} over the {self.limit:,} "
             f"that {self.limited_by} leaves: {self.remedy}"
+        )
+
+
+class ItemRepeatedError(CortexError):
+    """Two items of one request have the same id."""
+
+    def __init__(self, item_id: str) -> None:
+        super().__init__(item_id)
+        self.item_id = item_id
+
+    def __str__(self) -> str:
+        return f"two items are called {self.item_id}: a manifest needs one id an item, rename one"
+
+
+class ItemLinesError(CortexError):
+    """The line numbers of an item are not one for each of its lines, ascending."""
+
+    def __init__(self, item_id: str, lines: int, numbers: int) -> None:
+        super().__init__(item_id, lines, numbers)
+        self.item_id, self.lines, self.numbers = item_id, lines, numbers
+
+    def __str__(self) -> str:
+        return (
+            f"item {self.item_id} has {self.lines} lines and {self.numbers} line numbers: "
+            "give one number a line, ascending, or none"
         )

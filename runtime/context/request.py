@@ -3,7 +3,7 @@
 Nothing here can say *where* something appears: order belongs to the compiler.
 """
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -39,6 +39,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""  # event id, path or URL that it came from
     digest: str = ""  # sha256 of the source as it was read; of the text when empty
     first_line: int = 1  # number of the first line of text in its source
+    line_numbers: tuple[int, ...] = ()  # of every line, ascending, where an excerpt leaves some out
     produced_by: str = ""  # id of the step whose output this is
     must_include: bool = False  # whole, or the compile is refused
     priority: int = 0  # higher classes are fitted first
@@ -111,9 +112,30 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Item, ...] = ()  # earlier outputs, memories, turns, in log order
 
 
-def effective_window(request: Request, tools_tokens: int) -> int:
-    """The hard bound on prompt and headroom together."""
-    if request.effective_window is not None:
-        return min(request.effective_window, request.window)
-    bound = min(int(request.window * WINDOW_SHARE), EFFECTIVE_WINDOW_TOKENS)
-    return bound - max(0, tools_tokens - int(bound * TOOLS_SHARE))
+class Bounds(NamedTuple):
+    """The hard bound on prompt and headroom together, and the cap of each section."""
+
+    effective_window: int
+    budgets: Budgets
+
+    @property
+    def prompt(self) -> int:
+        """Tokens that the prompt may take at most."""
+        return self.effective_window - self.budgets.headroom
+
+    def section(self, section: Section) -> int:
+        """Tokens that *section* may take at most."""
+        cap: int = getattr(self.budgets, section)
+        return cap
+
+
+def bounds(request: Request, tools_tokens: int) -> Bounds:
+    """The bounds of *request*, given how many tokens all its tools would take."""
+    window = request.effective_window
+    if window is not None:
+        window = min(window, request.window)
+        return Bounds(window, request.budgets or Budgets.scaled_to(window))
+    window = min(int(request.window * WINDOW_SHARE), EFFECTIVE_WINDOW_TOKENS)
+    budgets = request.budgets or Budgets.scaled_to(window)
+    tools_tokens = min(tools_tokens, budgets.tools)
+    return Bounds(window - max(0, tools_tokens - int(window * TOOLS_SHARE)), budgets)

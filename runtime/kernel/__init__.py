@@ -1,19 +1,29 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
+from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
+from .home import Home
+from .manifest import Entry
+from .runtime import Runtime
+from .version import VERSION
 
 __all__ = [
+    "VERSION",
     "Component",
     "ComponentInvalidError",
+    "Config",
     "ConfigError",
     "Delivery",
+    "Entry",
     "Forget",
+    "Home",
     "HomeError",
     "Later",
     "ManifestError",
     "NotReadyError",
     "Output",
+    "Runtime",
     "Serves",
     "on",
     "routes_of",

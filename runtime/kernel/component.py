@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
+
 from cortex.bus import Event, Query
 
 from .errors import ComponentInvalidError

@@ -1,1 +1,53 @@
-"""Room."""
+"""The append-only event log, in SQLite and in memory, and the blobs its events point to."""
+
+from . import tiles
+from .blobs import Blobs, BlobStore, MemoryBlobs
+from .errors import (
+    BlobCorruptError,
+    BlobDiskError,
+    BlobError,
+    BlobMissingError,
+    LogAccessError,
+    LogClosedError,
+    LogCorruptError,
+    LogDiskError,
+    LogHeldError,
+    LogLockedError,
+    LogMissingError,
+    LogNewerError,
+    NotALogError,
+    RowRefusedError,
+)
+from .memory import MemoryLog
+from .owner import OwnerLock
+from .schema import LOG_FORMAT, Durability, Meta
+from .sqlite import EventLog
+from .tiles import leaf_hash
+
+__all__ = [
+    "LOG_FORMAT",
+    "BlobCorruptError",
+    "BlobDiskError",
+    "BlobError",
+    "BlobMissingError",
+    "BlobStore",
+    "Blobs",
+    "Durability",
+    "EventLog",
+    "LogAccessError",
+    "LogClosedError",
+    "LogCorruptError",
+    "LogDiskError",
+    "LogHeldError",
+    "LogLockedError",
+    "LogMissingError",
+    "LogNewerError",
+    "MemoryBlobs",
+    "MemoryLog",
+    "Meta",
+    "NotALogError",
+    "OwnerLock",
+    "RowRefusedError",
+    "leaf_hash",
+    "tiles",
+]

@@ -8,6 +8,16 @@ from msgspec import Struct
 Severity: TypeAlias = Literal["error", "warning"]
 
 
+class Rule(Struct, frozen=True):
+    """One code: what it is called, why it is there, and what to do."""
+
+    code: str  # "P101": stable, see docs/diagnostics.md
+    title: str
+    explanation: str
+    remedy: str
+    severity: Severity = "error"
+
+
 class Span(Struct, frozen=True, order=True):
     """A range in a file; lines and columns count from 1, the end is the first column after it."""
 
@@ -27,7 +37,7 @@ class TextEdit(Struct, frozen=True):
 class Diagnostic(Struct, frozen=True, kw_only=True):
     """One finding."""
 
-    code: str  # "P101": stable, see docs/diagnostics.md
+    code: str
     severity: Severity
     message: str  # what is, and what was expected
     file: str

@@ -95,6 +95,7 @@ class LinkedAction(Struct, frozen=True, kw_only=True):
     name: str
     component: str
     effect: Effect
+    asks_model: bool = False  # its handler is given a model's answer to a compiled context
     spec: str  # digest of the announcement that it was checked against
 
 

@@ -22,6 +22,7 @@ class ActionSpec(Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any] = {}  # JSON Schema of an object; {} takes anything
     result: dict[str, Any] = {}  # JSON Schema of an object; {} promises nothing
     effect: Effect = "write"  # "read" changes nothing in the world, so it may be repeated freely
+    asks_model: bool = False  # its handler is given a model's answer to a compiled context
 
 
 class GateSpec(Struct, frozen=True, kw_only=True):

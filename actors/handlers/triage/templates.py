@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 MAX_TEMPLATES = 65_536  # about 12 MB; a shape that comes after them counts as common
-_SHAPE_CHARS = 160
+SHAPE_CHARS = 160
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|\d+")
 
 
 def template(text: str) -> str:
     """Return *text* with every number, address and digest replaced by ``#``."""
-    return _VARIABLE.sub("#", text[:_SHAPE_CHARS])
+    return _VARIABLE.sub("#", text[:SHAPE_CHARS])
 
 
 class TemplateCounts:
@@ -24,12 +24,13 @@ class TemplateCounts:
         for text in texts:
             self.add(text)
 
-    def add(self, text: str) -> None:
-        """Count one line."""
+    def add(self, text: str) -> str:
+        """Count one line and return its shape."""
         self._total += 1
         shape = template(text)
         if shape in self._seen or len(self._seen) < MAX_TEMPLATES:
             self._seen[shape] += 1
+        return shape
 
     def count(self, text: str) -> int:
         """Return how many lines had the shape of *text*."""

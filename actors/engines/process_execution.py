@@ -1,0 +1,137 @@
+"""The engine that leads every execution through its process.
+
+It is ordered and has no effects: what it does follows from the events before it, so that a restart
+loads an execution from its stream and goes on where it was. States are kept in memory only to save
+that reading.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import msgspec
+from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus.events import (
+    ContextCompiled,
+    ContextRefused,
+    ExecutionCancel,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionFinish,
+    ExecutionHalted,
+    ExecutionPause,
+    ExecutionRequest,
+    ExecutionResume,
+    ExecutionStarted,
+    GateEvaluated,
+    ModelFailed,
+    ModelResponded,
+    StepCompleted,
+    StepFailed,
+    StepWake,
+)
+from cortex.runtime.kernel import Component, Delivery, Output, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes.execution import (
+    NO_PROCESS,
+    OUTPUTS,
+    Execution,
+    advance,
+    fold,
+    observed,
+)
+
+# More than one page of events can touch (256 events, each an execution and its parent): an
+# execution must not leave memory before what was said about it is in the log.
+EXECUTIONS_KEPT = 1_024
+PROCESSES_KEPT = 256
+
+History = Callable[[str], Iterator[Recorded]]
+_ENDINGS = (ExecutionCompleted, ExecutionFailed, ExecutionHalted, ExecutionCancelled)
+_READ = msgspec.json.Decoder(LinkedProcess).decode
+
+
+class ProcessExecutionEngine(Component):
+    """Asks gates, contexts, models and handlers in turn, and records how executions end."""
+
+    def __init__(self, history: History, vocabulary: Vocabulary, blobs: Blobs) -> None:
+        self._history = history
+        self._vocabulary = vocabulary
+        self._blobs = blobs
+        self._executions: OrderedDict[str, Execution] = OrderedDict()
+        self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
+        self._handled = 0  # position of the newest event that was handled
+
+    @on(ContextCompiled)
+    @on(ContextRefused)
+    @on(ExecutionCancel)
+    @on(ExecutionCancelled)
+    @on(ExecutionCompleted)
+    @on(ExecutionFailed)
+    @on(ExecutionFinish)
+    @on(ExecutionHalted)
+    @on(ExecutionPause)
+    @on(ExecutionRequest)
+    @on(ExecutionResume)
+    @on(ExecutionStarted)
+    @on(GateEvaluated)
+    @on(ModelFailed)
+    @on(ModelResponded)
+    @on(StepCompleted)
+    @on(StepFailed)
+    @on(StepWake)
+    def handle(self, event: Event, delivery: Delivery) -> Iterator[Output]:
+        """What follows from *event* for its execution, and for the one that waits for it."""
+        if delivery.position <= self._handled:
+            # Handed out again, so what was said last time is not in the log.
+            self._executions.clear()
+        before = self._load(event.stream().removeprefix("execution/"), delivery.position)
+        own = delivery.source == delivery.component and type(event) in OUTPUTS
+        after, said = (before, []) if own else self._advance(before, event, delivery)
+        states = [after]
+        if isinstance(event, _ENDINGS) and after.parent:
+            parent = self._load(after.parent, delivery.position)
+            parent, more = self._advance(parent, event, delivery)
+            states.append(parent)
+            said = [*said, *more]
+        self._keep(states)
+        self._handled = delivery.position
+        yield from said
+
+    def _advance(
+        self, state: Execution, event: Event, delivery: Delivery
+    ) -> tuple[Execution, list[Output]]:
+        after, said = advance(state, event, self._process(state, event), delivery)
+        if after.adhoc and after is not state:
+            action = observed(event, self._history(event.stream()), self._vocabulary)
+            if action is not None:
+                said = [*said, action]
+        return after, said
+
+    def _load(self, execution_id: str, position: int) -> Execution:
+        state = self._executions.get(execution_id)
+        if state is None:
+            records = self._history(f"execution/{execution_id}")
+            state = fold(execution_id, records, self._vocabulary, before=position)
+        return state
+
+    def _keep(self, states: list[Execution]) -> None:
+        for state in states:
+            self._executions[state.execution_id] = state
+            self._executions.move_to_end(state.execution_id)
+        while len(self._executions) > EXECUTIONS_KEPT:
+            self._executions.popitem(last=False)
+
+    def _process(self, state: Execution, event: Event) -> LinkedProcess:
+        started = event if isinstance(event, ExecutionStarted) else state.started
+        if started is None or not started.process:
+            return NO_PROCESS
+        process = self._processes.get(started.linked)
+        if process is None:
+            process = _READ(self._blobs.get(started.linked))
+        self._processes[started.linked] = process
+        self._processes.move_to_end(started.linked)
+        while len(self._processes) > PROCESSES_KEPT:
+            self._processes.popitem(last=False)
+        return process

@@ -1,0 +1,23 @@
+"""From the text of a failure to the lines of a checkout that it points at."""
+
+from .checkout import Checkout
+from .errors import (
+    CheckoutError,
+    CheckoutUnreadableError,
+    GitMissingError,
+    NotAFolderError,
+)
+from .frames import Frame, parse_frames
+from .rank import Location, find_relevant_code
+
+__all__ = [
+    "Checkout",
+    "CheckoutError",
+    "CheckoutUnreadableError",
+    "Frame",
+    "GitMissingError",
+    "Location",
+    "NotAFolderError",
+    "find_relevant_code",
+    "parse_frames",
+]

@@ -1,0 +1,186 @@
+"""A folder of source files: its list, its lines, and the file that a logged path means."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from .errors import CheckoutUnreadableError, GitMissingError, NotAFolderError
+from .paths import installed_name, is_library, normalise
+
+MAX_FILES = 200_000
+MAX_FILE_BYTES = 2_000_000  # what is longer is generated, or not text
+GIT_TIMEOUT_S = 60.0
+_SKIPPED = ".git .hg .svn .venv venv node_modules __pycache__ target dist build .tox .mypy_cache"
+_SKIPPED_FOLDERS = frozenset(_SKIPPED.split())
+_SOURCE_ROOTS = frozenset({"src", "lib", "python"})
+_JVM_EXTENSIONS = (".java", ".kt", ".kts", ".scala", ".groovy", ".clj")
+
+
+class Match(Struct, frozen=True):
+    """A file of the checkout that a logged path may mean."""
+
+    path: str  # relative to the checkout
+    parts: int  # names that agree, counted from the end
+    whole: bool  # one of the two paths agrees in full
+    library: bool  # the logged path lies in a dependency
+
+
+class Checkout:
+    """The files below a folder: what git tracks or does not ignore, or all of a plain folder.
+
+    Nothing outside the folder is ever read: a symlink that leads out does not exist here.
+
+    Raises:
+        NotAFolderError: *root* is not a folder.
+        GitMissingError: *root* is in a git checkout and there is no git command.
+        CheckoutUnreadableError: the files cannot be listed.
+    """
+
+    def __init__(self, root: Path | str) -> None:
+        if not Path(root).is_dir():
+            raise NotAFolderError(str(root))
+        self.root = Path(root).resolve()
+        self.files: tuple[str, ...] = tuple(sorted(_list_files(self.root)))
+        self._by_name: dict[str, list[str]] = {}
+        for path in self.files:
+            self._by_name.setdefault(path.rpartition("/")[2].casefold(), []).append(path)
+        self._matches: dict[tuple[str, str], list[Match]] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return what is in a file of the checkout; nothing for one too large, gone or outside."""
+        try:
+            # Resolved first: a link inside the folder may lead outside it.
+            real = (self.root / path).resolve(strict=True)
+            if not real.is_relative_to(self.root) or not real.is_file():
+                return b""
+            return b"" if real.stat().st_size > MAX_FILE_BYTES else real.read_bytes()
+        except (OSError, RuntimeError, ValueError):  # gone since it was listed, or a loop of links
+            return b""
+
+    def read_lines(self, path: str) -> list[str]:
+        """Return the lines of a text file; none for a binary one."""
+        if path not in self._lines:
+            data = self.read_bytes(path)
+            text = "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
+            self._lines[path] = re.split(r"\r\n|\n|\r", text)
+        return self._lines[path]
+
+    def find(self, logged: str, package: str = "") -> list[Match]:
+        """Return the files that a logged path may mean, those with most names in common only.
+
+        Args:
+            logged: The path as the log has it.
+            package: For a bare file name, the dotted package that the log gives with it.
+        """
+        key = (logged, package)
+        if key not in self._matches:
+            self._matches[key] = self._find(normalise(logged), package)
+        return self._matches[key]
+
+    def _find(self, wanted: str, package: str) -> list[Match]:
+        if not wanted:
+            return []
+        library = is_library(wanted)
+        installed = installed_name(wanted)
+        if package and "/" not in wanted:
+            return self._in_package(wanted, package)
+        candidates = [_compare(wanted, path, library) for path in self._named(wanted)]
+        if library:
+            candidates = [
+                Match(m.path, m.parts, True, False) if _is_own(m.path, installed) else m
+                for m in candidates
+                if _is_own(m.path, installed) or (m.whole and is_library(m.path))
+            ]
+        best = max(((m.whole, m.parts) for m in candidates), default=None)
+        return [m for m in candidates if (m.whole, m.parts) == best]
+
+    def _in_package(self, name: str, package: str) -> list[Match]:
+        """Find a JVM source file; Kotlin may leave out the folders that the package shares."""
+        folders = package.split(".")
+        names = (
+            [name]
+            if name in self._names(name)
+            else [name.rpartition(".")[0] + ext for ext in _JVM_EXTENSIONS]
+        )
+        found = [
+            _compare("/".join([*folders, PurePosixPath(path).name]), path, library=False)
+            for each in names
+            for path in self._named(each)
+        ]
+        full = [m for m in found if m.parts > len(folders)]
+        if full:
+            return full
+        declared = re.compile(
+            rb"^\s*package\s+" + re.escape(package.encode()) + rb"\b", re.MULTILINE
+        )
+        return [
+            Match(m.path, m.parts, True, False)
+            for m in found
+            if declared.search(self.read_bytes(m.path)[:20_000])
+        ]
+
+    def _named(self, path: str) -> list[str]:
+        return self._by_name.get(path.rpartition("/")[2].casefold(), [])
+
+    def _names(self, path: str) -> set[str]:
+        return {PurePosixPath(each).name for each in self._named(path)}
+
+
+def _compare(wanted: str, path: str, library: bool) -> Match:
+    mine, theirs = path.casefold().split("/"), wanted.casefold().split("/")
+    parts = 0
+    while parts < min(len(mine), len(theirs)) and mine[-parts - 1] == theirs[-parts - 1]:
+        parts += 1
+    return Match(path, parts, parts in (len(mine), len(theirs)), library)
+
+
+def _is_own(path: str, installed: str) -> bool:
+    """Whether *installed* is a file of the project itself, seen where it was installed to."""
+    first, _, rest = path.partition("/")
+    return bool(installed) and (path == installed or (first in _SOURCE_ROOTS and rest == installed))
+
+
+def _list_files(root: Path) -> list[str]:
+    if any((folder / ".git").exists() for folder in (root, *root.parents)):
+        listed = _ask_git(root)
+        if listed:  # a folder that its repository ignores has none
+            return listed[:MAX_FILES]
+    return _limited(_walk(root))
+
+
+def _ask_git(root: Path) -> list[str]:
+    # A checkout's own configuration may name a program as file system monitor: it must not run.
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
+    command += ["--cached", "--others", "--exclude-standard", "--deduplicate"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, check=False, timeout=GIT_TIMEOUT_S
+        )
+    except FileNotFoundError:
+        raise GitMissingError(str(root)) from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CheckoutUnreadableError(str(root), type(error).__name__) from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
+        raise CheckoutUnreadableError(str(root), said[0])
+    return [name.decode("utf-8", "replace") for name in done.stdout.split(b"\0") if name]
+
+
+def _walk(root: Path) -> Iterator[str]:
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        raise CheckoutUnreadableError(str(root), error.strerror or "unreadable") from error
+    for folder, folders, names in os.walk(root, followlinks=False):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+        for name in sorted(names):
+            yield (Path(folder) / name).relative_to(root).as_posix()
+
+
+def _limited(paths: Iterator[str]) -> list[str]:
+    return [path for path, _ in zip(paths, range(MAX_FILES), strict=False)]

@@ -1,0 +1,108 @@
+"""The most telling lines of a log that fit into a token budget."""
+
+from collections.abc import Callable, Sequence
+
+from .findings import Analysis, analyse, place_factor
+from .reader import Log
+from .report import roles_of
+from .signals import STRENGTH_MAX
+from .templates import template
+
+GAP = "…"  # one token: lines are missing here
+_MAX_TITLE_CHARS, _MAX_CHARS = 1_200, 400
+_ROLE_WORTH = {"title": 1.0, "message": 0.62, "frame": 0.45, "context": 0.22}
+_REPEAT_FACTOR = 0.5  # worth of the second line of a shape, the third, ...
+_FADE = 0.97  # each further line of one role is worth a little less
+_LEADERS = 3  # failures told whole before the many are told in part
+_WEAK_WORTH = 0.35
+_TAIL_WORTH = 0.02
+_TAIL_LINES = 200
+_SLACK_TOKENS = 2
+
+Count = Callable[[str], int]
+
+
+def condense(log: Log, budget_tokens: int, count: Count) -> str:
+    """Return the lines of *log* that tell most, in order, within *budget_tokens* by *count*.
+
+    A failure's name comes before its message, that before its frames and context, and all names
+    before the details of any but the first few; ``…`` stands where lines are missing.
+    """
+    worth = _worth(log, analyse(log))
+    return _fit(log, worth, budget_tokens, count)
+
+
+def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
+    """Return what showing each position is worth; a position that is not there is worth nothing."""
+    worth: dict[int, float] = {}
+    for rank, failure in enumerate(analysis.failures):
+        nth = dict.fromkeys(_ROLE_WORTH, 0)
+        for i, role in roles_of(failure).items():
+            share = _ROLE_WORTH[role] * _FADE ** nth[role]
+            if rank < _LEADERS and role in ("message", "frame") and nth[role] < 2:
+                share = max(share, 0.85)
+            nth[role] += 1
+            worth[i] = max(worth.get(i, 0.0), failure.score * share)
+    for i, loud in analysis.weak.items():
+        value = loud / STRENGTH_MAX * (0.3 + 0.7 * analysis.counts.rarity(log.texts[i]))
+        value *= _WEAK_WORTH * place_factor(i, analysis.steps)
+        worth[i] = max(worth.get(i, 0.0), value)
+    last = analysis.steps[-1].last if analysis.steps else len(log.texts) - 1
+    for back, i in enumerate(range(last, max(-1, last - _TAIL_LINES), -1)):
+        worth[i] = max(worth.get(i, 0.0), _TAIL_WORTH * _FADE**back)
+    return worth
+
+
+def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> str:
+    left = budget - _SLACK_TOKENS
+    chosen: dict[int, str] = {}
+    for i, text in _in_order(log.texts, worth):
+        # A line may open two gaps and close none: count both, or the budget would not hold.
+        gaps = sum(near not in chosen for near in (i - 1, i + 1)) - (i - 1 in chosen and i + 1 in chosen)
+        cost = count(text + "\n") + 2 * max(gaps - 1, 0)
+        if cost <= left:
+            chosen[i] = text
+            left -= cost
+        if left < 4:
+            break
+    order = list(chosen)  # the least telling last
+    while True:
+        view = _render(log.numbers, chosen)
+        if count(view) <= budget:
+            return view
+        del chosen[order.pop()]
+
+
+def _in_order(texts: Sequence[str], worth: dict[int, float]) -> list[tuple[int, str]]:
+    """Best first; exact repeats dropped, repeats of a shape put back."""
+    shown: set[str] = set()
+    shapes: dict[str, int] = {}
+    ranked: list[tuple[float, int, str]] = []
+    for i in sorted(worth, key=lambda i: (-worth[i], i)):
+        text = _capped(texts[i], worth[i])
+        if not text.strip() or text.strip() in shown:
+            continue
+        shown.add(text.strip())
+        shape = template(text.strip())
+        shapes[shape] = shapes.get(shape, -1) + 1
+        # A failing test is news even if its name differs from another's by a number alone.
+        factor = _REPEAT_FACTOR ** shapes[shape] if worth[i] < 0.6 else 1.0
+        ranked.append((-worth[i] * factor, i, text))
+    ranked.sort()
+    return [(i, text) for _, i, text in ranked]
+
+
+def _capped(text: str, worth: float) -> str:
+    limit = _MAX_TITLE_CHARS if worth >= 0.6 else _MAX_CHARS
+    return text if len(text) <= limit else text[: limit - 1] + GAP
+
+
+def _render(numbers: Sequence[int], chosen: dict[int, str]) -> str:
+    lines: list[str] = []
+    before = 0
+    for i in sorted(chosen):
+        if numbers[i] != before + 1:
+            lines.append(GAP)
+        lines.append(chosen[i])
+        before = numbers[i]
+    return "\n".join(lines)

@@ -1,0 +1,248 @@
+"""From matched lines to ranked failures: repeats merged, noise last."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from .blocks import Block, block_of
+from .reader import Log
+from .rules import Hit, RuleBook, rule
+from .rules_builds import BUILD_RULES
+from .rules_tests import TEST_RULES
+from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
+from .steps import Step, failing_steps
+from .templates import MAX_TEMPLATES, SHAPE_CHARS, TemplateCounts, template
+
+_KIND_WEIGHT = {
+    "failing_test": 1.0,
+    "crash": 0.95,
+    "compile_error": 0.92,
+    "timeout": 0.9,
+    "lint": 0.85,
+    "error": 0.75,
+    "failing_command": 0.6,
+}
+_SPEAKS_FOR_ITSELF = 0.85  # a rule this sure is believed even where the line looks harmless
+_MIN_STRENGTH = 0.9
+_IN_STEP, _BEFORE_STEP, _AFTER_STEP = 1.0, 0.75, 0.45
+_MAX_HITS = 20_000
+_MIN_CHARS = 4
+_RULES = RuleBook(TEST_RULES + BUILD_RULES)
+_DURATION = re.compile(r"\s*[(\[]?(?:took )?\d[\d.,]* ?(?:m?s|sec|seconds|min)[)\]]?$")
+_LINE = re.compile(r":\d+(?:->.*)?$")
+_CALLED_IN = re.compile(r"^(?P<test>[^\s()]+) ?\((?P<where>[\w.$]+)\)")
+_SEPARATOR = re.compile(r"[.:#/\\\s>›»$|]+")
+_SUFFIX = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|go|rs|java|kt)(?=::|:| |$)")
+
+_FIRST_COMES_FIRST = frozenset({"failing_test", "compile_error", "lint", "crash"})
+_PART_OF_A_TEST = frozenset({"error", "compile_error", "timeout"})
+_PART_OF_A_CRASH = frozenset({"signal", "rust", "assert", "sanitizer"})
+_OWNS_ITS_LINES = frozenset({"python", "exception", "sanitizer", "go", "rust"})
+_WELL_NAMED = 0.9  # a rule this sure may rename a failure
+_MAX_BLOCKS = 4
+_MAX_PROMOTED = 10  # lines of an unknown format
+_PROMOTED_WEIGHT = 0.5
+_GENERIC = rule("error", "generic", "", "(?!)", "indent", _PROMOTED_WEIGHT)
+
+Identity = tuple[str, ...]
+
+
+class Failure(msgspec.Struct, kw_only=True):
+    """Everything the log says about one failure."""
+
+    hit: Hit  # the line that names it best
+    blocks: list[Block]
+    seen: int  # on how many lines it was announced
+    score: float = 0.0
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """What was found in a log, before it is written down as a report."""
+
+    failures: list[Failure]  # best first
+    steps: list[Step]
+    weak: dict[int, float]  # position -> how loudly an otherwise unclaimed line speaks
+    counts: TemplateCounts
+
+
+def analyse(log: Log) -> Analysis:
+    """Find, merge and rank what went wrong in *log*."""
+    texts = log.texts
+    hits, weak, counts = _scan(texts)
+    steps = failing_steps(texts)
+    starts = {
+        hit.index
+        for hit in hits
+        if hit.rule.kind in ("failing_test", "crash") and hit.rule.framework not in _PART_OF_A_CRASH
+    }
+    failures = _merge(hits, log, starts)
+    for failure in failures:
+        failure.score = _score(failure, steps, texts, counts)
+    if not any(failure.score >= _PROMOTED_WEIGHT for failure in failures):
+        failures += _promoted(weak, log, steps, counts, {f.hit.index for f in failures})
+    failures.sort(key=lambda f: (-f.score, f.hit.index))
+    return Analysis(failures, steps, weak, counts)
+
+
+def place_factor(index: int, steps: Sequence[Step]) -> float:
+    """Return how likely a line at *index* is to be about the failing step."""
+    if not steps:
+        return 0.9
+    if any(step.first <= index <= step.last for step in steps):
+        return _IN_STEP
+    return _AFTER_STEP if index > steps[-1].last else _BEFORE_STEP
+
+
+def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCounts]:
+    hits: list[Hit] = []
+    weak: dict[int, float] = {}
+    counts = TemplateCounts()
+    silent: set[str] = set()  # shapes that no rule knows: a log repeats itself
+    for i, text in enumerate(texts):
+        if len(text) < _MIN_CHARS or not (loud := strength(text)):
+            continue
+        shape = counts.add(text)
+        weak[i] = loud
+        if loud < SHAPE_STRENGTH or shape in silent:
+            continue
+        hit = _RULES.match(i, text)
+        if hit and _believed(hit, texts, loud):
+            hits.append(hit)
+        elif not hit and len(text) <= SHAPE_CHARS and len(silent) < MAX_TEMPLATES:
+            silent.add(shape)
+    return hits, weak, counts
+
+
+def _believed(hit: Hit, texts: Sequence[str], loud: float) -> bool:
+    if hit.rule.framework == "numbered":
+        for text in texts[hit.index : hit.index + 12]:
+            if not text.strip():
+                return False  # a list that is not of failures, or one that is told below
+            if strength(text) >= _MIN_STRENGTH or text.endswith(":"):
+                return True
+        return False
+    return hit.rule.weight >= _SPEAKS_FOR_ITSELF or loud >= _MIN_STRENGTH
+
+
+def identity(title: str) -> Identity:
+    """Return the parts of a test's name, outermost first, the same however it is spelled."""
+    name = _LINE.sub("", _DURATION.sub("", title).rstrip(":"))
+    called = _CALLED_IN.match(name)
+    if called:
+        where, test = called["where"], called["test"]
+        name = where if where.endswith("." + test) else f"{where}.{test}"
+    return tuple(part for part in _SEPARATOR.split(_SUFFIX.sub("", name)) if part)
+
+
+def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
+    tests: dict[str, list[tuple[Identity, Failure]]] = {}
+    others: dict[str, Failure] = {}
+    failures: list[Failure] = []
+    claimed: set[int] = set()
+    inside: set[int] = set()  # a failing test's own error is no second failure
+    for hit in sorted(hits[:_MAX_HITS], key=lambda h: (h.rule.kind != "failing_test", h.index)):
+        part = hit.rule.kind in _PART_OF_A_TEST or hit.rule.framework in _PART_OF_A_CRASH
+        if hit.index in claimed or (part and hit.index in inside):
+            continue
+        block = block_of(hit, log.texts, log.numbers, starts)
+        hit = _named_by_its_reason(hit, block, log.texts)
+        claimed.update(block.title)
+        if hit.rule.kind == "failing_test" or hit.rule.framework in _OWNS_ITS_LINES:
+            inside.update(block.messages, block.frames, block.rest)
+        failure = Failure(hit=hit, blocks=[block], seen=1)
+        if hit.rule.kind == "failing_test":
+            name = identity(title_of(hit, block, log.texts))
+            known = _known_test(tests, name)
+            if known is None:
+                tests.setdefault(name[-1] if name else "", []).append((name, failure))
+        else:
+            key = template(hit.title)
+            known = others.setdefault(key, failure)
+            known = None if known is failure else known
+        if known is None:
+            failures.append(failure)
+        else:
+            _join(known, failure)
+    return failures
+
+
+def title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
+    """Return the title of a failure, on one line."""
+    if len(block.title) == 1:
+        return hit.title
+    lines = (hit.title if i == hit.index else texts[i].strip() for i in block.title)
+    return " ".join(lines).rstrip(":")
+
+
+def _named_by_its_reason(hit: Hit, block: Block, texts: Sequence[str]) -> Hit:
+    if hit.rule.shape != "trace" or not block.messages:
+        return hit
+    last = max(block.messages)
+    block.rest.insert(0, hit.index)
+    block.messages.remove(last)
+    block.title[:] = [last]
+    return msgspec.structs.replace(hit, index=last, title=texts[last].strip())
+
+
+def _known_test(
+    tests: dict[str, list[tuple[Identity, Failure]]], name: Identity
+) -> Failure | None:
+    for i, (other, failure) in enumerate(same := tests.get(name[-1] if name else "", [])):
+        short, long = sorted((name, other), key=len)
+        if long[len(long) - len(short) :] == short:
+            same[i] = (long, failure)
+            return failure
+    return None
+
+
+def _join(known: Failure, new: Failure) -> None:
+    known.seen += 1
+    block = new.blocks[0]
+    fuller = len(identity(new.hit.title)) > len(identity(known.hit.title))
+    better = fuller and new.hit.rule.weight >= _WELL_NAMED
+    if better and new.hit.rule.kind == "failing_test":
+        known.hit = msgspec.structs.replace(new.hit, message=new.hit.message or known.hit.message)
+        known.blocks.insert(0, block)
+    elif len(known.blocks) < _MAX_BLOCKS:
+        known.blocks.append(block)
+    if new.hit.message and not known.hit.message:
+        known.hit = msgspec.structs.replace(known.hit, message=new.hit.message)
+
+
+def _promoted(
+    weak: dict[int, float],
+    log: Log,
+    steps: Sequence[Step],
+    counts: TemplateCounts,
+    known: set[int],
+) -> list[Failure]:
+    """Return the loudest lines of a log in which no rule found a cause."""
+    spoken = [i for i, loud in weak.items() if loud >= _MIN_STRENGTH and i not in known]
+    worth = {i: weak[i] * counts.rarity(log.texts[i]) * place_factor(i, steps) for i in spoken}
+    best = sorted(worth, key=lambda i: (-worth[i], -i))[:_MAX_PROMOTED]
+    found: list[Failure] = []
+    for i in best:
+        hit = Hit(i, _GENERIC, log.texts[i].strip(), "")
+        block = block_of(hit, log.texts, log.numbers, set(best))
+        failure = Failure(hit=hit, blocks=[block], seen=1)
+        failure.score = _score(failure, steps, log.texts, counts)
+        found.append(failure)
+    return found
+
+
+def _score(
+    failure: Failure, steps: Sequence[Step], texts: Sequence[str], counts: TemplateCounts
+) -> float:
+    hit = failure.hit
+    base = _KIND_WEIGHT[hit.rule.kind] * hit.rule.weight
+    text = texts[hit.index]
+    loud = 0.8 + 0.2 * strength(text) / STRENGTH_MAX
+    rare = 0.7 + 0.3 * counts.rarity(text)
+    told = 1.0 if any(block.messages or block.frames for block in failure.blocks) else 0.9
+    if hit.rule.kind == "failing_test":  # however many tests fail, each of them is news
+        loud, rare = 1.0, 1.0
+    place = max(place_factor(block.title[0], steps) for block in failure.blocks)
+    # The last of several errors stopped the step; of several tests the first is as good as any.
+    late = 1.0 if hit.rule.kind in _FIRST_COMES_FIRST else 0.95 + 0.05 * hit.index / len(texts)
+    return round(base * loud * rare * told * place * late, 4)

@@ -1,0 +1,162 @@
+"""The report: what failed, best first, and the lines that prove it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from .blocks import Reference, references
+from .findings import Analysis, Failure, analyse, title_of
+from .reader import Log
+from .rules import Kind
+from .steps import quoted_command
+
+MAX_FINDINGS = 200
+_MAX_EVIDENCE_LINES = 40  # of one finding
+_MAX_REFERENCES = 12
+_MAX_MESSAGE_CHARS = 1_000
+_NAMES_ITS_TARGET = frozenset({"make", "ninja", "gradle", "maven", "tox"})
+_NAMED = 3  # failures that the summary names
+
+Role = Literal["title", "message", "frame", "context"]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive lines of the log, cleaned, that belong to a finding."""
+
+    first: int  # 1-based line numbers in the original log
+    last: int  # included
+    role: Role
+    text: str
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that went wrong."""
+
+    kind: Kind
+    framework: str  # what reported it
+    title: str  # a failing test's full name, or the line that says it
+    message: str  # why, as the log has it; empty where it does not say
+    score: float  # higher is more likely to be the cause
+    seen: int  # on how many lines it was announced
+    evidence: tuple[Evidence, ...]  # in the order of the log
+    references: tuple[Reference, ...]  # the project's own files first
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log says went wrong."""
+
+    source: str
+    summary: str
+    failed_command: str | None
+    findings: tuple[Finding, ...]  # best first
+    lines: int
+    size_bytes: int
+    omitted_lines: int  # of an endless log, looked at and not kept
+    tokens: int | None  # of the whole log, where it was counted
+
+
+def triage(log: Log) -> Report:
+    """Say what went wrong in *log*, best first; an empty or silent log gives no findings."""
+    return report_of(log, analyse(log))
+
+
+def report_of(log: Log, analysis: Analysis) -> Report:
+    """Write an analysis down."""
+    findings = tuple(_finding(log, each) for each in analysis.failures[:MAX_FINDINGS])
+    command = _failed_command(analysis, findings)
+    return Report(
+        source=log.source,
+        summary=_summary(log, findings, command),
+        failed_command=command,
+        findings=findings,
+        lines=log.lines,
+        size_bytes=log.size_bytes,
+        omitted_lines=log.omitted,
+        tokens=log.tokens,
+    )
+
+
+def roles_of(failure: Failure) -> dict[int, Role]:
+    """Return what each position of a failure's evidence is good for, the most telling first."""
+    roles: dict[int, Role] = {}
+    for block in failure.blocks:
+        for role, positions in (
+            ("title", block.title),
+            ("message", block.messages),
+            ("frame", block.frames),
+        ):
+            for i in positions:
+                roles.setdefault(i, role)  # type: ignore[arg-type]
+    for block in failure.blocks:
+        for i in block.rest:
+            roles.setdefault(i, "context")
+    return roles
+
+
+def _finding(log: Log, failure: Failure) -> Finding:
+    roles = dict(list(roles_of(failure).items())[:_MAX_EVIDENCE_LINES])
+    title = title_of(failure.hit, failure.blocks[0], log.texts)
+    return Finding(
+        kind=failure.hit.rule.kind,
+        framework=failure.hit.rule.framework,
+        title=title,
+        message=_message(log.texts, failure),
+        score=round(failure.score, 4),
+        seen=failure.seen,
+        evidence=tuple(_evidence(log, roles)),
+        references=_references(log.texts, roles),
+    )
+
+
+def _evidence(log: Log, roles: dict[int, Role]) -> Iterable[Evidence]:
+    run: list[int] = []
+    for i in [*sorted(roles), -1]:
+        if run and (i < 0 or roles[i] != roles[run[-1]] or log.numbers[i] != log.numbers[run[-1]] + 1):
+            yield Evidence(
+                first=log.numbers[run[0]],
+                last=log.numbers[run[-1]],
+                role=roles[run[0]],
+                text="\n".join(log.texts[j] for j in run),
+            )
+            run = []
+        run.append(i)
+
+
+def _message(texts: Sequence[str], failure: Failure) -> str:
+    lines = [texts[i].strip() for block in failure.blocks for i in block.messages]
+    told = dict.fromkeys([failure.hit.message, *lines])
+    return "\n".join(line for line in told if line not in failure.hit.title)[:_MAX_MESSAGE_CHARS]
+
+
+def _references(texts: Sequence[str], roles: dict[int, Role]) -> tuple[Reference, ...]:
+    found = dict.fromkeys(ref for i in roles for ref in references(texts[i]))
+    return tuple(sorted(found, key=lambda ref: ref.library)[:_MAX_REFERENCES])
+
+
+def _failed_command(analysis: Analysis, findings: Sequence[Finding]) -> str | None:
+    commands = [step.command for step in analysis.steps if step.command]
+    if commands:
+        return commands[-1]
+    for finding in findings:
+        if finding.kind == "failing_command":
+            quoted = quoted_command(finding.title)
+            if quoted or finding.framework in _NAMES_ITS_TARGET:
+                return quoted or finding.title
+    return None
+
+
+def _summary(log: Log, findings: Sequence[Finding], command: str | None) -> str:
+    if not log.lines:
+        return "The log is empty: the step wrote nothing, or its output was not captured."
+    if not findings:
+        return f"Nothing in {log.lines:,} lines says that anything failed."
+    first = findings[0]
+    same = [f for f in findings if f.kind == first.kind]
+    named = "; ".join(f.title[:200] for f in same[:_NAMED])
+    more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+    why = first.message.splitlines()[0][:300] if first.message else ""
+    noun = first.kind.replace("_", " ")
+    noun += ("es" if noun.endswith("sh") else "s") if len(same) > 1 else ""
+    ran = f" Failed command: {command[:200]}." if command else ""
+    return f"{len(same)} {noun} ({first.framework}): {named}{more}.{f' {why}' if why else ''}{ran}"

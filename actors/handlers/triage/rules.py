@@ -1,0 +1,77 @@
+"""What a rule is, and how one line is matched against all of them."""
+
+import re
+from typing import Literal
+
+import msgspec
+
+Kind = Literal[
+    "failing_test", "crash", "timeout", "compile_error", "lint", "error", "failing_command"
+]
+Shape = Literal[
+    "indent",  # what follows belongs to it while indented deeper, or until two blank lines
+    "section",  # ... until the next ruler or heading
+    "trace",  # ... and the first line after that, which says why
+    "before",  # what belongs to it stands above, from where the test began
+    "short",  # ... the quoted source under a compiler's message
+    "line",  # nothing
+]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One way in which one tool announces one kind of failure."""
+
+    kind: Kind
+    framework: str
+    needles: tuple[str, ...]  # one of them is in the line, or the pattern is not tried
+    pattern: re.Pattern[str]  # groups: t(itle), m(essage)
+    shape: Shape
+    weight: float  # 0..1: how much a line like this matters on its own
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A line that a rule matched."""
+
+    index: int
+    rule: Rule
+    title: str
+    message: str
+
+
+def rule(
+    kind: Kind,
+    framework: str,
+    needles: str | tuple[str, ...],
+    pattern: str,
+    shape: Shape = "line",
+    weight: float = 1.0,
+) -> Rule:
+    """Return a rule; a pattern starts at the beginning of the line."""
+    wanted = (needles,) if isinstance(needles, str) else needles
+    return Rule(kind, framework, wanted, re.compile(pattern), shape, weight)
+
+
+class RuleBook:
+    """Many rules, tried in order of precedence where one of their needles occurs."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self._rules = rules
+        by_needle: dict[str, list[int]] = {}
+        for number, each in enumerate(rules):
+            for needle in each.needles:
+                by_needle.setdefault(needle, []).append(number)
+        self._needles = tuple(by_needle.items())
+
+    def match(self, index: int, text: str) -> Hit | None:
+        """Return the hit of the first rule that *text* fits, if any does."""
+        near: set[int] = set()
+        for needle, numbers in self._needles:
+            if needle in text:
+                near.update(numbers)
+        for number in sorted(near):
+            found = self._rules[number].pattern.match(text)
+            if found:
+                named = found.groupdict()
+                title = (named.get("t") or text).strip()
+                return Hit(index, self._rules[number], title, (named.get("m") or "").strip())
+        return None

@@ -1,0 +1,170 @@
+"""Answer any other question: the sentences of the context that say most about it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from cortex.runtime.context import Bm25, Passage, content_words
+
+from .extract import Span
+
+MOST_SPANS: Final = 6
+LEAST_COVERAGE: Final = 0.45  # of what the question asks, by weight, in a sentence and around it
+NEIGHBOUR_SHARE: Final = 0.3  # of a sentence's score that the ones beside it get
+HEADING_SHARE: Final = 0.5
+SAME_SHARE: Final = 0.6  # of common words above which a sentence says the same again
+FAR_BELOW_BEST: Final = 0.4
+
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00c0-\u024f])|(?<=[\u3002\uff01\uff1f])"
+)
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}")
+_HEADING = re.compile(r"#{1,6}\s+\S")
+
+
+class Unit(NamedTuple):
+    """A sentence, or a line where there are none."""
+
+    item_id: str
+    first_line: int
+    last_line: int
+    text: str
+    heading: str
+
+
+def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
+    """The sentences that answer *question* best, best first; none if they hardly touch it."""
+    asked = sorted(set(content_words(question)))
+    units = [unit for passage in passages for unit in _units(passage)]
+    if not asked or not units:
+        return []
+    words = [content_words(unit.text) for unit in units]
+    ranked = Bm25(words)
+    own = ranked.scores(asked)
+    titles = [set(content_words(unit.heading)) for unit in units]
+    title_score = {unit.heading: 0.0 for unit in units}
+    for unit, title in zip(units, titles, strict=True):
+        title_score[unit.heading] = sum(ranked.weight(w) for w in asked if w in title)
+    scores = [
+        own[at]
+        + NEIGHBOUR_SHARE * sum(own[i] for i in _beside(units, at))
+        + (HEADING_SHARE * title_score[units[at].heading] if own[at] else 0.0)
+        for at in range(len(units))
+    ]
+    total = sum(ranked.weight(word) for word in asked)
+    around = [
+        set(words[at]).union(titles[at], *(words[i] for i in _beside(units, at)))
+        for at in range(len(units))
+    ]
+    answering = [
+        at
+        for at in range(len(units))
+        if own[at] > 0
+        and sum(ranked.weight(w) for w in asked if w in around[at]) >= LEAST_COVERAGE * total
+    ]
+    return _distinct(units, words, scores, answering)
+
+
+def _distinct(
+    units: list[Unit], words: list[list[str]], scores: list[float], answering: list[int]
+) -> list[Span]:
+    chosen: list[int] = []
+    for at in sorted(answering, key=lambda at: (-scores[at], at)):
+        if chosen and scores[at] < FAR_BELOW_BEST * scores[chosen[0]]:
+            break
+        if all(_common(words[at], words[other]) < SAME_SHARE for other in chosen):
+            chosen.append(at)
+        if len(chosen) == MOST_SPANS:
+            break
+    return [
+        Span(
+            item_id=units[at].item_id,
+            first_line=units[at].first_line,
+            last_line=units[at].last_line,
+            text=units[at].text,
+            role="answer",
+            score=round(scores[at], 6),
+        )
+        for at in chosen
+    ]
+
+
+def _beside(units: list[Unit], at: int) -> list[int]:
+    return [
+        i
+        for i in (at - 1, at + 1)
+        if 0 <= i < len(units)
+        and units[i].item_id == units[at].item_id
+        and units[i].heading == units[at].heading
+    ]
+
+
+def _common(one: list[str], other: list[str]) -> float:
+    both = set(one) & set(other)
+    return len(both) / max(min(len(set(one)), len(set(other))), 1)
+
+
+def _units(passage: Passage) -> Iterator[Unit]:
+    heading = ""
+    keys: list[str] = []  # the lines "key:" that the block is indented under, outermost first
+    for start, block in _blocks(passage.lines):
+        underlined = _UNDERLINE.fullmatch(block[0].strip())
+        if underlined or (len(block) == 1 and _HEADING.match(block[0])):
+            heading = passage.lines[start - 1].strip() if underlined else block[0].lstrip("# ")
+            continue
+        text = "\n".join(block)
+        keys = [key for key in keys if _indent(key) < _indent(block[0])]
+        above = " ".join((heading, *map(str.strip, keys)))
+        if text.rstrip().endswith(":"):
+            keys.append(block[0])
+        for begin, end in _sentences(text):
+            first = passage.first_line + start + text.count("\n", 0, begin)
+            sentence = text[begin:end]
+            yield Unit(passage.item_id, first, first + sentence.count("\n"), sentence, above)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Runs of prose lines; a heading, a list item or a line of anything else stands alone."""
+    start, block = 0, list[str]()
+    for at, line in enumerate(lines):
+        joins = bool(block) and _continues(block[-1], line)
+        if not joins and block:
+            yield start, block
+            block = []
+        if line.strip():
+            start = start if block else at
+            block.append(line)
+    if block:
+        yield start, block
+
+
+def _continues(above: str, line: str) -> bool:
+    """Whether *line* goes on with the sentence of *above*, as in wrapped prose."""
+    opens = (_HEADING, _LIST_ITEM, _UNDERLINE)
+    if not line.strip() or _HEADING.match(above) or any(p.match(line) for p in opens):
+        return False
+    if _indent(line) > _indent(above) and not _LIST_ITEM.match(above):
+        return False
+    return len(above) > 50 and len(above.split()) >= 6
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for match in _SENTENCE_END.finditer(text):
+        yield from _trimmed(text, begin, match.start())
+        begin = match.end()
+    yield from _trimmed(text, begin, len(text))
+
+
+def _trimmed(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    while begin < end and text[begin].isspace():
+        begin += 1
+    while begin < end and text[end - 1].isspace():
+        end -= 1
+    if begin < end:
+        yield begin, end

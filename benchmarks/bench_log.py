@@ -1,0 +1,352 @@
+"""How fast is the log: append, catch up, replay into a projection; and how large does it become?
+
+Ours (records encoded, leaf hashes kept) beside bare ``sqlite3`` with the same rows and PRAGMAs, and
+beside the package ``eventsourcing`` on SQLite, in one run and in turn; medians are printed. The peer
+is asked through ``--peer``, a Python that has it installed; without one its column says so.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import FORMAT, Batch, Recorded, Row, decode, encode
+from cortex.runtime.log import Durability, EventLog
+from cortex.runtime.projections import Changes, EventIndex, Runner
+
+RESULT = Path(__file__).parent / "results" / "bench_log.txt"
+ROUNDS = 5
+MODES: tuple[Durability, ...] = ("normal", "full")
+EVENTS = {("normal", 100): 40_000, ("full", 100): 20_000, ("normal", 1): 3_000, ("full", 1): 400}
+REPLAYED = 300_000
+TURNS, TURN_BYTES = 200, 1_024
+GOALS = {"append": 0.65, "replay": 250_000, "size": 2.0}
+TOPICS = ("step.execute", "step.completed", "execution.started", "execution.completed")
+STATUS = {"execution.started": "running", "execution.completed": "completed"}
+BODY = msgspec.msgpack.encode(
+    {"execution_id": "k3f9q2m7", "step": "run_tests", "action": "shell", "attempt": 1}
+    | {"result": {"exit_code": 0, "summary": "148 passed in 12.3 s"}, "tokens": 1_245}
+)
+
+PEER = """
+import json, sqlite3, sys, time
+
+mode, batch, events, path, task = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
+connect = sqlite3.connect
+
+def tuned(*args, **kwargs):
+    connection = connect(*args, **kwargs)
+    connection.execute(f"pragma synchronous = {mode}")
+    connection.execute("pragma wal_autocheckpoint = 16000")
+    return connection
+
+sqlite3.connect = tuned
+from eventsourcing.application import Application
+from eventsourcing.domain import Aggregate, event
+
+class Execution(Aggregate):
+    @event("Started")
+    def __init__(self): self.status = "running"
+    @event("Completed")
+    def complete(self, step, action, attempt, exit_code, summary, tokens): self.status = "completed"
+
+app = Application(env={"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path})
+
+def append(count):
+    execution = Execution()
+    for _ in range(count - 1):
+        execution.complete("run_tests", "shell", 1, 0, "148 passed in 12.3 s", 1245)
+    app.save(execution)
+
+if task == "append":
+    started = time.perf_counter()
+    if batch == 1:
+        execution = Execution()
+        app.save(execution)
+        for _ in range(events - 1):
+            execution.complete("run_tests", "shell", 1, 0, "148 passed in 12.3 s", 1245)
+            app.save(execution)
+    else:
+        for _ in range(events // batch): append(batch)
+    print(events / (time.perf_counter() - started))
+else:
+    for _ in range(events // 100): append(100)
+    started, counts, last = time.perf_counter(), {}, 0
+    while page := app.recorder.select_notifications(last, 1000, inclusive_of_start=False):
+        for notification in page:
+            happened = app.mapper.to_domain_event(notification)
+            counts[type(happened).__name__] = counts.get(type(happened).__name__, 0) + 1
+        last = page[-1].id
+    assert sum(counts.values()) == events
+    print(events / (time.perf_counter() - started))
+"""
+
+
+class Statuses:
+    """The newest status of every execution and how many events it has."""
+
+    name = "statuses"
+    version = 1
+    tables = ("create table statuses (stream text primary key, status text, events integer)",)
+
+    def begin(self) -> Changes:
+        return StatusChanges()
+
+
+class StatusChanges:
+    def __init__(self) -> None:
+        self.status: dict[str, str] = {}
+        self.events: dict[str, int] = {}
+
+    def apply(self, records: Sequence[Recorded]) -> None:
+        status, events = self.status, self.events
+        for record in records:
+            stream = record.stream
+            events[stream] = events.get(stream, 0) + 1
+            if record.topic in STATUS:
+                status[stream] = STATUS[record.topic]
+
+    def flush(self, connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "insert into statuses values (?, ?, ?) on conflict do update set events = events "
+            "+ excluded.events, status = coalesce(excluded.status, status)",
+            [(stream, self.status.get(stream), n) for stream, n in self.events.items()],
+        )
+
+
+def record(position: int, body: bytes = BODY, topic: str | None = None) -> Recorded:
+    """Streams of 100 events, as an execution has them."""
+    return Recorded(
+        format=FORMAT,
+        position=position,
+        stream=f"execution/{(position - 1) // 100:08x}",
+        version=(position - 1) % 100 + 1,
+        id=position.to_bytes(16, "big"),
+        time_ns=1_700_000_000_000_000_000 + position,
+        topic=topic or TOPICS[position % 4],
+        schema=1,
+        correlation=f"{(position - 1) // 100:08x}",
+        causation=position - 1,
+        source="process_execution_engine",
+        key="shell",
+        subject=None,
+        body=body,
+    )
+
+
+def row(made: Recorded) -> Row:
+    return Row(made.position, made.stream, made.version, encode(made))
+
+
+def batches(events: int, size: int) -> Iterator[list[Recorded]]:
+    for first in range(1, events + 1, size):
+        yield [record(position) for position in range(first, first + size)]
+
+
+def ours(path: Path, mode: Durability, size: int, events: int) -> float:
+    log, made = EventLog.open(path, durability=mode), list(batches(events, size))
+    started = time.perf_counter()
+    for records in made:
+        log.write(Batch(rows=[row(made) for made in records]))
+    rate = events / (time.perf_counter() - started)
+    log.close()
+    return rate
+
+
+def bare(path: Path, mode: Durability, size: int, events: int, *, many: bool) -> float:
+    EventLog.open(path, durability=mode).close()  # the same tables
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"pragma synchronous = {mode}")
+    connection.execute("pragma wal_autocheckpoint = 16000")
+    connection.execute("pragma journal_size_limit = 67108864")
+    made = [
+        [(r.position, r.stream, r.version, encode(r)) for r in records]
+        for records in batches(events, size)
+    ]
+    statement = "insert into events values " + ", ".join(["(?, ?, ?, ?)"] * size)
+    started = time.perf_counter()
+    for rows in made:
+        connection.execute("begin immediate")
+        if many:
+            connection.executemany("insert into events values (?, ?, ?, ?)", rows)
+        else:
+            connection.execute(statement, tuple(chain.from_iterable(rows)))
+        connection.execute("commit")
+    rate = events / (time.perf_counter() - started)
+    connection.close()
+    return rate
+
+
+def peer(python: str | None, mode: str, size: int, events: int, path: Path, task: str) -> float:
+    if python is None:
+        return 0.0
+    command = [python, "-c", PEER, mode, str(size), str(events), str(path), task]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def fill(path: Path, events: int) -> EventLog:
+    log = EventLog.open(path)
+    for records in batches(events, 1_000):
+        log.write(Batch(rows=[row(made) for made in records]))
+    return log
+
+
+def catch_up(log: EventLog) -> float:
+    started, position = time.perf_counter(), 0
+    while page := log.read(position, 1_000, 8 << 20):
+        position += len([decode(data) for data in page])
+    return position / (time.perf_counter() - started)
+
+
+def replay(log: EventLog, path: Path, projection: Statuses | EventIndex) -> float:
+    runner = Runner.open(path, [projection])
+    started = time.perf_counter()
+    position = runner.advance(log)
+    rate = position / (time.perf_counter() - started)
+    runner.close()
+    return rate
+
+
+def beside_a_busy_thread(path: Path) -> tuple[float, float]:
+    """Events/s and p99 in ms of batches of 100 while another thread computes all the time."""
+    log, made, running = EventLog.open(path), list(batches(20_000, 100)), True
+    before, took = sys.getswitchinterval(), []
+
+    def compute() -> None:
+        while running:
+            sum(range(1_000))
+
+    busy = threading.Thread(target=compute)
+    sys.setswitchinterval(0.0005)
+    busy.start()
+    started = time.perf_counter()
+    for records in made:
+        began = time.perf_counter()
+        log.write(Batch(rows=[row(made) for made in records]))
+        took.append(time.perf_counter() - began)
+    rate = 20_000 / (time.perf_counter() - started)
+    running = False
+    busy.join()
+    sys.setswitchinterval(before)
+    log.close()
+    return rate, statistics.quantiles(took, n=100)[98] * 1_000
+
+
+def size_of_turns(path: Path) -> tuple[float, float]:
+    """Size over content after TURNS turns of two events each: while open, and closed."""
+    log, text = EventLog.open(path), random.Random(1)
+    for turn in range(TURNS):
+        rows = []
+        for part, topic in ((1, "model.invoke"), (2, "model.responded")):
+            body = msgspec.msgpack.encode({"text": text.randbytes(TURN_BYTES // 2)})
+            rows.append(row(record(2 * turn + part, body, topic)))
+            log.write(Batch(rows=rows[-1:]))
+    content = TURNS * TURN_BYTES
+    sized = sum(file.stat().st_size for file in path.parent.glob(path.name + "*"))
+    log.close()
+    return sized / content, path.stat().st_size / content
+
+
+def median_of(rounds: int, *runs: Callable[[Path], float]) -> list[float]:
+    """Each of *runs* in turn, *rounds* times, each in a folder of its own."""
+    figures: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for kept, run in zip(figures, runs, strict=True):
+            with tempfile.TemporaryDirectory() as folder:
+                kept.append(run(Path(folder) / "log.db"))
+    return [statistics.median(kept) for kept in figures]
+
+
+def append_lines(rounds: int, python: str | None) -> Iterator[str]:
+    for size in (100, 1):
+        for mode in MODES:
+            count = EVENTS[mode, size]
+            mine, one, many, other = median_of(
+                rounds,
+                lambda path, m=mode, s=size, n=count: ours(path, m, s, n),  # type: ignore[misc]
+                lambda path, m=mode, s=size, n=count: bare(path, m, s, n, many=False),  # type: ignore[misc]
+                lambda path, m=mode, s=size, n=count: bare(path, m, s, n, many=True),  # type: ignore[misc]
+                lambda path, m=mode, s=size, n=count: peer(python, m, s, n, path, "append"),  # type: ignore[misc]
+            )
+            ratio = mine / max(one, many)
+            goal = f" (goal >= {GOALS['append']:.0%})" if (mode, size) == ("normal", 100) else ""
+            yield (
+                f"append, batches of {size:3}, {mode:6}: {mine:9,.0f} events/s; bare sqlite3 "
+                f"{one:9,.0f} (one statement) {many:9,.0f} (executemany); ours/bare {ratio:.0%}{goal}; "
+                f"eventsourcing {said(other, mine)}"
+            )
+
+
+def said(other: float, mine: float) -> str:
+    return f"{other:,.0f}, ours {mine / other:.1f} x" if other else "skipped (no --peer)"
+
+
+def read_lines(rounds: int, python: str | None, folder: Path) -> Iterator[str]:
+    log = fill(folder / "log.db", REPLAYED)
+    read, folded, indexed, other = median_of(
+        rounds,
+        lambda _: catch_up(log),
+        lambda path: replay(log, path.with_name("projections.db"), Statuses()),
+        lambda path: replay(log, path.with_name("projections.db"), EventIndex()),
+        lambda path: peer(python, "normal", 100, REPLAYED // 10, path, "replay"),
+    )
+    started = time.perf_counter()
+    verified = log.verify() / (time.perf_counter() - started)
+    log.close()
+    yield f"catch up, pages of 1,000, decoded: {read:,.0f} events/s"
+    yield (
+        f"replay through a projection, tables and checkpoint every 10,000: {folded:,.0f} events/s "
+        f"(goal >= {GOALS['replay']:,}); eventsourcing, in memory: {said(other, folded)}"
+    )
+    yield f"replay through the query index (five indexes): {indexed:,.0f} events/s"
+    yield f"verify: {verified:,.0f} events/s"
+
+
+def other_lines(folder: Path) -> Iterator[str]:
+    rate, p99_ms = beside_a_busy_thread(folder / "busy.db")
+    yield f"append beside a busy thread, batches of 100: {rate:,.0f} events/s, p99 {p99_ms:.1f} ms"
+    opened, closed = size_of_turns(folder / "turns.db")
+    yield (
+        f"log of {TURNS} turns of {TURN_BYTES} bytes: {closed:.2f} x content (goal <= "
+        f"{GOALS['size']:g} x); {opened:.1f} x with the write-ahead log while it is open"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", help="a Python with eventsourcing installed")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    options = parser.parse_args()
+    peer_python = options.peer and shutil.which(options.peer)
+    lines = [
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, 24 GiB; Python "
+        f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}; medians of {options.rounds}"
+    ]
+    print(lines[0])
+    with tempfile.TemporaryDirectory() as name:
+        for line in chain(
+            append_lines(options.rounds, peer_python),
+            read_lines(options.rounds, peer_python, Path(name)),
+            other_lines(Path(name)),
+        ):
+            print(line, flush=True)
+            lines.append(line)
+    RESULT.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Does a triage of a real CI log name what failed, and how much of it survives in a token budget?
+
+Prints, over the labelled logs of ``$CORTEX_EVAL/ci-logs``: how often the report names a labelled
+fact among its first 1, 3 and 10 findings; the share of facts that ``condense`` keeps beside every
+baseline of ``eval_ci_logs.py``; and seconds and peak memory for a generated log of 138,000 lines
+and for one of 1 GB (``--large``). The baseline ``bm25-lines`` needs the package ``bm25s``.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from cortex.actors.handlers.triage import Finding, condense, parse_log, read_log, triage
+
+ROOT = Path(__file__).resolve().parents[1]
+EVAL = Path(os.environ.get("CORTEX_EVAL", ROOT.parent / "shared" / "eval"))
+RESULT = ROOT / "benchmarks" / "results" / "bench_triage.txt"
+BUDGETS = (500, 1_000, 2_000, 4_000)
+FIRST = (1, 3, 10)
+SETS = ("bugswarm", "treeherder")
+LINES = 138_000
+LARGE_BYTES = 1_000_000_000
+GOAL_S, GOAL_MB = 3.0, 300
+
+Facts = list[tuple[str, ...]]
+Case = tuple[str, str, str, Facts]
+
+
+def load_eval() -> ModuleType:
+    path = EVAL / "eval_ci_logs.py"
+    spec = importlib.util.spec_from_file_location("eval_ci_logs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def share(values: list[float]) -> float:
+    return 100 * statistics.mean(values)
+
+
+def named(kept: Callable[[Facts, str], float], facts: Facts, findings: list[str]) -> bool:
+    return any(kept([fact], text) == 1 for fact in facts for text in findings)
+
+
+def print_named(kept: Callable[[Facts, str], float], cases: list[Case]) -> None:
+    def head(finding: Finding) -> str:
+        return f"{finding.title} {finding.message}"
+
+    def whole(finding: Finding) -> str:
+        return " ".join([head(finding), *(part.text for part in finding.evidence)])
+
+    print("\nlogs whose report names a labelled fact among its first findings, %")
+    print(f"{'':34}" + "".join(f"{k:>8}" for k in FIRST))
+    for group in SETS:
+        mine = [case for case in cases if case[0] == group]
+        reports = [(triage(parse_log(text)), facts) for _, _, text, facts in mine]
+        for label, said in (("title or message", head), ("cited lines included", whole)):
+            row = [
+                share([named(kept, facts, [said(f) for f in r.findings[:k]]) for r, facts in reports])
+                for k in FIRST
+            ]
+            print(f"{group:12}{label:22}" + "".join(f"{value:8.1f}" for value in row))
+
+
+def compilers(evaluation: ModuleType) -> dict[str, Callable[[str, int], str]]:
+    def cortex(text: str, budget: int) -> str:
+        return condense(parse_log(text), budget, evaluation.ntok)
+
+    found = {"cortex": cortex, **evaluation.BASE}
+    if importlib.util.find_spec("bm25s") is None:
+        print("bm25-lines skipped: the package bm25s is not installed")
+        del found["bm25-lines"]
+    return found
+
+
+def print_kept(evaluation: ModuleType, cases: list[Case]) -> None:
+    todo = compilers(evaluation)
+    scores: dict[tuple[str, str, int], list[float]] = {}
+    for group, _, text, facts in cases:
+        for name, compile_log in todo.items():
+            for budget in BUDGETS:
+                view = compile_log(text, budget)
+                fits = evaluation.ntok(view) <= budget
+                score = evaluation.kept(facts, view) if fits else 0.0
+                scores.setdefault((group, name, budget), []).append(score)
+    for group in SETS:
+        print(f"\n{group}: facts kept, %" + "".join(f"{b:>10,}" for b in BUDGETS))
+        for name in todo:
+            row = [share(scores[group, name, budget]) for budget in BUDGETS]
+            print(f"  {name:16}     " + "".join(f"{value:10.1f}" for value in row))
+        best = [max(share(scores[group, n, b]) for n in todo if n != "cortex") for b in BUDGETS]
+        ours = [share(scores[group, "cortex", b]) for b in BUDGETS]
+        ratios = (f"{o / b:9.2f}x" for o, b in zip(ours, best, strict=True))
+        print("  ours / best baseline " + "".join(ratios))
+
+
+def generated_lines(seed: int = 7) -> Iterator[str]:
+    """An endless build log: modules compiled, tests passed, some noise that sounds like failure."""
+    rng = random.Random(seed)
+    words = "cache frame ring store index parser ledger token queue error retry page".split()
+    for number in range(sys.maxsize):
+        stamp = f"2024-03-02T10:{number // 60_000 % 60:02}:{number // 1_000 % 60:02}.{number % 1_000:03}0000Z "
+        a, b = rng.choice(words), rng.choice(words)
+        kind = rng.random()
+        if kind < 0.5:
+            yield f"{stamp}[{number % 100:3}%] Compiling {a}/{b}_{number % 977}.cc in target/{a}"
+        elif kind < 0.9:
+            yield f"{stamp}tests/{a}/test_{b}.py::test_{a}_{number % 5_000} PASSED [{number % 100:3}%]"
+        elif kind < 0.97:
+            yield f"{stamp}WARN {a}: {b} not found in cache, rebuilding ({rng.random():.6f})"
+        else:
+            yield f"{stamp}\x1b[31mERROR\x1b[0m {a}.{b}: connection {number} refused, retrying in 5 s"
+
+
+def write_generated(path: Path, *, lines: int = 0, size_bytes: int = 0) -> None:
+    failure = (
+        "_________________________ test_wraps_around _________________________\n"
+        "tests/ring/test_ring.py:48: in test_wraps_around\n"
+        "    assert ring.front() == 3\nE   AssertionError: assert 7 == 3\n"
+    )
+    with path.open("w", encoding="utf-8") as file:
+        written = 0
+        for number, line in enumerate(generated_lines()):
+            written += file.write(line + "\n")
+            if number == 90_000:
+                file.write(failure)
+            if (lines and number >= lines) or (size_bytes and written >= size_bytes):
+                break
+        file.write("FAILED tests/ring/test_ring.py::test_wraps_around - assert 7 == 3\n")
+        file.write("##[error]Process completed with exit code 1.\n")
+
+
+def measure_child(path: str) -> None:
+    """Triage *path* in this process and print seconds, peak megabytes and the first title."""
+    began = time.perf_counter()
+    log = read_log(path)
+    report = triage(log)
+    took = time.perf_counter() - began
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{took:.2f} s, {peak_mb:.0f} MB, {report.lines:,} lines ({report.omitted_lines:,} not kept)")
+    print(f"  first finding: {report.findings[0].title}")
+
+
+def print_speed(large: bool) -> None:
+    sizes = [(f"{LINES:,} lines", {"lines": LINES})]
+    if large:
+        sizes.append(("1 GB", {"size_bytes": LARGE_BYTES}))
+    print(f"\nread and triage, whole process (goal for {LINES:,} lines: {GOAL_S} s, {GOAL_MB} MB)")
+    with tempfile.TemporaryDirectory() as folder:
+        for label, size in sizes:
+            path = Path(folder) / "generated.log"
+            write_generated(path, **size)
+            done = subprocess.run(
+                [sys.executable, __file__, "--child", str(path)],
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            print(f"{label}: {done.stdout.strip()}")
+
+
+def run(large: bool) -> None:
+    print(time.strftime("%Y-%m-%d"), f"{os.cpu_count()} cores, 24 GiB, Python", sys.version.split()[0])
+    if (EVAL / "eval_ci_logs.py").exists():
+        evaluation = load_eval()
+        cases: list[Case] = evaluation.load()
+        print_named(evaluation.kept, cases)
+        print_kept(evaluation, cases)
+    else:
+        print(f"SKIPPED, labelled logs: {EVAL} is not there; set CORTEX_EVAL")
+    print_speed(large)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save", action="store_true", help=f"write {RESULT.relative_to(ROOT)}")
+    parser.add_argument("--large", action="store_true", help="also triage a log of 1 GB")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        measure_child(options.child)
+        return
+    captured = io.StringIO()
+    with contextlib.redirect_stdout(captured) if options.save else contextlib.nullcontext():
+        run(options.large)
+    if options.save:
+        RESULT.write_text(captured.getvalue(), encoding="utf-8")
+        print(captured.getvalue(), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""A client in the hub's own process: publish, ask, subscribe, read."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from .errors import HubClosedError
+from .event import Draft, Event, Query, Recorded, decode
+from .local import LocalHub
+from .log import Log
+from .requests import Appended, Fetch, Pair, Publish, Subscribe, Unsubscribe
+from .vocabulary import Vocabulary
+
+READ_PAGE = 1_024
+
+
+class Client:
+    """Speaks to a hub under one name, which is the `source` of what it publishes."""
+
+    def __init__(self, name: str, hub: LocalHub, log: Log, vocabulary: Vocabulary) -> None:
+        self.name = name
+        self.vocabulary = vocabulary
+        self._hub = hub
+        self._log = log
+
+    @property
+    def head(self) -> int:
+        """Position of the newest durable event."""
+        return self._hub.head
+
+    def publish(
+        self,
+        *events: Event,
+        correlation: str | None = None,
+        causation: int | None = None,
+        expected_version: int | None = None,
+    ) -> int:
+        """Append *events* together.
+
+        Args:
+            events: In the order they are to have in the log.
+            correlation: The execution they serve, where they do not name one themselves.
+            causation: Position of the event that led to them.
+            expected_version: Version of the first event's stream that the caller last saw.
+
+        Returns:
+            Position of the last one, counted from 1; 0 where all were ephemeral.
+
+        Raises:
+            ConflictError: The stream is at another version.
+            EventError: One of them cannot be taken as it is; none was.
+            LogError: The log could not be written; none was.
+        """
+        drafts = [
+            Draft.of(
+                event,
+                correlation=correlation,
+                causation=causation,
+                expected_version=expected_version if index == 0 else None,
+            )
+            for index, event in enumerate(events)
+        ]
+        return self.publish_drafts(drafts)
+
+    def publish_drafts(self, drafts: Sequence[Draft]) -> int:
+        """Append events that are encoded already; as `publish`."""
+        answer = self._hub.ask_one(self.name, Publish(tuple(drafts)))
+        return answer.last if isinstance(answer, Appended) else 0
+
+    def ask(self, query: Query, timeout_s: float = 10.0) -> Event:
+        """The answer of the component that answers *query*.
+
+        Raises:
+            UnansweredError: There is none.
+            AskTimeoutError: It took longer than *timeout_s*.
+        """
+        return self._hub.ask(query, timeout_s)
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Recorded]:
+        """Every durable event after position *after*, to *until* or to the end, in order."""
+        while True:
+            page = self._log.read(after, READ_PAGE, 4 << 20)
+            for data in page:
+                record = decode(data)
+                if until is not None and record.position > until:
+                    return
+                after = record.position
+                yield record
+            if not page:
+                return
+
+    def read_stream(self, stream: str, after: int = 0) -> Iterator[Recorded]:
+        """The events of one stream after its version *after*, in order."""
+        while True:
+            page = self._log.read_stream(stream, after, READ_PAGE)
+            for data in page:
+                record = decode(data)
+                after = record.version
+                yield record
+            if len(page) < READ_PAGE:
+                return
+
+    def follow(self, *pairs: Pair, after: int | None = None) -> "Feed":
+        """A live feed of matching events, ephemeral ones too, from *after* or from now on."""
+        return Feed(self, self._hub, pairs or (("*", None),), after)
+
+
+class Feed:
+    """Matching events as they come; it has no cursor on disk, its holder keeps the position."""
+
+    _count = itertools.count(1)
+
+    def __init__(
+        self,
+        client: Client,
+        hub: LocalHub,
+        pairs: Sequence[Pair],
+        after: int | None,
+    ) -> None:
+        self._client, self._hub = client, hub
+        self._name = f"{client.name}/feed/{next(self._count)}"
+        hub.ask_one(client.name, Subscribe(self._name, "ordered", tuple(pairs), lasting=False))
+        now = hub.fetch(Fetch(self._name, hub.head))
+        self._after = now.through if after is None else after
+        self._ring = now.ring_through
+        self._closed = False
+
+    def next(self, wait_s: float) -> list[Recorded]:
+        """What has come since the last call; waits up to *wait_s* where nothing has."""
+        page = self._hub.fetch(Fetch(self._name, self._after, ring_after=self._ring), wait_s)
+        self._after, self._ring = page.through, page.ring_through
+        return [*page.records, *page.ephemeral]
+
+    def close(self) -> None:
+        """Remove the subscription; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._hub.ask_one(self._client.name, Unsubscribe(self._name))
+        except HubClosedError:
+            return  # it is gone with the hub

@@ -1,0 +1,215 @@
+"""The hub: a state machine that turns requests into transactions of the log.
+
+It has no thread, socket or clock. A driver gives it batches of requests with the time; it checks
+each against what it knows and what the batch has already staged, writes everything in one
+transaction, and only then moves its own state. A refused request leaves its neighbours alone; a
+failed write leaves the hub as it was.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from .errors import CortexError, SubscriptionError
+from .event import Recorded, decode
+from .filter import Filter
+from .known import Known
+from .log import Log
+from .requests import (
+    Answer,
+    Attempt,
+    Claim,
+    Commit,
+    Fetch,
+    Finish,
+    Page,
+    Publish,
+    Refused,
+    Release,
+    Renew,
+    Request,
+    Subscribe,
+    Unsubscribe,
+)
+from .tail import Tail
+from .turn import Turn
+from .vocabulary import Vocabulary
+
+LOOKED_AT = 4_096  # records one fetch looks at before it answers, so that no fetch takes long
+RING = 4_096  # ephemeral events kept; the oldest leave first
+VERSIONS_KEPT = 200_000  # streams; the log knows them all, this only saves asking it
+BACKLOG_BYTES = 4 << 20
+BACKLOG_READ = 1_024  # records read from disk at once for a subscriber that is behind the tail
+
+
+class Hub:
+    """One log, many subscriptions; see the module's docstring."""
+
+    def __init__(self, log: Log, vocabulary: Vocabulary, entropy: Callable[[int], bytes]) -> None:
+        self.vocabulary = vocabulary
+        self._log = log
+        self._entropy = entropy
+        self._known = Known.of(log)
+        self._due = [(d.due_ns, d.name) for d in self._known.deadlines.values()]
+        heapq.heapify(self._due)
+        self._tail = Tail(self._known.head)
+        self._ring = Tail(0, RING)  # ephemeral events, by their own count
+        self._rung = 0  # how many there ever were
+        self._woken: set[str] = set()
+
+    @property
+    def head(self) -> int:
+        """Position of the newest durable event; 0 for an empty log."""
+        return self._known.head
+
+    def handle(self, requests: Sequence[tuple[str, Request]], now_ns: int) -> list[Answer]:
+        """Answer *requests* of (client, request) pairs with one transaction for all of them.
+
+        Raises:
+            LogError: The log could not be written; nothing changed for any of them.
+        """
+        turn = self._turn(now_ns)
+        answers = [self._answer(turn, client, request) for client, request in requests]
+        self._settle(turn)
+        return answers
+
+    def tick(self, now_ns: int) -> None:
+        """Append the events whose deadlines have come, and wake who waits for a lease to lapse."""
+        turn = self._turn(now_ns)
+        due: list[tuple[int, str]] = []
+        while self._due and self._due[0][0] <= now_ns:
+            entry = heapq.heappop(self._due)
+            deadline = self._known.deadlines.get(entry[1])
+            if deadline is not None and deadline.due_ns == entry[0]:
+                due.append(entry)
+                turn.fire(deadline)
+        try:
+            self._settle(turn)
+        except CortexError:
+            for entry in due:  # still to be done: they are on disk and the heap says so
+                heapq.heappush(self._due, entry)
+            raise
+        self._woken |= {n for n, q in self._known.queues.items() if q.mature(now_ns)}
+
+    def next_due_ns(self) -> int | None:
+        """When `tick` has something to do next; None for not before something is asked."""
+        times = [t for q in self._known.queues.values() if (t := q.next_due_ns()) is not None]
+        while self._due:
+            due_ns, name = self._due[0]
+            deadline = self._known.deadlines.get(name)
+            if deadline is not None and deadline.due_ns == due_ns:
+                times.append(due_ns)
+                break
+            heapq.heappop(self._due)
+        return min(times, default=None)
+
+    def take_woken(self) -> set[str]:
+        """Names of subscriptions with something new since this was last asked."""
+        woken, self._woken = self._woken, set()
+        return woken
+
+    def fetch(self, request: Fetch) -> Page:
+        """The next page of an ordered subscription; safe beside `handle` in another thread.
+
+        Raises:
+            SubscriptionError: There is no ordered subscription of that name.
+        """
+        seen = self._known.filters.get(request.subscription)
+        if seen is None or request.subscription in self._known.queues:
+            raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
+        head = self._known.head
+        records: list[Recorded] = []
+        through, size_bytes, looked_at = request.after, 0, 0
+        while through < head and looked_at < LOOKED_AT:
+            for record in self._after(through, LOOKED_AT):
+                if record.position > head:
+                    break
+                if seen.matches(record.topic, record.key):
+                    size_bytes += len(record.body) + 128
+                    if records and size_bytes > request.limit_bytes:
+                        return self._page(request, seen, records, through)
+                    records.append(record)
+                through = record.position
+                looked_at += 1
+                if len(records) >= request.limit:
+                    return self._page(request, seen, records, through)
+        return self._page(request, seen, records, through)
+
+    def _turn(self, now_ns: int) -> Turn:
+        random = int.from_bytes(self._entropy(8), "big") >> 2
+        return Turn(self._known, self._log, self.vocabulary, self.record, random, now_ns)
+
+    def record(self, position: int) -> Recorded:
+        """The durable event at *position*, which is there."""
+        return self._after(position - 1, 1)[0]
+
+    def _after(self, position: int, limit: int) -> Sequence[Recorded]:
+        found = self._tail.after(position, limit)
+        if found is None:
+            limit = min(limit, BACKLOG_READ)
+            found = [decode(r) for r in self._log.read(position, limit, BACKLOG_BYTES)]
+        return found
+
+    def _page(self, request: Fetch, seen: Filter, records: list[Recorded], through: int) -> Page:
+        end = self._rung
+        if request.ring_after >= end:
+            return Page(tuple(records), through, ring_through=end)
+        first = self._ring.before
+        fresh = self._ring.after(max(request.ring_after, first), RING) or ()
+        return Page(
+            tuple(records),
+            through,
+            tuple(r for r in fresh if seen.matches(r.topic, r.key)),
+            end,
+            max(0, first - request.ring_after),
+        )
+
+    def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
+        try:
+            match request:
+                case Commit():
+                    return turn.commit(client, request)
+                case Finish():
+                    return turn.finish(client, request)
+                case Publish():
+                    return turn.publish(client, request)
+                case Claim():
+                    return turn.claim(request)
+                case Renew():
+                    return turn.renew(request)
+                case Release():
+                    return turn.release(request)
+                case Attempt():
+                    return turn.attempt(request)
+                case Subscribe():
+                    return turn.subscribe(request)
+                case Unsubscribe():
+                    return turn.unsubscribe(request)
+                case Fetch():
+                    return self.fetch(request)
+            raise SubscriptionError("?", f"{type(request).__name__} is not a request")
+        except CortexError as error:
+            return Refused.of(error)
+
+    def _settle(self, turn: Turn) -> None:
+        batch = turn.batch
+        if not batch.empty():
+            try:
+                self._log.write(batch)
+            except BaseException:
+                turn.put_back()
+                raise
+        known = self._known
+        known.settle(batch)
+        for standing in turn.passing.values():
+            known.stand(standing)
+        for deadline in batch.deadlines.values():
+            heapq.heappush(self._due, (deadline.due_ns, deadline.name))
+        if len(known.versions) > VERSIONS_KEPT:
+            known.versions.clear()
+        known.versions.update(turn.versions)
+        self._tail.extend(turn.records)
+        known.head, known.time_ns = turn.head, turn.time_ns
+        if turn.ephemeral:
+            self._ring.extend(turn.ephemeral)
+            self._rung += len(turn.ephemeral)
+        self._woken |= turn.woken

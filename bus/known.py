@@ -1,0 +1,98 @@
+"""What a hub knows beside the log; changed only after a write succeeded."""
+
+from typing import Self
+
+import msgspec
+
+from .filter import Filter
+from .log import Batch, Deadline, Log, Receipt, Standing
+from .queue import WorkQueue
+
+ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without number
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where an event of one topic and key goes."""
+
+    wake: tuple[str, ...]  # every subscription that sees it
+    work: tuple[str, ...]  # those of them that are work
+
+
+class Known(msgspec.Struct):
+    """Cursors, queues, deadlines and versions as the newest transaction left them."""
+
+    head: int
+    time_ns: int
+    standings: dict[str, Standing]
+    filters: dict[str, Filter]
+    queues: dict[str, WorkQueue]
+    deadlines: dict[str, Deadline]
+    receipts: dict[str, Receipt]
+    versions: dict[str, int]  # newest version by stream, for the streams written lately
+    routes: dict[tuple[str, str | None], Route]
+
+    @classmethod
+    def of(cls, log: Log) -> Self:
+        """Read it from a log that no hub serves at the moment."""
+        state = log.state()
+        queues = {s.name: WorkQueue() for s in state.standings if s.kind == "work"}
+        for work in state.work:
+            # Whoever held it was a client of a hub that is gone. Nothing is recorded twice for
+            # that: once the work is claimed again, a late answer carries an old epoch.
+            queues[work.subscription].put(msgspec.structs.replace(work, not_before_ns=0))
+        return cls(
+            head=state.head,
+            time_ns=state.time_ns,
+            standings={s.name: s for s in state.standings},
+            filters={s.name: Filter(s.filter) for s in state.standings},
+            queues=queues,
+            deadlines={d.name: d for d in state.deadlines},
+            receipts={r.client: r for r in state.receipts},
+            versions={},
+            routes={},
+        )
+
+    def route(self, topic: str, key: str | None) -> Route:
+        """Who gets an event of *topic* with *key*."""
+        found = self.routes.get((topic, key))
+        if found is None:
+            if len(self.routes) >= ROUTES_KEPT:
+                self.routes.clear()
+            wake = tuple(n for n, seen in self.filters.items() if seen.matches(topic, key))
+            found = Route(wake, tuple(n for n in wake if n in self.queues))
+            self.routes[topic, key] = found
+        return found
+
+    def settle(self, batch: Batch) -> None:
+        """Take in a transaction that is on disk."""
+        for standing in batch.standings.values():
+            self.stand(standing)
+        for name in batch.dropped:
+            self._drop(name)
+        for (name, _), work in batch.work.items():
+            if name in self.queues:
+                self.queues[name].put(work)
+        for name, position in batch.finished:
+            if name in self.queues:
+                self.queues[name].remove(position)
+        for name in batch.forgotten:
+            self.deadlines.pop(name, None)
+        self.deadlines.update(batch.deadlines)
+        self.receipts.update(batch.receipts)
+
+    def stand(self, standing: Standing) -> None:
+        """Take in where a subscription stands now."""
+        before = self.standings.get(standing.name)
+        self.standings[standing.name] = standing
+        if before is not None and before.filter == standing.filter:
+            return
+        self.filters[standing.name] = Filter(standing.filter)
+        if standing.kind == "work":
+            self.queues.setdefault(standing.name, WorkQueue())
+        self.routes.clear()
+
+    def _drop(self, name: str) -> None:
+        self.standings.pop(name, None)
+        self.filters.pop(name, None)
+        self.queues.pop(name, None)
+        self.routes.clear()

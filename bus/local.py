@@ -1,0 +1,246 @@
+"""The hub's driver for one process: threads call it, and their requests share transactions.
+
+Whoever holds the lock writes for everyone who waits for it (flat combining): a lone caller pays for
+no hand-over between threads, and under load the batches grow by themselves.
+"""
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from .clock import Clock
+from .errors import AskTimeoutError, CortexError, HubClosedError, SubscriptionError, UnansweredError
+from .event import Event, Query
+from .hub import Hub
+from .requests import Answer, Fetch, Page, Refused, Request
+
+BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
+RETRY_NS = 1_000_000_000  # when the log cannot be written, deadlines try again after this
+TICK_S = 30.0  # the longest sleep of the clock thread; it is woken for anything nearer
+
+Wake = Callable[[], None]
+Asked = Callable[[Query, float], Event]
+
+
+class _Ticket:
+    __slots__ = ("answers", "client", "error", "requests")
+
+    def __init__(self, client: str, requests: Sequence[Request]) -> None:
+        self.client = client
+        self.requests = requests
+        self.answers: list[Answer] | None = None
+        self.error: BaseException | None = None
+
+
+class LocalHub:
+    """Serves one hub to the threads of one process, and keeps its deadlines."""
+
+    def __init__(self, hub: Hub, clock: Clock) -> None:
+        self.clock = clock
+        self._hub = hub
+        self._writer = threading.Lock()  # whoever holds it drives the state machine
+        self._waiting: deque[_Ticket] = deque()
+        self._wakes: dict[str, tuple[Wake, ...]] = {}
+        self._asked: dict[type[Event], Asked] = {}
+        self._alarm = threading.Condition()
+        self._alarm_ns: int | None = None  # when the clock thread has something to do next
+        self._alarms: list[tuple[int, int, Wake]] = []  # heap; the count keeps wakes uncompared
+        self._alarm_count = itertools.count()
+        self._closed = False
+        self._ticker = threading.Thread(target=self._tick, name="cortex-clock", daemon=True)
+        self._ticker.start()
+
+    @property
+    def head(self) -> int:
+        """Position of the newest durable event."""
+        return self._hub.head
+
+    def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
+        """Answer *requests* once everything they changed is durable; refusals are answers too.
+
+        Raises:
+            LogError: The log could not be written; nothing of these requests was kept.
+            HubClosedError: The hub was closed before.
+        """
+        ticket = _Ticket(client, requests)
+        self._waiting.append(ticket)
+        with self._writer:
+            while ticket.answers is None and ticket.error is None:
+                self._drain()
+            woken = self._hub.take_woken()
+        if woken:
+            self._wake(woken)
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.answers or []
+
+    def ask_one(self, client: str, request: Request) -> Answer:
+        """Answer one request; a refusal is raised.
+
+        Raises:
+            CortexError: Whatever the hub refuses the request with.
+        """
+        answer = self.submit(client, (request,))[0]
+        if isinstance(answer, Refused):
+            raise answer.error()
+        return answer
+
+    def fetch(self, request: Fetch, wait_s: float = 0.0) -> Page:
+        """The next page; waits up to *wait_s* for something to come where there is nothing yet."""
+        page = self._hub.fetch(request)
+        if page.records or page.ephemeral or wait_s <= 0:
+            return page
+        arrived = threading.Event()
+        self.watch(request.subscription, arrived.set)
+        try:
+            deadline_ns = self.clock.now_ns() + int(wait_s * 1e9)
+            while not self._closed:
+                request = msgspec.structs.replace(
+                    request, after=page.through, ring_after=page.ring_through
+                )
+                page = self._hub.fetch(request)
+                left_s = (deadline_ns - self.clock.now_ns()) / 1e9
+                if page.records or page.ephemeral or left_s <= 0:
+                    return page
+                arrived.wait(left_s)
+                arrived.clear()
+            raise HubClosedError
+        finally:
+            self.unwatch(request.subscription, arrived.set)
+
+    def watch(self, subscription: str, wake: Wake) -> None:
+        """Call *wake* whenever *subscription* may have something new; it must return at once."""
+        with self._alarm:
+            self._wakes[subscription] = (*self._wakes.get(subscription, ()), wake)
+
+    def unwatch(self, subscription: str, wake: Wake) -> None:
+        """Take back a `watch`."""
+        with self._alarm:
+            left = tuple(w for w in self._wakes.get(subscription, ()) if w != wake)
+            if left:
+                self._wakes[subscription] = left
+            else:
+                self._wakes.pop(subscription, None)
+
+    def alarm(self, at_ns: int, wake: Wake) -> None:
+        """Call *wake* once at *at_ns*, on the clock's thread; it must return soon."""
+        with self._alarm:
+            heapq.heappush(self._alarms, (at_ns, next(self._alarm_count), wake))
+        self._ring_at(at_ns)
+
+    def answer(self, query: type[Event], asked: Asked) -> None:
+        """Let *asked* answer every query of this class.
+
+        Raises:
+            SubscriptionError: Somebody answers it already.
+        """
+        if query in self._asked:
+            raise SubscriptionError(query.topic_name(), "is answered by a component already")
+        self._asked[query] = asked
+
+    def unanswer(self, query: type[Event]) -> None:
+        """Take back an `answer`."""
+        self._asked.pop(query, None)
+
+    def ask(self, query: Query, timeout_s: float) -> Event:
+        """Put *query* to the component that answers it, past the log.
+
+        Raises:
+            UnansweredError: No component answers it.
+            AskTimeoutError: It did not within *timeout_s*.
+        """
+        asked = self._asked.get(type(query))
+        if asked is None:
+            raise UnansweredError(query.topic_name())
+        try:
+            return asked(query, timeout_s)
+        except TimeoutError:
+            raise AskTimeoutError(query.topic_name(), timeout_s) from None
+
+    def close(self) -> None:
+        """Refuse what comes from now on; what was acknowledged is on disk."""
+        with self._writer:
+            self._closed = True
+        with self._alarm:
+            self._alarm.notify_all()
+            wakes = [w for many in self._wakes.values() for w in many]
+        for wake in wakes:
+            wake()
+        if threading.current_thread() is not self._ticker:
+            self._ticker.join()
+
+    def _drain(self) -> None:
+        tickets: list[_Ticket] = []
+        while self._waiting and len(tickets) < BATCH_REQUESTS:
+            tickets.append(self._waiting.popleft())
+        try:
+            if self._closed:
+                raise HubClosedError
+            flat = [(t.client, request) for t in tickets for request in t.requests]
+            answers = iter(self._hub.handle(flat, self.clock.now_ns()))
+            for ticket in tickets:
+                ticket.answers = [next(answers) for _ in ticket.requests]
+        except BaseException as error:  # noqa: BLE001  # each waiting caller must be told
+            for ticket in tickets:
+                ticket.error = error
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        due_ns = self._hub.next_due_ns()
+        if due_ns is not None:
+            self._ring_at(due_ns)
+
+    def _ring_at(self, at_ns: int) -> None:
+        if self._alarm_ns is not None and self._alarm_ns <= at_ns:
+            return
+        with self._alarm:
+            if self._alarm_ns is None or at_ns < self._alarm_ns:
+                self._alarm_ns = at_ns
+                self._alarm.notify_all()
+
+    def _tick(self) -> None:
+        while not self._closed:
+            with self._alarm:
+                now_ns = self.clock.now_ns()
+                due_ns = self._alarm_ns
+                sleep_s = TICK_S if due_ns is None else (due_ns - now_ns) / 1e9
+                if sleep_s > 0:
+                    self._alarm.wait(min(sleep_s, TICK_S))
+                    continue
+                self._alarm_ns = None
+            self._fire()
+            self._sound()
+
+    def _fire(self) -> None:
+        with self._writer:
+            if self._closed:
+                return
+            try:
+                self._hub.tick(self.clock.now_ns())
+                self._set_alarm()
+            except CortexError:
+                # The log says no for now (a full disk): the deadlines stand, so try again soon.
+                self._ring_at(self.clock.now_ns() + RETRY_NS)
+            woken = self._hub.take_woken()
+        self._wake(woken)
+
+    def _sound(self) -> None:
+        due: list[Wake] = []
+        with self._alarm:
+            now_ns = self.clock.now_ns()
+            while self._alarms and self._alarms[0][0] <= now_ns:
+                due.append(heapq.heappop(self._alarms)[2])
+            next_ns = self._alarms[0][0] if self._alarms else None
+        for wake in due:
+            wake()
+        if next_ns is not None:
+            self._ring_at(next_ns)
+
+    def _wake(self, subscriptions: set[str]) -> None:
+        for name in subscriptions:
+            for wake in self._wakes.get(name, ()):
+                wake()

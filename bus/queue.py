@@ -1,0 +1,73 @@
+"""The waiting and held work of one work subscription; oldest first, each for one worker."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from .log import Work
+
+
+class WorkQueue:
+    """Work by position. A lease and a backoff are the same thing: nobody gets it before a time."""
+
+    def __init__(self, works: Iterable[Work] = ()) -> None:
+        self._works: dict[int, Work] = {}
+        self._ready: list[int] = []  # heap of positions; may hold some that are gone
+        self._later: list[tuple[int, int]] = []  # heap of (not before, position); the same
+        for work in works:
+            self.put(work)
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def get(self, position: int) -> Work | None:
+        """The work at *position*, waiting or held."""
+        return self._works.get(position)
+
+    def put(self, work: Work) -> None:
+        """Add work, or replace what stands at its position."""
+        self._works[work.position] = work
+        if work.not_before_ns:
+            heapq.heappush(self._later, (work.not_before_ns, work.position))
+        else:
+            heapq.heappush(self._ready, work.position)
+
+    def remove(self, position: int) -> None:
+        """Forget finished work."""
+        self._works.pop(position, None)
+
+    def claimable(self, now_ns: int) -> Iterator[Work]:
+        """Work that may be taken now, oldest first.
+
+        The caller puts a changed one back before it asks for the next, or it is lost to this queue.
+        """
+        self.mature(now_ns)
+        while self._ready:
+            position = heapq.heappop(self._ready)
+            work = self._works.get(position)
+            if work is not None and work.not_before_ns <= now_ns:
+                yield work
+
+    def mature(self, now_ns: int) -> bool:
+        """Make work claimable whose lease or backoff is over; whether there was any."""
+        found = False
+        while self._later and self._later[0][0] <= now_ns:
+            not_before_ns, position = heapq.heappop(self._later)
+            work = self._works.get(position)
+            if work is not None and work.not_before_ns == not_before_ns:
+                heapq.heappush(self._ready, position)
+                found = True
+        return found
+
+    def again(self, position: int) -> None:
+        """Make a work that `claimable` gave out claimable again."""
+        heapq.heappush(self._ready, position)
+
+    def next_due_ns(self) -> int | None:
+        """When the next held or backed-off work may be taken; None where there is none."""
+        while self._later:
+            not_before_ns, position = self._later[0]
+            work = self._works.get(position)
+            if work is not None and work.not_before_ns == not_before_ns:
+                return not_before_ns
+            heapq.heappop(self._later)
+        return None

@@ -1,0 +1,204 @@
+"""What a client may ask of a hub, and what it is answered; these are the frames of the wire.
+
+Every request but `Fetch` changes something and is answered once that is durable. A refused request
+leaves nothing behind, and its neighbours in the batch alone.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from .errors import (
+    ConflictError,
+    CortexError,
+    CursorError,
+    EventInvalidError,
+    EventTooLargeError,
+    LeaseLostError,
+    SubscriptionError,
+    TopicUnknownError,
+)
+from .event import Draft, Recorded
+
+Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every key
+
+
+class Due(msgspec.Struct, frozen=True, array_like=True):
+    """A recorded deadline: *draft* is appended at *due_ns* unless *name* is forgotten before."""
+
+    name: str
+    due_ns: int
+    draft: Draft
+
+
+class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Base of what a client asks; the class name is the tag on the wire."""
+
+
+class Publish(Request, frozen=True, tag="publish"):
+    """Append events."""
+
+    events: tuple[Draft, ...]
+    number: int = 0  # 1, 2, 3, ... by client: a repeat is answered, not appended; 0: not numbered
+    due: tuple[Due, ...] = ()
+    forget: tuple[str, ...] = ()
+
+
+class Subscribe(Request, frozen=True, tag="subscribe"):
+    """Make a subscription, or take up an existing one; its cursor stays where it is."""
+
+    name: str
+    kind: str  # "ordered" or "work"
+    filter: tuple[Pair, ...]
+    start: str = "now"  # "beginning", for a new ordered one: see the whole log first
+    lasting: bool = True  # False: gone with the hub, and it has no cursor to commit
+
+
+class Unsubscribe(Request, frozen=True, tag="unsubscribe"):
+    """Remove a subscription with its cursor or its waiting work."""
+
+    name: str
+
+
+class Fetch(Request, frozen=True, tag="fetch"):
+    """The next page of an ordered subscription."""
+
+    subscription: str
+    after: int
+    limit: int = 256
+    limit_bytes: int = 1 << 20
+    ring_after: int = 0  # newest ephemeral event seen
+
+
+class Commit(Request, frozen=True, tag="commit"):
+    """Move a cursor and append what came of the events it passes, in one transaction."""
+
+    subscription: str
+    after: int  # where the cursor stands
+    through: int  # where it goes
+    events: tuple[Draft, ...] = ()
+    due: tuple[Due, ...] = ()
+    forget: tuple[str, ...] = ()
+
+
+class Attempt(Request, frozen=True, tag="attempt"):
+    """Count, on disk, that the event after the cursor is about to be tried (again)."""
+
+    subscription: str
+
+
+class Claim(Request, frozen=True, tag="claim"):
+    """Take work: each event for *lease_ns*, with its epoch and attempts raised on disk."""
+
+    subscription: str
+    limit: int
+    lease_ns: int
+
+
+class Renew(Request, frozen=True, tag="renew"):
+    """Hold one event for *lease_ns* more."""
+
+    subscription: str
+    position: int
+    epoch: int
+    lease_ns: int
+
+
+class Finish(Request, frozen=True, tag="finish"):
+    """End one event's work and append what came of it, in one transaction."""
+
+    subscription: str
+    position: int
+    epoch: int
+    events: tuple[Draft, ...] = ()
+    due: tuple[Due, ...] = ()
+    forget: tuple[str, ...] = ()
+
+
+class Release(Request, frozen=True, tag="release"):
+    """Give one event back; nobody gets it for *backoff_ns*."""
+
+    subscription: str
+    position: int
+    epoch: int
+    backoff_ns: int
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Base of what a hub answers."""
+
+
+class Appended(Answer, frozen=True, tag="appended"):
+    """Done and durable; the request's events stand at *first* to *last*, 0 and 0 for none."""
+
+    first: int = 0
+    last: int = 0
+
+
+class Subscribed(Answer, frozen=True, tag="subscribed"):
+    """The subscription stands at *cursor*."""
+
+    cursor: int
+    head: int
+    attempts: int
+
+
+class Page(Answer, frozen=True, tag="page"):
+    """Matching events in order; *through* is the last position looked at."""
+
+    records: tuple[Recorded, ...]
+    through: int
+    ephemeral: tuple[Recorded, ...] = ()
+    ring_through: int = 0
+    dropped: int = 0  # ephemeral events that left the ring before they were fetched
+
+
+class Lease(msgspec.Struct, frozen=True, array_like=True):
+    """One claimed event."""
+
+    record: Recorded
+    epoch: int
+    attempts: int  # this claim included
+
+
+class Claimed(Answer, frozen=True, tag="claimed"):
+    """What was taken, oldest first; empty where nothing is to be had now."""
+
+    leases: tuple[Lease, ...]
+
+
+class Attempted(Answer, frozen=True, tag="attempted"):
+    """How often the event after the cursor was tried, this try included."""
+
+    attempts: int
+
+
+class Refused(Answer, frozen=True, tag="refused"):
+    """The request left nothing behind; *code* and *fields* make the error again."""
+
+    code: str
+    fields: tuple[str | int | None, ...]
+
+    @classmethod
+    def of(cls, error: CortexError) -> "Refused":
+        """The refusal that carries *error*."""
+        return cls(type(error).__name__, tuple(error.args))
+
+    def error(self) -> CortexError:
+        """The error that the request is refused with."""
+        make = REFUSALS.get(self.code)
+        return make(*self.fields) if make else CortexError(f"{self.code}: {self.fields}")
+
+
+REFUSALS: dict[str, Callable[..., CortexError]] = {
+    cls.__name__: cls
+    for cls in (
+        ConflictError,
+        CursorError,
+        EventInvalidError,
+        EventTooLargeError,
+        LeaseLostError,
+        SubscriptionError,
+        TopicUnknownError,
+    )
+}

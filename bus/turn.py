@@ -1,0 +1,293 @@
+"""One batch of requests being staged: what each would change, before anything is written."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from .errors import (
+    ConflictError,
+    CursorError,
+    LeaseLostError,
+    SubscriptionError,
+)
+from .event import FORMAT, Draft, Recorded, encode
+from .known import Known
+from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
+from .requests import (
+    Answer,
+    Appended,
+    Attempt,
+    Attempted,
+    Claim,
+    Claimed,
+    Commit,
+    Due,
+    Finish,
+    Lease,
+    Publish,
+    Release,
+    Renew,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+from .vocabulary import Vocabulary
+
+_READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
+_READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
+_WRITE = msgspec.msgpack.Encoder().encode
+
+
+class Turn:
+    """Stages requests against what the hub knows; nothing of it shows until the hub settles it."""
+
+    def __init__(
+        self,
+        known: Known,
+        log: Log,
+        vocabulary: Vocabulary,
+        record: Callable[[int], Recorded],
+        random: int,
+        now_ns: int,
+    ) -> None:
+        self.batch = Batch()
+        self.records: list[Recorded] = []
+        self.ephemeral: list[Recorded] = []
+        self.versions: dict[str, int] = {}
+        self.passing: dict[str, Standing] = {}  # subscriptions that are not kept on disk
+        self.woken: set[str] = set()
+        self.head = known.head
+        self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
+        self._now_ns = now_ns
+        self._known = known
+        self._log = log
+        self._vocabulary = vocabulary
+        self._record = record
+        self._random = random  # 62 bits, for the ids of this batch
+        self._claimed: list[tuple[str, int]] = []
+
+    def publish(self, client: str, request: Publish) -> Answer:
+        """Append; a repeated number is answered as it was the first time."""
+        if not request.number:
+            return self._take(client, request.events, request.due, request.forget)
+        last = self.batch.receipts.get(client) or self._known.receipts.get(client)
+        if last is not None and request.number <= last.number:
+            if request.number == last.number:
+                return _READ_ANSWER(last.answer)
+            raise ConflictError(f"client/{client}", request.number - 1, last.number)
+        answer = self._take(client, request.events, request.due, request.forget)
+        self.batch.receipts[client] = Receipt(client, request.number, _WRITE(answer))
+        return answer
+
+    def commit(self, client: str, request: Commit) -> Answer:
+        """Compare and set the cursor, and append."""
+        standing = self._standing(request.subscription, "ordered")
+        if standing.cursor != request.after:
+            raise CursorError(request.subscription, request.after, standing.cursor)
+        if not request.after <= request.through <= self._known.head:
+            raise SubscriptionError(
+                request.subscription,
+                f"cannot move from {request.after} to {request.through} in a log of "
+                f"{self._known.head}",
+            )
+        answer = self._take(client, request.events, request.due, request.forget)
+        self.batch.standings[standing.name] = msgspec.structs.replace(
+            standing, cursor=request.through, attempts=0
+        )
+        return answer
+
+    def attempt(self, request: Attempt) -> Answer:
+        """Count a try of the event after the cursor."""
+        standing = self._standing(request.subscription, "ordered")
+        standing = msgspec.structs.replace(standing, attempts=standing.attempts + 1)
+        self.batch.standings[standing.name] = standing
+        return Attempted(standing.attempts)
+
+    def claim(self, request: Claim) -> Answer:
+        """Take the oldest work that nobody holds."""
+        self._standing(request.subscription, "work")
+        queue = self._known.queues.get(request.subscription)
+        leases: list[Lease] = []
+        if queue is None:  # subscribed in this very batch
+            return Claimed(())
+        until_ns = self._now_ns + request.lease_ns
+        for work in queue.claimable(self._now_ns):
+            if (work.subscription, work.position) in self.batch.work:
+                continue  # claimed earlier in this batch
+            taken = Work(*_held(work, until_ns))
+            self.batch.work[taken.subscription, taken.position] = taken
+            self._claimed.append((taken.subscription, taken.position))
+            leases.append(Lease(self._record(taken.position), taken.epoch, taken.attempts))
+            if len(leases) >= request.limit:
+                break
+        return Claimed(tuple(leases))
+
+    def renew(self, request: Renew) -> Answer:
+        """Hold one event longer."""
+        work = self._held(request.subscription, request.position, request.epoch)
+        self._keep(work, self._now_ns + request.lease_ns)
+        return Appended()
+
+    def release(self, request: Release) -> Answer:
+        """Give one event back."""
+        work = self._held(request.subscription, request.position, request.epoch)
+        self._keep(work, self._now_ns + request.backoff_ns)
+        self.woken.add(request.subscription)
+        return Appended()
+
+    def finish(self, client: str, request: Finish) -> Answer:
+        """End one event's work and append."""
+        self._held(request.subscription, request.position, request.epoch)
+        answer = self._take(client, request.events, request.due, request.forget)
+        self.batch.work.pop((request.subscription, request.position), None)
+        self.batch.finished.append((request.subscription, request.position))
+        return answer
+
+    def subscribe(self, request: Subscribe) -> Answer:
+        """Make a subscription or take one up."""
+        if request.kind not in ("ordered", "work"):
+            raise SubscriptionError(request.name, f"is ordered or work, not {request.kind}")
+        standing = self.batch.standings.get(request.name) or self._known.standings.get(request.name)
+        if standing is None:
+            if request.kind == "work" and request.start == "beginning":
+                raise SubscriptionError(request.name, "is work: it takes events from now on")
+            cursor = 0 if request.start == "beginning" else self.head
+            standing = Standing(request.name, request.kind, request.filter, cursor, 0, self.head)
+        elif standing.kind != request.kind:
+            raise SubscriptionError(request.name, f"exists and is {standing.kind}")
+        else:
+            standing = msgspec.structs.replace(standing, filter=request.filter)
+        if not request.lasting:
+            self.passing[request.name] = standing
+        elif standing != self._known.standings.get(request.name):
+            self.batch.standings[request.name] = standing
+        return Subscribed(standing.cursor, self.head, standing.attempts)
+
+    def unsubscribe(self, request: Unsubscribe) -> Answer:
+        """Remove a subscription."""
+        if request.name not in self._known.standings:
+            raise SubscriptionError(request.name, "is not known: nothing to remove")
+        self.batch.dropped.append(request.name)
+        return Appended()
+
+    def fire(self, deadline: Deadline) -> None:
+        """Append the event of a deadline that has come, and forget it, in one transaction."""
+        self.batch.forgotten.append(deadline.name)
+        self._append(deadline.source, (_READ_DRAFT(deadline.draft),))
+
+    def put_back(self) -> None:
+        """Make the claimed work claimable again: the batch was not written."""
+        for name, position in self._claimed:
+            self._known.queues[name].again(position)
+
+    def _take(
+        self,
+        client: str,
+        events: Sequence[Draft],
+        due: Sequence[Due],
+        forget: Sequence[str],
+    ) -> Appended:
+        self._check(events)
+        self._check([d.draft for d in due])
+        for name in forget:
+            self.batch.deadlines.pop(name, None)
+            self.batch.forgotten.append(name)
+        for entry in due:
+            self.batch.deadlines[entry.name] = Deadline(
+                entry.name, entry.due_ns, _WRITE(entry.draft), client
+            )
+            if entry.name in self.batch.forgotten:
+                self.batch.forgotten.remove(entry.name)
+        return self._append(client, events)
+
+    def _check(self, events: Sequence[Draft]) -> None:
+        ahead: dict[str, int] = {}
+        for draft in events:
+            self._vocabulary.check(draft)
+            if draft.expected_version is not None:
+                version = self._version(draft.stream) + ahead.get(draft.stream, 0)
+                if version != draft.expected_version:
+                    raise ConflictError(draft.stream, draft.expected_version, version)
+            if not draft.ephemeral:
+                ahead[draft.stream] = ahead.get(draft.stream, 0) + 1
+
+    def _append(self, source: str, events: Sequence[Draft]) -> Appended:
+        first = self.head + 1
+        for draft in events:
+            if draft.ephemeral:
+                self.ephemeral.append(self._recorded(draft, source, 0, 0))
+                self.woken.update(self._known.route(draft.topic, draft.key).wake)
+                continue
+            self.head += 1
+            version = self._version(draft.stream) + 1
+            self.versions[draft.stream] = version
+            record = self._recorded(draft, source, self.head, version)
+            self.records.append(record)
+            self.batch.rows.append(Row(self.head, draft.stream, version, encode(record)))
+            self._route(draft, self.head)
+        return Appended(first, self.head) if self.head >= first else Appended()
+
+    def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
+        return Recorded(
+            FORMAT,
+            position,
+            draft.stream,
+            version,
+            _uuid7(self.time_ns, len(self.records), self._random + position),
+            self.time_ns,
+            draft.topic,
+            draft.schema,
+            draft.correlation,
+            draft.causation,
+            source,
+            draft.key,
+            draft.subject,
+            draft.body,
+        )
+
+    def _route(self, draft: Draft, position: int) -> None:
+        route = self._known.route(draft.topic, draft.key)
+        self.woken.update(route.wake)
+        for name in route.work:
+            self.batch.work[name, position] = Work(name, position)
+
+    def _version(self, stream: str) -> int:
+        version = self.versions.get(stream)
+        if version is None:
+            version = self._known.versions.get(stream)
+        if version is None:
+            version = self._log.stream_version(stream)
+            self.versions[stream] = version
+        return version
+
+    def _standing(self, name: str, kind: str) -> Standing:
+        standing = self.batch.standings.get(name) or self._known.standings.get(name)
+        if standing is None:
+            raise SubscriptionError(name, "is not known: subscribe first")
+        if standing.kind != kind:
+            raise SubscriptionError(name, f"is {standing.kind}, this asks for {kind}")
+        return standing
+
+    def _held(self, name: str, position: int, epoch: int) -> Work:
+        self._standing(name, "work")
+        queue = self._known.queues.get(name)
+        work = self.batch.work.get((name, position)) or (queue.get(position) if queue else None)
+        gone = (name, position) in self.batch.finished
+        if work is None or gone or work.epoch != epoch:
+            raise LeaseLostError(name, position, epoch)
+        return work
+
+    def _keep(self, work: Work, not_before_ns: int) -> None:
+        self.batch.work[work.subscription, work.position] = msgspec.structs.replace(
+            work, not_before_ns=not_before_ns
+        )
+
+
+def _held(work: Work, until_ns: int) -> tuple[str, int, int, int, int]:
+    return (work.subscription, work.position, work.epoch + 1, work.attempts + 1, until_ns)
+
+
+def _uuid7(time_ns: int, index: int, random: int) -> bytes:
+    """RFC 9562 §5.7: 48 bits of milliseconds, then a counter within the batch, then randomness."""
+    value = (time_ns // 1_000_000) << 80 | 7 << 76 | (index & 0xFFF) << 64
+    return (value | 2 << 62 | random & 0x3FFF_FFFF_FFFF_FFFF).to_bytes(16, "big")

@@ -1,0 +1,77 @@
+"""P = f(H, G): from a request and a view of the store to a prompt, without I/O, clock or model."""
+
+import hashlib
+from collections import Counter as Tally
+
+from .fit import Choice, Sized, fit, size
+from .manifest import Measured, account, measure
+from .material import Left, clean, deduplicate, gather, scope
+from .prompt import Prompt
+from .rank import rank
+from .render import Fixed, place, render, write_fixed
+from .request import SECTIONS, Bounds, Request, Section, View, bounds
+from .room import reserve
+from .tokens import Counter, TokenCounter
+
+
+class ContextCompiler:
+    """Compiles prompts under one way of counting tokens; safe to share by threads.
+
+    Passes: gather, scope, sanitise, deduplicate, rank, fit, place, render. Each is a pure function
+    that can be called alone.
+    """
+
+    def __init__(self, counter: Counter | None = None) -> None:
+        self._counter: Counter = counter or TokenCounter()
+
+    def compile(self, request: Request, view: View | None = None) -> Prompt:
+        """The prompt for one step; equal inputs give equal bytes.
+
+        Prompt and headroom together never exceed the effective window, and no section exceeds its
+        budget, counted on the text as it is sent.
+
+        Raises:
+            ContextRefusedError: What must be in does not fit. Nothing was cut; the message says
+                what is too big, by how much, and what to change.
+            ItemRepeatedError: Two items have the same id.
+        """
+        view = view or View()
+        items, left = self._considered(request, view)
+        tools = sum(s.whole_tokens for s in items if s.ranked.item.section == "tools")
+        bound = bounds(request, tools)
+        fixed = write_fixed(request)
+        choices, squeezed, measured = self._fitted(items, fixed, bound)
+        manifest = account(
+            request, view.position, bound, fixed, choices, [*left, *squeezed], measured
+        )
+        text = measured.text
+        return Prompt(
+            text=text,
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            tokens=manifest.tokens,
+            sections=manifest.sections,
+            manifest=manifest,
+            stable_chars=sum(len(s.text) for s in measured.segments if s.section in SECTIONS[:3]),
+        )
+
+    def _considered(self, request: Request, view: View) -> tuple[list[Sized], list[Left]]:
+        scoped, foreign = scope(gather(request, view), request)
+        harmless, empty = clean(scoped)
+        distinct, twins = deduplicate(harmless)
+        ranked = rank(distinct, request.step)
+        return [size(r, self._counter.count) for r in ranked], [*foreign, *empty, *twins]
+
+    def _fitted(
+        self, items: list[Sized], fixed: Fixed, bound: Bounds
+    ) -> tuple[list[Choice], list[Left], Measured]:
+        # Counts of pieces add up at line breaks, so that one round does. Where they do not, the
+        # overshoot is taken off the room until the text, as it is sent, is inside its bounds.
+        short: Tally[Section] = Tally()
+        while True:
+            room = reserve(items, fixed, bound, short, self._counter.count)
+            choices, left = fit(items, room, self._counter.count)
+            measured = measure(render(fixed, place(choices)), self._counter)
+            over = measured.over(bound)
+            if not over:
+                return choices, left, measured
+            short.update(over)

@@ -1,0 +1,64 @@
+"""How one item stands in a prompt: inside a fence that its text cannot close."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from .rank import Ranked
+from .request import Item
+
+_ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})
+
+Run: TypeAlias = tuple[int, int]  # lines of an item, from 0, end excluded
+
+
+def fence(item: Item) -> tuple[str, str]:
+    """The lines that open and close *item*: `<data>` where its text is not to be trusted."""
+    tag = "data" if item.trust == "untrusted" else "reference"
+    attributes = {"id": item.id, "kind": item.kind}
+    if item.source not in ("", item.id):
+        attributes["source"] = item.source
+    first_line = item.line_numbers[0] if item.line_numbers else item.first_line
+    if first_line != 1:
+        attributes["first_line"] = str(first_line)
+    written = "".join(f' {name}="{attribute(value)}"' for name, value in attributes.items())
+    return f"<{tag}{written}>\n", f"</{tag}>\n"
+
+
+def attribute(value: str) -> str:
+    """*value* as it stands between quotes in a fence."""
+    return "".join(c for c in value.translate(_ATTRIBUTE) if c.isprintable())
+
+
+def all_lines(ranked: Ranked) -> tuple[Run, ...]:
+    """The one run that is the whole item."""
+    return ((0, len(ranked.lines)),)
+
+
+def body(ranked: Ranked, runs: tuple[Run, ...]) -> str:
+    """The lines of *runs*; where some are missing, a mark says which ones follow."""
+    stretches = list(consecutive(ranked, runs))
+    unmarked = runs == all_lines(ranked) and len(stretches) == 1
+    return "".join(
+        ("" if unmarked else _mark(ranked, stretch)) + _text(ranked, stretch)
+        for stretch in stretches
+    )
+
+
+def consecutive(ranked: Ranked, runs: Iterable[Run]) -> Iterator[Run]:
+    """*runs*, cut where the line numbers of the source jump."""
+    for start, end in runs:
+        begin = start
+        for at in range(start + 1, end):
+            if ranked.numbers[at] != ranked.numbers[at - 1] + 1:
+                yield begin, at
+                begin = at
+        yield begin, end
+
+
+def _mark(ranked: Ranked, stretch: Run) -> str:
+    start, end = stretch
+    return f"[lines {ranked.numbers[start]}-{ranked.numbers[end - 1]}]\n"
+
+
+def _text(ranked: Ranked, stretch: Run) -> str:
+    return "\n".join(ranked.lines[slice(*stretch)]) + "\n"

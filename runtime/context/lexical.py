@@ -1,0 +1,83 @@
+"""Words and BM25: the lexical relevance of short texts to a question."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # no spaces between words
+
+# Words that a question is made of, whatever it asks about.
+STOPWORDS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about all am an and any are as at be been but by can could did do does find for from get
+        give had has have how i if in into is it its list me my no not of on or our please say she
+        he should show so some tell than that the their them then there these they this those to
+        us use was we were what when where which while who whom whose why will with would you your
+        """,
+    )
+)
+
+_K1: Final = 1.2  # how soon a repeated word stops counting
+_B: Final = 0.6  # how much a long text is held against it
+_DECIMALS: Final = 6  # the last bits of a logarithm differ from one C library to the next
+
+
+def content_words(text: str) -> list[str]:
+    """The words of *text* that say what it is about: lower case, stemmed, stop words left out."""
+    return [term for word in _WORD.findall(_CAMEL.sub(" ", text)) for term in _terms(word)]
+
+
+@lru_cache(maxsize=1 << 16)  # a text repeats its words: this is four fifths of ranking
+def _terms(word: str) -> tuple[str, ...]:
+    word = word.lower()
+    if _IDEOGRAPH.search(word):
+        return tuple(word)
+    return () if word in STOPWORDS else (stem(word),)
+
+
+def stem(word: str) -> str:
+    """*word* without its commonest English endings; equal stems count as equal words."""
+    for ending, least in (("ing", 6), ("ies", 5), ("ed", 5), ("es", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    if len(word) >= 4 and word.endswith("e"):
+        return word[:-1]
+    return word[:-1] if len(word) >= 5 and word[-1] == word[-2] else word
+
+
+class Bm25:
+    """BM25 over a fixed list of texts, given as their words."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self._counts = [Counter(words) for words in texts]
+        self._lengths = [len(words) for words in texts]
+        self._mean = sum(self._lengths) / max(len(texts), 1) or 1.0
+        self._in_texts = Counter(word for counts in self._counts for word in counts)
+
+    def weight(self, word: str) -> float:
+        """How much *word* tells: the rarer among the texts, the more."""
+        among = self._in_texts[word]
+        return math.log(1 + (len(self._counts) - among + 0.5) / (among + 0.5))
+
+    def scores(self, question: Sequence[str]) -> list[float]:
+        """One score a text, 0 where no word of *question* occurs."""
+        asked = sorted(set(question))
+        weights = [(word, self.weight(word)) for word in asked if self._in_texts[word]]
+        return [round(self._score(at, weights), _DECIMALS) for at in range(len(self._counts))]
+
+    def _score(self, at: int, weights: list[tuple[str, float]]) -> float:
+        counts = self._counts[at]
+        damping = _K1 * (1 - _B + _B * self._lengths[at] / self._mean)
+        return sum(
+            weight * counts[word] * (_K1 + 1) / (counts[word] + damping)
+            for word, weight in weights
+            if word in counts
+        )

@@ -1,0 +1,70 @@
+"""Read a prompt back: the material in it, with the lines it was taken from, and the question."""
+
+import re
+from typing import NamedTuple
+
+from .request import SECTIONS
+
+_OPENING = re.compile(r'<(?P<tag>data|reference) id="(?P<id>[^"]*)" kind="(?P<kind>[^"]*)"')
+_FIRST_LINE = re.compile(r' first_line="(\d+)"')
+_CUT = re.compile(r"\[lines (\d+)-\d+\]$")
+_HEADING = re.compile(rf"=== ({'|'.join(SECTIONS)}) ===$")
+
+
+class Passage(NamedTuple):
+    """Consecutive lines of one item."""
+
+    item_id: str
+    kind: str
+    section: str
+    first_line: int  # its number in the source
+    lines: tuple[str, ...]
+
+
+class ReadPrompt(NamedTuple):
+    """A prompt taken apart: the passages of its items, and the text of each section's own."""
+
+    passages: tuple[Passage, ...]
+    sections: dict[str, str]
+
+
+def read_prompt(text: str) -> ReadPrompt:
+    """Take apart a text that `ContextCompiler` rendered.
+
+    Sound against its content: no text of an item can close its fence, open one, or mark a cut,
+    because sanitising left none of those marks in it.
+    """
+    passages: list[Passage] = []
+    own: dict[str, list[str]] = {}
+    section = ""
+    inside: Passage | None = None
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if inside is None:
+            inside = _opened(line, section)
+            lines = []
+            if inside is None and (match := _HEADING.match(line)):
+                section = match[1]
+            elif inside is None:
+                own.setdefault(section, []).append(line)
+        elif line in ("</data>", "</reference>"):
+            passages.extend(_passage(inside, lines))
+            inside = None
+        elif match := _CUT.match(line):
+            passages.extend(_passage(inside, lines))
+            inside, lines = inside._replace(first_line=int(match[1])), []
+        else:
+            lines.append(line)
+    return ReadPrompt(tuple(passages), {s: "\n".join(t).strip("\n") for s, t in own.items()})
+
+
+def _opened(line: str, section: str) -> Passage | None:
+    match = _OPENING.match(line)
+    if match is None:
+        return None
+    first = _FIRST_LINE.search(line, match.end())
+    return Passage(match["id"], match["kind"], section, int(first[1]) if first else 1, ())
+
+
+def _passage(opened: Passage, lines: list[str]) -> list[Passage]:
+    return [opened._replace(lines=tuple(lines))] if lines else []

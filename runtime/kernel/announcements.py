@@ -1,0 +1,62 @@
+"""What components say they serve, told to the log when it has changed."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Client, Event
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+
+from .component import Component, Serves
+
+
+def announce(client: Client, components: Iterable[type[Component]]) -> None:
+    """Announce what *components* serve, unless the log says just that already."""
+    standing = _standing(client)
+    events: list[Event] = []
+    for component in components:
+        for serves in component.serves:
+            said = _announced(component, serves)
+            if standing.get((said.kind, said.name)) != said:
+                events.append(said)
+    if events:
+        client.publish(*events)
+
+
+def withdraw(client: Client, component: type[Component]) -> None:
+    """Take back what *component* announced; what depends on it is unlinked."""
+    name = component.component_name()
+    events = [
+        ComponentWithdrawn(component=name, kind=said.kind, name=said.name)
+        for said in _standing(client).values()
+        if said.component == name
+    ]
+    if events:
+        client.publish(*events)
+
+
+def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
+    standing: dict[tuple[str, str], ComponentAnnounced] = {}
+    for record in client.read_stream("registry"):
+        event = client.vocabulary.read(record)
+        if isinstance(event, ComponentAnnounced):
+            standing[event.kind, event.name] = event
+        elif isinstance(event, ComponentWithdrawn):
+            standing.pop((event.kind, event.name), None)
+    return standing
+
+
+def _announced(component: type[Component], serves: Serves) -> ComponentAnnounced:
+    return ComponentAnnounced(
+        component=component.component_name(),
+        kind=serves.kind,
+        name=serves.name,
+        parameters=_schema(serves.parameters),
+        result=_schema(serves.result),
+        traits=serves.traits,
+    )
+
+
+def _schema(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
+    return {} if struct is None else msgspec.json.schema(struct)

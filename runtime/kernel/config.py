@@ -1,0 +1,212 @@
+"""config.toml: what the user has set, checked key by key."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from .config_keys import Key, keys_of, line_of, template_of
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from .home import Home  # which writes the template of what is declared here
+
+_WORDS = {
+    "array": "a list",
+    "bool": "a boolean",
+    "float": "a number",
+    "int": "an integer",
+    "object": "a table",
+    "str": "a string",
+}
+
+Tokens = Annotated[int, Meta(ge=1)]
+
+
+class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
+    """Most tokens that a section of a compiled context may take."""
+
+    persona: Annotated[Tokens | None, Meta(description="who the model is to be")] = None
+    instructions: Annotated[Tokens | None, Meta(description="what holds for every step")] = None
+    tools: Annotated[Tokens | None, Meta(description="tools that the model may call")] = None
+    knowledge: Annotated[Tokens | None, Meta(description="knowledge and evidence")] = None
+    memory: Annotated[Tokens | None, Meta(description="memory and summaries")] = None
+    history: Annotated[Tokens | None, Meta(description="earlier turns and outputs")] = None
+    step: Annotated[Tokens | None, Meta(description="the step itself")] = None
+    headroom: Annotated[Tokens | None, Meta(description="kept apart for the answer")] = None
+
+
+class ContextConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much a compiled context may hold."""
+
+    window: Annotated[
+        Tokens | None,
+        Meta(
+            description="effective window in tokens, a hard bound for prompt and answer; unless "
+            "set, the smaller of 24,000 and 40 % of the model's own window"
+        ),
+    ] = None
+    budgets: Budgets = Budgets()
+
+
+class ModelsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which models are asked."""
+
+    default: Annotated[
+        str,
+        Meta(description='model taken where it meets what a step needs; "" chooses by needs alone'),
+    ] = ""
+
+
+class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The action `shell` and the gate `command`."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        Meta(description="programs that may be started, by name; an empty list allows all"),
+    ] = ()
+    timeout_s: Annotated[
+        float,
+        Meta(gt=0, description="seconds after which a program is ended, unless the step says so"),
+    ] = 600.0
+
+
+class HandlersConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of the handlers that come with Cortex."""
+
+    shell: ShellConfig = ShellConfig()
+
+
+class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """One component that is started beside those that come with Cortex."""
+
+    use: Annotated[
+        str, Meta(pattern=r"^[\w.]+:\w+$", description="import string, `package.module:Class`")
+    ]
+    workers: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="how many workers; unless set, as the class says"),
+    ] = None
+    config: Annotated[
+        dict[str, Any], Meta(description="given to its constructor as `settings`")
+    ] = {}
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set in a home."""
+
+    durability: Annotated[
+        Literal["normal", "full"],
+        Meta(
+            description='what an acknowledged event survives: "normal" the kill of the process, '
+            '"full" the loss of power, too'
+        ),
+    ] = "normal"
+    preferences: Annotated[
+        dict[str, str],
+        Meta(
+            description="process to take where several fit, by interface or by trigger "
+            '(`"source=ci status=failure" = "triage_ci_failure"`)'
+        ),
+    ] = {}
+    context: ContextConfig = ContextConfig()
+    models: ModelsConfig = ModelsConfig()
+    handlers: HandlersConfig = HandlersConfig()
+    components: Annotated[
+        tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")
+    ] = ()
+
+    @classmethod
+    def load(cls, home: "Home") -> "Config":
+        """What the config.toml of *home* says; defaults where there is no such file.
+
+        Raises:
+            ConfigError: It cannot be read, or a key or value in it is wrong; with the line.
+        """
+        path = home.config_path
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return cls()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError(str(path), f"cannot be read: {why or error}; check it") from error
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, name: str = "config.toml") -> "Config":
+        """What *text* says; *name* stands in errors.
+
+        Raises:
+            ConfigError: A key or value in it is wrong; with the line.
+        """
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise _not_toml(name, str(error)) from None
+        try:
+            return msgspec.convert(values, cls)
+        except msgspec.ValidationError as error:
+            raise _wrong(name, text, str(error)) from None
+
+    @classmethod
+    def keys(cls) -> Iterator[Key]:
+        """Every key there is."""
+        return keys_of(cls)
+
+    @classmethod
+    def template(cls) -> str:
+        """A config.toml that sets nothing and shows every key with its default."""
+        return template_of(cls)
+
+
+def _not_toml(name: str, problem: str) -> ConfigError:
+    at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", problem)
+    where = f"{name}:{at[1]}" if at and at[1] else name
+    what = problem[: at.start()] if at else problem
+    end = "" if at is None or at[1] else " at its end"
+    return ConfigError(where, f"is not TOML{end}: {what[:1].lower()}{what[1:]}")
+
+
+def _wrong(name: str, text: str, problem: str) -> ConfigError:
+    what, _, at = problem.partition(" - at ")
+    path = [part for part in re.findall(r"[^.\[\]`$]+", at) if part]
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", what)
+    if unknown:
+        path.append(unknown[1])
+        what = _unknown(path)
+    elif missing:
+        what = f"`{_dotted(path)}` lacks its key `{missing[1]}`"
+    else:
+        what = f"`{_dotted(path)}` is wrong: {_in_toml(what, path)}"
+    line = line_of(text, path)
+    return ConfigError(f"{name}:{line}" if line else name, what)
+
+
+def _unknown(path: list[str]) -> str:
+    table = tuple(part for part in path[:-1] if not part.isdigit())
+    depth = len(table)
+    inside = [key for key in keys_of(Config) if key.table[:depth] == table]
+    known = sorted({key.table[depth] if len(key.table) > depth else key.name for key in inside})
+    near = difflib.get_close_matches(path[-1], known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+    where = f" in [{'.'.join(table)}]" if table else ""
+    return f"`{path[-1][:60]}`{where} is not a key: {hint}"
+
+
+def _in_toml(problem: str, path: list[str]) -> str:
+    """What msgspec says of a value, in the words of TOML."""
+    if problem.startswith("Invalid enum value"):
+        types = {(*key.table, key.name): key.type for key in keys_of(Config)}
+        return f"expected {types[tuple(path)]}, got{problem.removeprefix('Invalid enum value')}"
+    problem = problem[:1].lower() + problem[1:].replace(" | null", "")
+    return re.sub(r"`(\w+)`", lambda word: _WORDS.get(word[1], word[0]), problem)
+
+
+def _dotted(path: list[str]) -> str:
+    return ".".join(part for part in path if not part.isdigit())

@@ -1,0 +1,188 @@
+"""A home: the folder that holds one log and everything that belongs to it."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from .config import Config
+from .errors import HomeError
+
+FOLDER = ".cortex"  # looked for from the working folder upward, as git looks for .git
+VARIABLE = "CORTEX_HOME"
+HOME_FORMAT = 1  # of the layout of the folder; a new layout takes a new number
+PRIVATE = 0o700  # what events hold is nobody else's business, and bus.sock has no other guard
+FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
+
+IGNORE = """\
+# What you write yourself belongs into version control, the machine's state does not.
+*
+!.gitignore
+!config.toml
+!knowledge/
+!knowledge/**
+!processes/
+!processes/**
+"""
+
+
+class Home(msgspec.Struct, frozen=True):
+    """Where things are; the folder itself need not be there yet."""
+
+    path: Path
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> "Home":
+        """The home that commands in the folder *start* (the working folder) belong to.
+
+        `CORTEX_HOME` names it; else it is the nearest `.cortex/` in *start* or above, else the
+        user's data folder, which need not be there yet.
+
+        Raises:
+            HomeError: The nearest `.cortex/` belongs to another user.
+        """
+        named = os.environ.get(VARIABLE)
+        if named:
+            return cls(Path(named).expanduser().absolute())
+        start = (start or Path.cwd()).absolute()
+        for folder in (start, *start.parents):
+            path = folder / FOLDER
+            if path.is_dir():
+                _refuse_strangers(path)
+                return cls(path)
+        return cls.of_user()
+
+    @classmethod
+    def of_user(cls) -> "Home":
+        """The home in the user's data folder, for work that belongs to no project."""
+        return cls(Path(platformdirs.user_data_path("cortex", appauthor=False)))
+
+    @classmethod
+    def create(cls, path: Path) -> "Home":
+        """A home at *path*: what is missing is made, what is there stays as it is.
+
+        Raises:
+            HomeError: It cannot be made there, or a newer version of Cortex made it.
+        """
+        home = cls(path.expanduser().absolute())
+        home._refuse_newer()
+        try:
+            home._make()
+        except OSError as error:
+            raise HomeError(
+                str(home.path),
+                f"a home cannot be made here: {error.strerror or error}; name a folder that you "
+                f"may write with --home or {VARIABLE}",
+            ) from error
+        return home
+
+    def open(self) -> "Home":
+        """This home, made where it is missing and completed where something of it is.
+
+        Raises:
+            HomeError: As for `create`.
+        """
+        return self.create(self.path)
+
+    def check(self) -> None:
+        """Say what keeps this home from being read; nothing is made.
+
+        Raises:
+            HomeError: It is not there, is no folder, or a newer version of Cortex made it.
+        """
+        if not self.path.exists():
+            raise HomeError(str(self.path), "there is no home here: make one with `cortex init`")
+        self._refuse_newer()
+
+    @property
+    def config_path(self) -> Path:
+        """What the user has set."""
+        return self.path / "config.toml"
+
+    @property
+    def version_path(self) -> Path:
+        """Holds the number of the layout."""
+        return self.path / "version"
+
+    @property
+    def log_path(self) -> Path:
+        """The truth."""
+        return self.path / "log.db"
+
+    @property
+    def blobs(self) -> Path:
+        """Large payloads by digest."""
+        return self.path / "blobs"
+
+    @property
+    def projections_path(self) -> Path:
+        """Read models; may be deleted at any time."""
+        return self.path / "projections.db"
+
+    @property
+    def processes(self) -> Path:
+        """The user's own processes."""
+        return self.path / "processes"
+
+    @property
+    def knowledge(self) -> Path:
+        """The user's own knowledge."""
+        return self.path / "knowledge"
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that a project's home stands in; for another home, itself."""
+        return self.path.parent if self.path.name == FOLDER else self.path
+
+    def _make(self) -> None:
+        self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if not self.version_path.exists():
+            self.path.chmod(PRIVATE)  # mkdir's mode is cut by the umask, never widened by it
+        for name in FOLDERS:
+            (self.path / name).mkdir(mode=PRIVATE, exist_ok=True)
+        for path, text in (
+            (self.path / ".gitignore", IGNORE),
+            (self.config_path, Config.template()),
+            # Last: a home with this file has all the others.
+            (self.version_path, f"{HOME_FORMAT}\n"),
+        ):
+            if not path.exists():
+                path.write_text(text, encoding="utf-8")
+
+    def _refuse_newer(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise HomeError(str(self.path), "is a file, not a home: name a folder")
+        try:
+            text = self.version_path.read_text(encoding="utf-8", errors="replace").strip()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise HomeError(
+                str(self.path),
+                f"its file `version` cannot be read: {error.strerror or error}; check its owner "
+                "and mode",
+            ) from error
+        if not (text.isascii() and text.isdigit()):
+            raise HomeError(
+                str(self.version_path),
+                f"holds {text[:20]!r} where a number is expected: restore it from a backup, or "
+                f"write {HOME_FORMAT} into it if this version of Cortex made the home",
+            )
+        if int(text) > HOME_FORMAT:
+            raise HomeError(
+                str(self.path),
+                f"a newer Cortex made this home (layout {text[:20]}, this version knows "
+                f"{HOME_FORMAT}): upgrade Cortex; nothing was touched",
+            )
+
+
+def _refuse_strangers(path: Path) -> None:
+    # A config.toml names components that are run: nobody else may lay one in our way, in /tmp say.
+    owner = path.stat().st_uid
+    if owner != os.geteuid():
+        raise HomeError(
+            str(path),
+            f"this home belongs to another user (uid {owner}): if you trust it, name it with "
+            f"--home or {VARIABLE}",
+        )

@@ -1,0 +1,186 @@
+"""Where a component's handlers run: in this thread, or in a spawned process (see `spawned`)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary
+
+from .component import Component, Delivery, Forget, Handler, Later, is_query, routes_of
+from .errors import ComponentInvalidError
+
+
+class Effects(msgspec.Struct, frozen=True, array_like=True):
+    """What a handler wants to happen for one event, all of it together or not at all."""
+
+    events: tuple[Draft, ...] = ()
+    due: tuple[Due, ...] = ()
+    forget: tuple[str, ...] = ()
+
+
+class Outcome(msgspec.Struct, array_like=True):
+    """How far a page was handled: the effects of the first ones, and what stopped it."""
+
+    done: list[Effects]
+    failure: str | None = None  # of the event after the done ones; one line
+
+
+class Host(Protocol):
+    """Runs one instance of a component."""
+
+    def start(self) -> None:
+        """Make the component and start it; what goes wrong is raised."""
+        ...
+
+    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+        """Run the handlers over a page, in order, until one fails."""
+        ...
+
+    def answer(self, query: Event) -> Event:
+        """Run the handler of a query; what goes wrong is raised."""
+        ...
+
+    def recall(self, records: Iterable[Recorded]) -> None:
+        """Fold events that were handled before this start."""
+        ...
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up an earlier fold."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """The fold so far; empty where there is none."""
+        ...
+
+    def stop(self) -> None:
+        """Stop the component; a second call does nothing."""
+        ...
+
+    def abandon(self) -> None:
+        """Make an end of a handler that hangs, where that can be done; from another thread."""
+        ...
+
+
+class LocalHost:
+    """Runs a component in the calling thread."""
+
+    def __init__(
+        self,
+        make: Callable[[], Component],
+        vocabulary: Vocabulary,
+        emit: Callable[[Draft], None],
+    ) -> None:
+        self._make = make
+        self._vocabulary = vocabulary
+        self._emit = emit  # ephemeral events leave at once
+        self._component: Component | None = None
+        self._handlers: dict[tuple[str, str | None], Handler] = {}
+        self._queries: dict[type[Event], Handler] = {}
+        self._name = ""
+
+    def start(self) -> None:
+        """Make the component and start it."""
+        component = self._make()
+        for route, method in routes_of(type(component)).items():
+            handler = getattr(component, method)
+            if is_query(route):
+                self._queries[route.event] = handler
+            else:
+                self._handlers[route.event.topic_name(), route.key] = handler
+        self._name = component.component_name()
+        component.on_start()
+        self._component = component
+
+    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+        """Run the handlers over a page, in order, until one fails."""
+        outcome = Outcome([])
+        for record in records:
+            try:
+                outcome.done.append(self._handle(record, attempt))
+            except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
+                outcome.failure = f"{type(error).__name__}: {error}".splitlines()[0]
+                break
+        return outcome
+
+    def answer(self, query: Event) -> Event:
+        """Run the handler of a query."""
+        delivery = Delivery(position=0, time_ns=0, component=self._name)
+        for reply in self._queries[type(query)](query, delivery) or ():
+            if isinstance(reply, Event):
+                return reply
+        raise ComponentInvalidError(self._name, f"gave no answer to {query.topic_name()}")
+
+    def recall(self, records: Iterable[Recorded]) -> None:
+        """Fold events that were handled before this start."""
+        component = self._component
+        for record in records:
+            if component is not None and self._handler(record) is not None:
+                component.recall(self._vocabulary.read(record), self._delivery(record, 1))
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up an earlier fold."""
+        if self._component is not None:
+            self._component.restore(snapshot)
+
+    def snapshot(self) -> bytes:
+        """The fold so far."""
+        return self._component.snapshot() if self._component is not None else b""
+
+    def stop(self) -> None:
+        """Stop the component."""
+        component, self._component = self._component, None
+        if component is not None:
+            component.on_stop()
+
+    def abandon(self) -> None:
+        """Do nothing: a thread cannot be killed; what must be killable is declared `cpu`."""
+
+    def _handle(self, record: Recorded, attempt: int) -> Effects:
+        handler = self._handler(record)
+        if handler is None:
+            return _NOTHING
+        delivery = self._delivery(record, attempt)
+        outputs = handler(self._vocabulary.read(record), delivery)
+        if outputs is None:
+            return _NOTHING
+        events: list[Draft] = []
+        due: dict[str, Due] = {}
+        forget: set[str] = set()
+        correlation, causation = record.correlation, record.position or None
+        for output in outputs:
+            if isinstance(output, Later):
+                draft = self._draft(output.event, correlation, causation)
+                due[output.name] = Due(output.name, output.at_ns, draft)
+            elif isinstance(output, Forget):
+                due.pop(output.name, None)
+                forget.add(output.name)
+            elif isinstance(output, Ephemeral):
+                self._emit(self._draft(output, correlation, causation))
+            else:
+                events.append(self._draft(output, correlation, causation))
+        return Effects(tuple(events), tuple(due.values()), tuple(forget))
+
+    def _draft(self, event: Event, correlation: str | None, causation: int | None) -> Draft:
+        own = getattr(event, "execution_id", None)
+        draft = Draft.of(event, correlation=own or correlation, causation=causation)
+        self._vocabulary.check(draft)  # here, so that the event is blamed and not the whole page
+        return draft
+
+    def _handler(self, record: Recorded) -> Handler | None:
+        found = self._handlers.get((record.topic, record.key))
+        return found if found is not None else self._handlers.get((record.topic, None))
+
+    def _delivery(self, record: Recorded, attempt: int) -> Delivery:
+        return Delivery(
+            record.position,
+            record.time_ns,
+            self._name,
+            record.source,
+            record.correlation,
+            record.causation,
+            attempt,
+        )
+
+
+_NOTHING = Effects()

@@ -1,0 +1,102 @@
+"""Keeps the leases of working shells: the client renews them, never the handler."""
+
+import contextlib
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from cortex.bus import Claim, Claimed, CortexError, Finish, LocalHub, Release, Renew, Request
+
+GRACE_NS = 5_000_000_000  # a handler that keeps to its own timeout needs a moment to say so
+UNBOUNDED_NS = 3_600_000_000_000  # an event that states no timeout is held no longer than this
+
+
+class Held(msgspec.Struct):
+    """One claimed event that is being handled."""
+
+    shell: str
+    subscription: str
+    position: int
+    epoch: int
+    lease_ns: int
+    until_ns: int  # not renewed after this; then it lapses and another worker gets it
+
+
+class Leases:
+    """The events that this process's workers hold; renewed at a third of their lease."""
+
+    def __init__(self, hub: LocalHub) -> None:
+        self._hub = hub
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, int], Held] = {}
+        self._next_ns: int | None = None
+
+    def hold(self, shell: str, step: Sequence[Request], claimed: Claimed) -> None:
+        """Take note of what *shell* was given for its `Claim`."""
+        claim = next(r for r in step if isinstance(r, Claim))
+        now_ns = self._hub.clock.now_ns()
+        with self._lock:
+            for lease in claimed.leases:
+                record = lease.record
+                self._held[claim.subscription, record.position] = Held(
+                    shell,
+                    claim.subscription,
+                    record.position,
+                    lease.epoch,
+                    claim.lease_ns,
+                    now_ns + _bound_ns(record.body),
+                )
+        if claimed.leases:
+            self._arm(now_ns + claim.lease_ns // 3)
+
+    def let_go(self, step: Sequence[Request]) -> None:
+        """Take note of what is finished or given back."""
+        for request in step:
+            if isinstance(request, Finish | Release):
+                with self._lock:
+                    self._held.pop((request.subscription, request.position), None)
+
+    def drop(self, shell: str) -> None:
+        """Stop renewing whatever *shell* holds; it lapses."""
+        with self._lock:
+            self._held = {k: h for k, h in self._held.items() if h.shell != shell}
+
+    def overdue(self, shell: str, now_ns: int) -> bool:
+        """Whether *shell* holds an event for longer than it may."""
+        with self._lock:
+            return any(h.shell == shell and now_ns > h.until_ns for h in self._held.values())
+
+    def _arm(self, at_ns: int) -> None:
+        with self._lock:
+            if self._next_ns is not None and self._next_ns <= at_ns:
+                return
+            self._next_ns = at_ns
+        self._hub.alarm(at_ns, self._renew)
+
+    def _renew(self) -> None:
+        now_ns = self._hub.clock.now_ns()
+        with self._lock:
+            self._next_ns = None
+            due = [h for h in self._held.values() if now_ns <= h.until_ns]
+        if not due:
+            return
+        renewals = [Renew(h.subscription, h.position, h.epoch, h.lease_ns) for h in due]
+        with contextlib.suppress(CortexError):  # a lease that lapses is only handed out again
+            self._hub.submit("leases", renewals)
+        self._arm(now_ns + min(h.lease_ns for h in due) // 3)
+
+
+def _bound_ns(body: bytes) -> int:
+    try:
+        timeout_s = _TIMEOUT(body).timeout_s
+    except msgspec.MsgspecError:
+        timeout_s = None
+    return UNBOUNDED_NS if timeout_s is None else int(timeout_s * 1e9) + GRACE_NS
+
+
+class _Timed(msgspec.Struct):
+    timeout_s: float | None = None
+
+
+_TIMEOUT = msgspec.msgpack.Decoder(_Timed).decode

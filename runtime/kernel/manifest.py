@@ -1,0 +1,88 @@
+"""A manifest: which components a runtime starts, by import string; it imports none of them."""
+
+import importlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from inspect import Parameter, signature
+from typing import Any
+
+import msgspec
+
+from .component import Component
+from .errors import ManifestError
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One component to start."""
+
+    component: str  # "package.module:Class"
+    workers: int | None = None  # instead of what the class says
+    settings: dict[str, Any] = {}  # given to its constructor as `settings`
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The components of a runtime, in the order in which they start."""
+
+    components: tuple[Entry, ...] = ()
+
+
+def built_in() -> tuple[Entry, ...]:
+    """The components that come with Cortex."""
+    text = resources.files(__package__).joinpath("manifest.toml").read_text("utf-8")
+    return parse(text, "the built-in manifest")
+
+
+def parse(text: str, name: str) -> tuple[Entry, ...]:
+    """The entries of a manifest in TOML.
+
+    Raises:
+        ManifestError: It is not one; the message names the place.
+    """
+    try:
+        return msgspec.convert(tomllib.loads(text), Manifest).components
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ManifestError(name, str(error)) from None
+
+
+def load(component: str) -> type[Component]:
+    """The class that an import string names.
+
+    Raises:
+        ManifestError: There is no such module or class, or it is no component.
+    """
+    module_name, _, class_name = component.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ManifestError(component, f"cannot be imported: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, Component)):
+        raise ManifestError(component, "is not a subclass of Component")
+    return found
+
+
+def construct(component: type[Component], ports: Mapping[str, Any]) -> Component:
+    """Make a component, giving its constructor the ports it names.
+
+    Raises:
+        ManifestError: It wants something that this runtime does not have.
+    """
+    wanted: dict[str, Any] = {}
+    missing: list[str] = []
+    for name, parameter in _parameters(component):
+        if name in ports:
+            wanted[name] = ports[name]
+        elif parameter.default is Parameter.empty:
+            missing.append(name)
+    if missing:
+        raise ManifestError(
+            component.__name__,
+            f"wants {', '.join(missing)}; a runtime gives {', '.join(sorted(ports))}",
+        )
+    return component(**wanted)
+
+
+def _parameters(component: type[Component]) -> Sequence[tuple[str, Parameter]]:
+    if component.__init__ is object.__init__:
+        return ()
+    return list(signature(component).parameters.items())

@@ -1,0 +1,48 @@
+"""What a runtime hands to the constructors of its components, by name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cortex.bus import Client, Vocabulary
+from cortex.runtime.log import Blobs, BlobStore, MemoryBlobs
+
+from .config import Config
+from .home import Home
+
+
+def ports_in_runtime(
+    home: Home | None,
+    config: Config,
+    blobs: Blobs,
+    vocabulary: Vocabulary,
+    client: Client,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The ports of a component that runs beside the hub.
+
+    `home` may be None; `history(stream)` gives the events of a stream, `ask(query)` an answer.
+    """
+    return {
+        "home": home,
+        "config": config,
+        "blobs": blobs,
+        "vocabulary": vocabulary,
+        "settings": dict(settings),
+        "history": client.read_stream,
+        "ask": client.ask,
+    }
+
+
+def ports_in_child(
+    home: str, settings: Mapping[str, Any], vocabulary: Vocabulary
+) -> dict[str, Any]:
+    """The ports of a component in a spawned process: whatever needs no hub."""
+    found = Home(Path(home)) if home else None
+    return {
+        "home": found,
+        "config": Config.load(found) if found else Config(),
+        "blobs": BlobStore(found.blobs) if found else MemoryBlobs(),
+        "vocabulary": vocabulary,
+        "settings": dict(settings),
+    }

@@ -1,0 +1,174 @@
+"""The composition root: a log, a hub, and the components that a manifest names."""
+
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from cortex.bus import (
+    Client,
+    Clock,
+    Hub,
+    LocalHub,
+    Log,
+    SystemClock,
+    Unsubscribe,
+    Vocabulary,
+    system_entropy,
+)
+from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped
+from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs, MemoryLog
+
+from .announcements import announce, withdraw
+from .component import Component
+from .config import Config
+from .home import Home
+from .manifest import Entry, built_in, load
+from .ports import ports_in_runtime
+from .recall import DiskSnapshots, MemorySnapshots
+from .staff import Staff, class_of, entry_of
+from .supervisor import Supervisor
+from .version import VERSION
+from .words import vocabulary_of
+
+SWITCH_S = 0.0005  # beside a thread that computes, 5 ms would be the wait for every GIL turn
+READY_S = 30.0
+PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends
+
+Startable = str | Entry | type[Component]
+
+
+class Runtime:
+    """Runs components on one log. Several runtimes may live in one process, each on its own log.
+
+    Use it as a context manager: inside, components are ready; after, they were stopped in order.
+
+    Args:
+        home: Where log, blobs and the rest are kept; None keeps everything in memory.
+        components: Import strings, entries or classes; None for those that come with Cortex.
+        config: Instead of the home's config.toml.
+        clock: Where the hub's time comes from.
+        log: Instead of the home's log.
+        name: The source of what the runtime itself publishes.
+
+    Raises:
+        LogError: The log cannot be used; the message says why.
+        ManifestError: A component cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        home: Home | None = None,
+        *,
+        components: Iterable[Startable] | None = None,
+        config: Config | None = None,
+        clock: Clock | None = None,
+        log: Log | None = None,
+        name: str = "runtime",
+    ) -> None:
+        self.home, self.name = home, name
+        self.config = config or (Config.load(home) if home else Config())
+        self.clock: Clock = clock or SystemClock()
+        wanted = self._configured() if components is None else list(components)
+        self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
+        self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
+        self.blobs: Blobs = BlobStore(home.blobs) if home else MemoryBlobs()
+        self.log: Log = log or _open_log(home, self.config)
+        self.hub = LocalHub(Hub(self.log, self.vocabulary, system_entropy), self.clock)
+        self._client = self.client(name)
+        self._supervisor = Supervisor(self.clock, self._tell_restarted)
+        self._staff = Staff(
+            self.hub,
+            self.log,
+            self.vocabulary,
+            DiskSnapshots(home.path / "snapshots.db") if home else MemorySnapshots(),
+            self._supervisor,
+            self._ports_for,
+            str(home.path) if home else "",
+        )
+        self._started = self._stopped = False
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def client(self, name: str) -> Client:
+        """A client of this runtime's hub; *name* is the source of what it publishes."""
+        return Client(name, self.hub, self.log, self.vocabulary)
+
+    def start(self) -> None:
+        """Start the components and wait until all of them are ready.
+
+        Raises:
+            NotReadyError: One of them did not start.
+        """
+        sys.setswitchinterval(SWITCH_S)
+        for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
+            wait(READY_S)
+        announce(self._client, [cls for cls, _ in self._wanted])
+        names = tuple(cls.component_name() for cls, _ in self._wanted)
+        self._client.publish(
+            RuntimeStarted(runtime=self.name, cortex_version=VERSION, components=names)
+        )
+        self._started = True
+
+    def stop(self) -> None:
+        """Stop the components in good order and close the log; a second call does nothing."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._staff.end_all(PATIENCE_S)
+        if self._started:
+            self._client.publish(RuntimeStopped(runtime=self.name))
+        self.hub.close()
+        self.log.close()
+
+    def add(self, component: Startable, *, wait_s: float = READY_S) -> None:
+        """Start one more component while the runtime runs.
+
+        Raises:
+            NotReadyError: It did not start within *wait_s*.
+        """
+        cls = class_of(component, load)
+        self.vocabulary.adopt(vocabulary_of([cls]))
+        self._staff.begin(cls, entry_of(component))(wait_s)
+        announce(self._client, [cls])
+
+    def remove(self, component: str) -> None:
+        """Stop the component of that name, withdraw what it announced, drop its subscription."""
+        post = self._staff.end(component, PATIENCE_S)
+        withdraw(self._client, post.component)
+        if post.pairs():
+            self.hub.ask_one(self.name, Unsubscribe(component))
+
+    def _configured(self) -> list[Startable]:
+        added = [Entry(c.use, c.workers, c.config) for c in self.config.components]
+        return [*built_in(), *added]
+
+    def _ports_for(self, entry: Entry) -> dict[str, Any]:
+        return ports_in_runtime(
+            self.home, self.config, self.blobs, self.vocabulary, self._client, entry.settings
+        )
+
+    def _tell_restarted(self, label: str, reason: str, times: int) -> None:
+        self._client.publish(
+            ComponentRestarted(component=label, runtime=self.name, reason=reason, times=times)
+        )
+
+
+def _open_log(home: Home | None, config: Config) -> Log:
+    if home is None:
+        return MemoryLog()
+    return EventLog.open(home.log_path, durability=config.durability)

@@ -1,0 +1,206 @@
+"""The shell: the one pykka actor class, which drives a feed and answers queries on its thread.
+
+Its mailbox holds control only: at most one `Wake`, the `Call`s of askers, and `Stop`. Events are
+fetched, so the log is the queue. Nothing that a component does gets out of `on_receive`: in pykka
+an exception after a `tell` would end the actor, and a `SystemExit` every actor of the process.
+"""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pykka
+import structlog
+
+from cortex.bus import (
+    Answer,
+    Claimed,
+    Event,
+    HubClosedError,
+    LocalHub,
+    Query,
+    Request,
+    Subscribed,
+)
+
+from .feed import Idle, Program, Step
+from .host import Host
+from .leases import Leases
+
+ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls are not starved
+
+log = structlog.get_logger("cortex.kernel")
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """There may be something to fetch."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """Somebody asks something; the answer is the actor's reply."""
+
+    query: Event
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """End in good order, after what is being handled."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """The reply to a `Call` whose handler raised."""
+
+    error: BaseException
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """Whom a shell tells how it fares; called on its thread, must return at once."""
+
+    started: Callable[[], None]  # it is subscribed, or ready for calls where it only answers
+    failed: Callable[[str], None]  # it ends after this
+
+
+class Pulse(msgspec.Struct):
+    """What others may see of a shell, and the one thing they may tell it without its mailbox."""
+
+    busy_since_ns: int = 0  # 0 while it waits
+    rung: bool = False  # a `Wake` is in the mailbox
+    abandoned: bool = False  # somebody else does its work now: end as soon as you can
+
+
+class Shell(pykka.ThreadingActor):
+    """Runs one host; see the module's docstring."""
+
+    use_daemon_thread = True  # a hung handler must not keep the process alive
+
+    def __init__(
+        self,
+        label: str,
+        hub: LocalHub,
+        host: Host,
+        program: Program | None,
+        hooks: Hooks,
+        leases: Leases,
+        pulse: Pulse,
+    ) -> None:
+        super().__init__()
+        self._label = label  # "TestsPass" or, of several workers, "TestsPass/2"
+        self._source = label.partition("/")[0]  # workers of one component publish under one name
+        self._hub = hub
+        self._host = host
+        self._program = program
+        self._hooks = hooks
+        self._leases = leases
+        self._pulse = pulse
+        self._answers: Sequence[Answer] | None = None  # what the program waits for
+        self._until_ns: int | None = None  # an `Idle` with a time is not cut short
+
+    def on_start(self) -> None:
+        """Start the component on this thread; who waits for it is told either way."""
+        try:
+            self._host.start()
+        except BaseException as error:  # noqa: BLE001  # a failing on_start still gives a ref
+            self._fail(error)
+            return
+        if self._program is None:
+            self._hooks.started()
+        self._wake()
+
+    def on_receive(self, message: object) -> Any:
+        """Do what the mailbox says; lets nothing escape."""
+        try:
+            if isinstance(message, Call):
+                return self._host.answer(message.query)
+            if isinstance(message, Stop):
+                self._end()
+            elif self._program is not None:
+                self._pulse.rung = False
+                self._drive(self._program)
+        except BaseException as error:  # noqa: BLE001  # the supervisor decides
+            if isinstance(message, Call):
+                return Failure(error)
+            self._fail(error)
+        return None
+
+    def _wake(self) -> None:
+        wake(self.actor_ref, self._pulse)
+
+    def _drive(self, program: Program) -> None:
+        if self._until_ns is not None:
+            if self._hub.clock.now_ns() < self._until_ns:
+                return
+            self._until_ns = None
+        for _ in range(ROUNDS):
+            self._pulse.busy_since_ns = self._hub.clock.now_ns()
+            step = self._next(program)
+            self._pulse.busy_since_ns = 0
+            if self._pulse.abandoned:
+                self._end()
+                return
+            if isinstance(step, Idle):
+                self._answers = ()
+                self._rest(step)
+                return
+            self._answers = self._submit(step)
+        self._wake()
+
+    def _next(self, program: Program) -> Step:
+        if self._answers is None:
+            return next(program)
+        answers, self._answers = self._answers, None
+        return program.send(answers)
+
+    def _submit(self, step: Sequence[Request]) -> Sequence[Answer]:
+        self._leases.let_go(step)
+        answers = self._hub.submit(self._source, step)
+        for answer in answers:
+            if isinstance(answer, Claimed):
+                self._leases.hold(self._label, step, answer)
+            elif isinstance(answer, Subscribed):
+                self._hooks.started()
+        return answers
+
+    def _rest(self, idle: Idle) -> None:
+        if idle.for_ns is not None:
+            self._until_ns = self._hub.clock.now_ns() + idle.for_ns
+            self._hub.alarm(self._until_ns, self._wake)
+
+    def _fail(self, error: BaseException) -> None:
+        if not isinstance(error, HubClosedError):
+            log.warning("component_failed", component=self._label, error=str(error), exc_info=error)
+            self._hooks.failed(f"{type(error).__name__}: {error}")
+        self._end()
+
+    def _end(self) -> None:
+        if not self._pulse.abandoned:
+            self._leases.drop(self._label)
+        try:
+            self._host.stop()
+        except Exception as error:  # noqa: BLE001  # it is ending anyway
+            log.warning("component_stop_failed", component=self._label, error=str(error))
+        self.stop()
+
+
+def wake(shell: pykka.ActorRef[Shell], pulse: Pulse) -> None:
+    """Put one `Wake` into the mailbox of *shell* unless one is there; safe from any thread."""
+    if not pulse.rung:
+        pulse.rung = True
+        with contextlib.suppress(pykka.ActorDeadError):
+            shell.tell(Wake())
+
+
+def ask(shell: pykka.ActorRef[Shell], query: Query, timeout_s: float) -> Event:
+    """Put *query* to *shell*.
+
+    Raises:
+        TimeoutError: No answer within *timeout_s*.
+        CortexError: Whatever the component raised.
+    """
+    try:
+        reply: Any = shell.ask(Call(query), timeout=timeout_s)
+    except pykka.Timeout:
+        raise TimeoutError from None
+    if isinstance(reply, Failure):
+        raise reply.error
+    answer: Event = reply
+    return answer

@@ -1,0 +1,164 @@
+"""A host that runs a component in a spawned process: for components that compute for long.
+
+One process has one GIL; beside the hub live only deciders and shells that wait. The two sides speak
+in frames over the child's standard streams: four bytes of length, then msgpack. Nothing is pickled,
+nothing is forked. The child ends when its input does, so it never outlives its parent.
+"""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, Any
+
+import msgspec
+
+from cortex.bus import CortexError, Draft, Event, Recorded, Vocabulary
+
+from .host import Outcome
+
+QUIT_S = 5.0  # how long a child may take to end in good order
+
+
+class Born(msgspec.Struct, frozen=True):
+    """The first frame: what the child is to be."""
+
+    component: str  # import string
+    settings: dict[str, Any]
+    home: str  # path; "" for none
+    path: tuple[str, ...]  # where the parent looks for modules
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """A frame to the child; it answers each with one `Said`, and `Said.emit` before that."""
+
+    do: str  # "handle", "answer", "recall", "restore", "snapshot", "stop"
+    records: tuple[Recorded, ...] = ()
+    attempt: int = 1
+    data: bytes = b""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A frame from the child."""
+
+    emit: Draft | None = None  # an ephemeral event that is to leave at once; more frames follow
+    outcome: Outcome | None = None
+    data: bytes = b""
+    topic: str = ""  # of the answer in data
+    error: str = ""
+
+
+class ChildDiedError(CortexError):
+    """A spawned component's process ended."""
+
+    def __init__(self, component: str, code: int | None) -> None:
+        super().__init__(component, code)
+        self.component, self.code = component, code
+
+    def __str__(self) -> str:
+        return f"the process of {self.component} ended with {self.code}; it is started again"
+
+
+def send(stream: IO[bytes], frame: msgspec.Struct) -> None:
+    """Write one frame."""
+    data = msgspec.msgpack.encode(frame)
+    stream.write(len(data).to_bytes(4, "big") + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> bytes | None:
+    """Read one frame; None at the end of the stream."""
+    head = stream.read(4)
+    if len(head) < 4:
+        return None
+    data = stream.read(int.from_bytes(head, "big"))
+    return data or None
+
+
+class SpawnedHost:
+    """Runs one component in a process of its own, which is killed when it hangs."""
+
+    def __init__(
+        self, name: str, born: Born, vocabulary: Vocabulary, emit: Callable[[Draft], None]
+    ) -> None:
+        self._name = name
+        self._born = born
+        self._vocabulary = vocabulary
+        self._emit = emit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()  # one question at a time on the pipe
+
+    def start(self) -> None:
+        """Spawn the process and wait until its component has started."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        said = self._exchange(self._born)
+        if said.error:
+            self.stop()
+            raise CortexError(said.error)
+
+    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+        """Run the handlers over a page, in order, until one fails."""
+        outcome = self._exchange(Ask("handle", tuple(records), attempt)).outcome
+        return outcome if outcome is not None else Outcome([], "the child gave no outcome")
+
+    def answer(self, query: Event) -> Event:
+        """Run the handler of a query."""
+        data = msgspec.msgpack.encode(query)
+        said = self._exchange(Ask("answer", data=data, records=()))
+        if said.error:
+            raise CortexError(said.error)
+        return msgspec.msgpack.decode(said.data, type=self._vocabulary.classes()[said.topic])
+
+    def recall(self, records: Iterable[Recorded]) -> None:
+        """Fold events that were handled before this start."""
+        self._exchange(Ask("recall", tuple(records)))
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up an earlier fold."""
+        self._exchange(Ask("restore", data=snapshot))
+
+    def snapshot(self) -> bytes:
+        """The fold so far."""
+        return self._exchange(Ask("snapshot")).data
+
+    def stop(self) -> None:
+        """End the process in good order, or kill it."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(QUIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def abandon(self) -> None:
+        """Kill the process; what it held lapses."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def _exchange(self, frame: msgspec.Struct) -> Said:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise ChildDiedError(self._name, None)
+        with self._turn:
+            try:
+                send(process.stdin, frame)
+                while data := receive(process.stdout):
+                    said = msgspec.msgpack.decode(data, type=Said)
+                    if said.emit is None:
+                        return said
+                    self._emit(said.emit)
+            except OSError:
+                pass  # the same as the end of its output
+        raise ChildDiedError(self._name, process.wait())
+
+
+_CHILD = "from cortex.runtime.kernel.spawned_child import main; main()"

@@ -1,0 +1,79 @@
+"""The child's side of a spawned component; `spawned` says how the two speak."""
+
+import os
+import sys
+from typing import IO, Any
+
+import msgspec
+
+from cortex.bus import Draft, Event
+
+from .host import Host, LocalHost, Outcome
+from .manifest import construct, load
+from .ports import ports_in_child
+from .spawned import Ask, Born, Said, receive, send
+from .words import vocabulary_of
+
+
+def main() -> None:
+    """Serve frames until the parent closes the pipe."""
+    # What a component prints must not end up among the frames.
+    frames = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    asked = sys.stdin.buffer
+    first = receive(asked)
+    if first is None:
+        return
+    host = _born(msgspec.msgpack.decode(first, type=Born), frames)
+    while host is not None and (data := receive(asked)):
+        send(frames, _serve(host, msgspec.msgpack.decode(data, type=Ask)))
+    if host is not None:
+        host.stop()
+
+
+def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
+    try:
+        sys.path[:] = list(dict.fromkeys([*sys.path, *born.path]))
+        component = load(born.component)
+        vocabulary = vocabulary_of([component])
+        ports: dict[str, Any] = ports_in_child(born.home, born.settings, vocabulary)
+
+        def emit(draft: Draft) -> None:
+            send(frames, Said(emit=draft))
+
+        host = LocalHost(lambda: construct(component, ports), vocabulary, emit)
+        host.start()
+    except Exception as error:  # noqa: BLE001  # the parent tells the supervisor
+        send(frames, Said(error=f"{type(error).__name__}: {error}"))
+        return None
+    send(frames, Said())
+    return _Served(host, vocabulary.classes())
+
+
+class _Served(msgspec.Struct):
+    host: Host
+    classes: Any
+
+    def stop(self) -> None:
+        self.host.stop()
+
+
+def _serve(served: _Served, ask: Ask) -> Said:
+    host = served.host
+    try:
+        if ask.do == "handle":
+            return Said(outcome=host.handle(ask.records, ask.attempt))
+        if ask.do == "answer":
+            topic = msgspec.msgpack.decode(ask.data)["topic"]
+            query: Event = msgspec.msgpack.decode(ask.data, type=served.classes[topic])
+            reply = host.answer(query)
+            return Said(data=msgspec.msgpack.encode(reply), topic=reply.topic_name())
+        if ask.do == "recall":
+            host.recall(ask.records)
+        elif ask.do == "restore":
+            host.restore(ask.data)
+        elif ask.do == "snapshot":
+            return Said(data=host.snapshot())
+    except Exception as error:  # noqa: BLE001  # goes back to whoever asked
+        return Said(outcome=Outcome([], str(error)), error=f"{type(error).__name__}: {error}")
+    return Said()

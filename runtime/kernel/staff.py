@@ -1,0 +1,225 @@
+"""The staff of a runtime: a shell for each component, or one for each of its workers."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cortex.bus import (
+    Draft,
+    Event,
+    Filter,
+    LocalHub,
+    Log,
+    Pair,
+    Publish,
+    Query,
+    Subscribe,
+    UnansweredError,
+    Vocabulary,
+)
+
+from .component import Component, Route, is_query, routes_of
+from .errors import NotReadyError
+from .feed import Feeding, Program, ordered, work
+from .host import Host, LocalHost
+from .leases import Leases
+from .manifest import Entry, construct
+from .recall import Recall, Snapshots
+from .shell import Hooks, Pulse, Shell, ask, wake
+from .spawned import Born, SpawnedHost
+from .supervisor import Staffed, Supervisor
+
+STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page after this
+
+PortsFor = Callable[[Entry], dict[str, Any]]
+
+
+class Post(msgspec.Struct):
+    """One component at work."""
+
+    component: type[Component]
+    entry: Entry
+    labels: tuple[str, ...]  # of its shells
+    routes: tuple[Route, ...]
+    wakes: dict[str, Callable[[], None]] = {}  # by label
+    recalls: list[Recall] = []
+
+    @property
+    def name(self) -> str:
+        """The component's name, which is its subscription's."""
+        return self.component.component_name()
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """What it subscribes to; empty for one that only answers queries."""
+        return tuple((r.event.topic_name(), r.key) for r in self.routes if not is_query(r))
+
+
+class Staff:
+    """Starts and stops shells; the supervisor keeps them alive in between."""
+
+    def __init__(
+        self,
+        hub: LocalHub,
+        log: Log,
+        vocabulary: Vocabulary,
+        snapshots: Snapshots,
+        supervisor: Supervisor,
+        ports_for: PortsFor,
+        home: str,
+    ) -> None:
+        self._hub, self._log, self._vocabulary = hub, log, vocabulary
+        self._snapshots, self._supervisor = snapshots, supervisor
+        self._ports_for, self._home = ports_for, home
+        self._leases = Leases(hub)
+        self._posts: dict[str, Post] = {}
+
+    def begin(self, component: type[Component], entry: Entry) -> Callable[[float], None]:
+        """Start a component; what comes back waits so many seconds until it is ready.
+
+        The waiting raises NotReadyError where it does not get there.
+        """
+        workers = component.workers if entry.workers is None else entry.workers
+        name = component.component_name()
+        if name in self._posts:
+            raise NotReadyError(name, "a component of that name is at work: remove it first")
+        labels = tuple(f"{name}/{n}" for n in range(1, workers + 1)) if workers else (name,)
+        post = Post(component, entry, labels, tuple(routes_of(component)))
+        self._posts[name] = post
+        if workers and post.pairs():
+            # Before the first shell is there: what is published from now on waits for it.
+            self._hub.ask_one(name, Subscribe(name, "work", post.pairs()))
+        ready = [self._watch(post, label, ordered=not workers) for label in labels]
+        for route in post.routes:
+            if is_query(route):
+                self._hub.answer(route.event, self._answerer(labels[0]))
+
+        def wait(seconds: float) -> None:
+            for label, event in zip(labels, ready, strict=True):
+                if not event.wait(seconds):
+                    problem = self._supervisor.problem(label) or "it is not ready yet"
+                    raise NotReadyError(name, problem)
+
+        return wait
+
+    def end(self, name: str, patience_s: float) -> Post:
+        """Stop a component in good order."""
+        post = self._posts.pop(name)
+        self._stop_answering(post)
+        for label in post.labels:
+            self._supervisor.unwatch(label, patience_s)
+            self._unwatch(post, label)
+        return post
+
+    def end_all(self, patience_s: float) -> None:
+        """Stop everything in good order; a shell that hangs is left behind."""
+        posts, self._posts = list(self._posts.values()), {}
+        for post in posts:
+            self._stop_answering(post)
+        self._supervisor.close(patience_s)
+        for post in posts:
+            for label in post.labels:
+                self._unwatch(post, label)
+
+    def _stop_answering(self, post: Post) -> None:
+        for route in post.routes:
+            if is_query(route):
+                self._hub.unanswer(route.event)
+
+    def _watch(self, post: Post, label: str, *, ordered: bool) -> Any:
+        pulse = Pulse()  # of the shell that is at work under this label
+
+        def make(hooks: Hooks) -> Staffed:
+            nonlocal pulse
+            pulse = Pulse()
+            return self._staffed(post, label, hooks, pulse)
+
+        def overdue(now_ns: int) -> bool:
+            since_ns = pulse.busy_since_ns
+            if ordered:
+                return bool(since_ns) and now_ns - since_ns > STALL_NS
+            return self._leases.overdue(label, now_ns)
+
+        return self._supervisor.watch(label, make, overdue)
+
+    def _staffed(self, post: Post, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
+        host = self._host(post)
+        program = self._program(post, host)
+        ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
+        self._unwatch(post, label)
+
+        def bell() -> None:
+            wake(ref, pulse)
+
+        def abandon() -> None:
+            pulse.abandoned = True
+            self._leases.drop(label)
+            host.abandon()
+
+        if program is not None:
+            post.wakes[label] = bell
+            self._hub.watch(post.name, bell)
+            bell()
+        return Staffed(ref, abandon)
+
+    def _unwatch(self, post: Post, label: str) -> None:
+        bell = post.wakes.pop(label, None)
+        if bell is not None:
+            self._hub.unwatch(post.name, bell)
+
+    def _program(self, post: Post, host: Host) -> Program | None:
+        pairs, component = post.pairs(), post.component
+        if not pairs:
+            return None
+        feeding = Feeding(
+            post.name,
+            pairs,
+            component.start,
+            component.max_attempts,
+            int(component.lease_s * 1e9),
+        )
+        if post.labels != (post.name,):
+            return work(feeding, host, self._hub.clock.now_ns)
+        version = component.recalls
+        recall = Recall(post.name, version, Filter(pairs), host, self._log, self._snapshots)
+        return ordered(feeding, host, recall)
+
+    def _host(self, post: Post) -> Host:
+        entry = post.entry
+        if post.component.cpu:
+            born = Born(entry.component, entry.settings, self._home, tuple(sys.path))
+            return SpawnedHost(post.name, born, self._vocabulary, self._emitter(post.name))
+        ports = self._ports_for(entry)
+        return LocalHost(
+            lambda: construct(post.component, ports), self._vocabulary, self._emitter(post.name)
+        )
+
+    def _emitter(self, name: str) -> Callable[[Draft], None]:
+        def emit(draft: Draft) -> None:
+            self._hub.submit(name, (Publish((draft,)),))
+
+        return emit
+
+    def _answerer(self, label: str) -> Callable[[Query, float], Event]:
+        def answer(query: Query, timeout_s: float) -> Event:
+            shell = self._supervisor.shell(label)
+            if shell is None or not shell.is_alive():
+                raise UnansweredError(query.topic_name())
+            return ask(shell, query, timeout_s)
+
+        return answer
+
+
+def entry_of(component: "str | Entry | type[Component]") -> Entry:
+    """The manifest entry that stands for *component*."""
+    if isinstance(component, Entry):
+        return component
+    if isinstance(component, str):
+        return Entry(component)
+    return Entry(f"{component.__module__}:{component.__qualname__}")
+
+
+def class_of(component: "str | Entry | type[Component]", load: Callable[[str], Any]) -> Any:
+    """The class that *component* is or names."""
+    return component if isinstance(component, type) else load(entry_of(component).component)

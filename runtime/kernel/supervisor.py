@@ -1,0 +1,171 @@
+"""The supervisor's driver: one thread that starts shells, and starts them again when they fail."""
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable
+
+import msgspec
+import pykka
+import structlog
+
+from cortex.bus import Clock
+
+from . import supervision
+from .shell import Hooks, Shell, Stop
+
+LOOK_S = 1.0  # how often shells are looked at for one that hangs
+
+log = structlog.get_logger("cortex.kernel")
+
+
+class Staffed(msgspec.Struct, frozen=True):
+    """A shell at work, and how to let go of it when it hangs."""
+
+    ref: pykka.ActorRef[Shell]
+    abandon: Callable[[], None]
+
+
+Make = Callable[[Hooks], Staffed]
+Tell = Callable[[str, str, int], None]  # component label, reason, times it was restarted
+
+
+class _Watch:
+    """A supervised shell: how to make one, the state machine's view, the one that is at work."""
+
+    def __init__(self, make: Make, overdue: Callable[[int], bool]) -> None:
+        self.make = make
+        self.overdue = overdue
+        self.watched = supervision.Watched()
+        self.staffed: Staffed | None = None
+        self.life = 0  # news of an earlier shell does not count
+        self.ready = threading.Event()
+
+
+class _News(msgspec.Struct, frozen=True):
+    label: str
+    life: int
+    kind: str  # "begin", "started", "failed"
+    reason: str = ""
+
+
+class Supervisor:
+    """Keeps shells alive; `watch` adds one, `close` ends them all."""
+
+    def __init__(self, clock: Clock, tell: Tell) -> None:
+        self._clock = clock
+        self._tell = tell
+        self._watches: dict[str, _Watch] = {}
+        self._news: queue.SimpleQueue[_News | None] = queue.SimpleQueue()
+        self._lives = itertools.count(1)
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="cortex-supervisor", daemon=True)
+        self._thread.start()
+
+    def watch(self, label: str, make: Make, overdue: Callable[[int], bool]) -> threading.Event:
+        """Start a shell and keep one alive from now on; the event is set once it is ready."""
+        watch = _Watch(make, overdue)
+        self._watches[label] = watch
+        self._news.put(_News(label, 0, "begin"))
+        return watch.ready
+
+    def shell(self, label: str) -> pykka.ActorRef[Shell] | None:
+        """The shell that is at work under *label*; None while there is none."""
+        watch = self._watches.get(label)
+        return watch.staffed.ref if watch and watch.staffed else None
+
+    def problem(self, label: str) -> str:
+        """Why the shell last failed; empty where it did not."""
+        return self._watches[label].watched.reason
+
+    def unwatch(self, label: str, patience_s: float) -> None:
+        """Stop one shell in good order, or leave it behind after *patience_s*."""
+        watch = self._watches.pop(label, None)
+        if watch is not None:
+            watch.watched, _ = supervision.stopped(watch.watched, self._clock.now_ns())
+            self._end([watch], patience_s)
+
+    def close(self, patience_s: float = 5.0) -> None:
+        """Stop every shell in good order; one that hangs is left behind."""
+        self._closed = True
+        self._news.put(None)
+        self._thread.join()
+        watches, self._watches = list(self._watches.values()), {}
+        self._end(watches, patience_s)
+
+    def _end(self, watches: list[_Watch], patience_s: float) -> None:
+        refs = [w.staffed.ref for w in watches if w.staffed is not None]
+        shells = [ref for ref in refs if ref.is_alive()]
+        for shell in shells:
+            shell.tell(Stop())
+        until_ns = self._clock.now_ns() + int(patience_s * 1e9)
+        for shell in shells:
+            left_s = max(0.0, (until_ns - self._clock.now_ns()) / 1e9)
+            if not shell.actor_stopped.wait(left_s):
+                log.warning("component_left_behind", actor=str(shell))
+
+    def _run(self) -> None:
+        while not self._closed:
+            try:
+                news = self._news.get(timeout=LOOK_S)
+            except queue.Empty:
+                news = None
+            now_ns = self._clock.now_ns()
+            if news is not None:
+                self._hear(news, now_ns)
+            for label, watch in list(self._watches.items()):
+                self._look(label, watch, now_ns)
+
+    def _hear(self, news: _News, now_ns: int) -> None:
+        watch = self._watches.get(news.label)
+        if watch is None or news.life not in (0, watch.life):
+            return
+        if news.kind == "begin":
+            result = supervision.begin(now_ns)
+        elif news.kind == "started":
+            result = supervision.started(watch.watched, now_ns)
+            watch.ready.set()
+        else:
+            watch.staffed = None
+            result = supervision.failed(watch.watched, news.reason, now_ns)
+        self._obey(news.label, watch, result)
+
+    def _look(self, label: str, watch: _Watch, now_ns: int) -> None:
+        if watch.watched.status == "running" and watch.overdue(now_ns):
+            self._obey(label, watch, supervision.hung(watch.watched, "it hangs", now_ns))
+        self._obey(label, watch, supervision.looked_at(watch.watched, now_ns))
+
+    def _obey(self, label: str, watch: _Watch, result: supervision.Result) -> None:
+        watch.watched, orders = result
+        for order in orders:
+            if isinstance(order, supervision.Start):
+                self._start(label, watch)
+            elif isinstance(order, supervision.Abandon):
+                self._abandon(watch)
+            elif isinstance(order, supervision.Restarted):
+                self._tell(label, order.reason, order.times)
+            else:
+                self._look_at(order.at_ns)
+
+    def _abandon(self, watch: _Watch) -> None:
+        staffed, watch.staffed, watch.life = watch.staffed, None, -1
+        if staffed is not None:
+            staffed.abandon()
+
+    def _look_at(self, at_ns: int) -> None:
+        wait_s = (at_ns - self._clock.now_ns()) / 1e9
+        if wait_s < LOOK_S:
+            timer = threading.Timer(max(wait_s, 0.0), self._news.put, [None])
+            timer.daemon = True
+            timer.start()
+
+    def _start(self, label: str, watch: _Watch) -> None:
+        life = watch.life = next(self._lives)
+        hooks = Hooks(
+            started=lambda: self._news.put(_News(label, life, "started")),
+            failed=lambda reason: self._news.put(_News(label, life, "failed", reason)),
+        )
+        try:
+            watch.staffed = watch.make(hooks)
+        except Exception as error:  # noqa: BLE001  # a component that cannot even be made
+            hooks.failed(f"{type(error).__name__}: {error}")

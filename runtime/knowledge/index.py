@@ -1,0 +1,188 @@
+"""The index of topics: from a dotted topic to the one file it stands for."""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from .reading import LARGEST_BYTES, Document, read_bytes, read_document
+from .topics import (
+    FOLDER_PAGES,
+    NAMED_SCOPES,
+    SUFFIXES,
+    Ambiguous,
+    Resolved,
+    Root,
+    is_name,
+    narrowest_first,
+    parts_of,
+)
+
+# What changed this recently may change again without its time stamp moving, so it is not cached.
+SETTLED_NS: Final = 2_000_000_000
+DEEPEST: Final = 32  # folders; a bound against a file system that never ends
+
+
+class _Folder(NamedTuple):
+    """What one folder holds, by topic name."""
+
+    files: dict[str, tuple[str, ...]]  # "testing" -> ("testing.md",)
+    folders: frozenset[str]
+
+
+class TopicIndex:
+    """Looks topics up under its roots; safe to share by threads.
+
+    Folder listings and digests are kept until the folder or file changes, so that a lookup costs
+    a few `stat` calls. Symbolic links are followed only to places inside the same root.
+    """
+
+    def __init__(self, roots: Iterable[Root], *, largest_bytes: int = LARGEST_BYTES) -> None:
+        self.roots = narrowest_first(roots)
+        self._largest_bytes = largest_bytes
+        self._folders: dict[str, tuple[int, _Folder]] = {}
+        self._digests: dict[str, tuple[tuple[int, int], str]] = {}
+        self._lock = threading.Lock()
+
+    def resolve(self, topic: str) -> Resolved | Ambiguous | None:
+        """The file that *topic* stands for; None if there is none.
+
+        A first part that names a scope selects the roots of that scope. Otherwise the roots are
+        searched narrowest first, and the first scope that has the topic decides.
+
+        Raises:
+            TopicInvalidError: *topic* is not names joined by dots.
+            KnowledgeTooLargeError, KnowledgeUnreadableError: The file cannot be used.
+        """
+        parts = parts_of(topic)
+        searched = self.roots
+        if len(parts) > 1 and parts[0] in NAMED_SCOPES:
+            searched = tuple(root for root in self.roots if root.scope == parts[0])
+            parts = parts[1:]
+        for scope in dict.fromkeys(root.scope for root in searched):
+            found = [
+                (root, path)
+                for root in searched
+                if root.scope == scope
+                for path in self._find(root, parts)
+            ]
+            if found:
+                return self._decide(topic, found)
+        return None
+
+    def read(self, resolved: Resolved) -> Document:
+        """The text behind *resolved* as it is now; its digest says whether it is the same.
+
+        Raises:
+            KnowledgeTooLargeError, KnowledgeUnreadableError: The file cannot be used.
+        """
+        return read_document(Path(resolved.path), self._largest_bytes)
+
+    def topics(self) -> tuple[str, ...]:
+        """Every topic under the roots, sorted; those of a named scope with the scope in front."""
+        found: set[str] = set()
+        for root in self.roots:
+            prefix = (root.scope,) if root.scope in NAMED_SCOPES else ()
+            found.update(".".join((*prefix, *parts)) for parts in self._walk(root))
+        return tuple(sorted(found))
+
+    def _decide(self, topic: str, found: list[tuple[Root, Path]]) -> Resolved | Ambiguous:
+        distinct = {str(path): (root, path) for root, path in found}
+        if len(distinct) > 1:
+            return Ambiguous(topic, tuple(sorted(distinct)))
+        root, path = found[0]
+        digest, size_bytes = self._digest(path)
+        return Resolved(
+            topic=topic,
+            path=str(path),
+            root=root.path,
+            scope=root.scope,
+            digest=digest,
+            size_bytes=size_bytes,
+        )
+
+    def _find(self, root: Root, parts: tuple[str, ...]) -> list[Path]:
+        base = Path(root.path)
+        folder = self._listing(base)
+        for part in parts[:-1]:
+            if part not in folder.folders:
+                return []
+            base /= part
+            folder = self._listing(base)
+        found = [base / name for name in folder.files.get(parts[-1], ())]
+        if parts[-1] in folder.folders:
+            inner = base / parts[-1]
+            pages = self._listing(inner).files
+            found.extend(inner / name for page in FOLDER_PAGES for name in pages.get(page, ()))
+        return [path for path in found if _is_inside(root, path)]
+
+    def _walk(self, root: Root) -> Iterator[tuple[str, ...]]:
+        pending: list[tuple[Path, tuple[str, ...]]] = [(Path(root.path), ())]
+        while pending:
+            base, parts = pending.pop()
+            folder = self._listing(base)
+            scopes = NAMED_SCOPES if root.scope == "home" and not parts else ()
+            for name in folder.files:
+                at = parts if name in FOLDER_PAGES and parts else (*parts, name)
+                if any(_is_inside(root, base / file) for file in folder.files[name]):
+                    yield at
+            pending.extend(
+                (base / name, (*parts, name))
+                for name in folder.folders
+                if name not in scopes and len(parts) < DEEPEST and _is_inside(root, base / name)
+            )
+
+    def _listing(self, path: Path) -> _Folder:
+        try:
+            changed_ns = path.stat().st_mtime_ns
+            with self._lock:
+                known = self._folders.get(str(path))
+            if known and known[0] == changed_ns:
+                return known[1]
+            folder = _list(path)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return _Folder({}, frozenset())
+        if _settled(changed_ns):
+            with self._lock:
+                self._folders[str(path)] = (changed_ns, folder)
+        return folder
+
+    def _digest(self, path: Path) -> tuple[str, int]:
+        stat = path.stat()
+        seen = (stat.st_mtime_ns, stat.st_size)
+        with self._lock:
+            known = self._digests.get(str(path))
+        if known and known[0] == seen:
+            return known[1], stat.st_size
+        data = read_bytes(path, self._largest_bytes)
+        digest = hashlib.sha256(data).hexdigest()
+        if _settled(stat.st_mtime_ns) and len(data) == stat.st_size:
+            with self._lock:
+                self._digests[str(path)] = (seen, digest)
+        return digest, len(data)
+
+
+def _list(path: Path) -> _Folder:
+    files: dict[str, list[str]] = {}
+    folders: set[str] = set()
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
+            if suffix in SUFFIXES and is_name(name) and entry.is_file():
+                files.setdefault(name, []).append(entry.name)
+            elif is_name(entry.name) and entry.is_dir():
+                folders.add(entry.name)
+    return _Folder(
+        {name: tuple(sorted(found)) for name, found in files.items()}, frozenset(folders)
+    )
+
+
+def _settled(changed_ns: int) -> bool:
+    return time.time_ns() - changed_ns > SETTLED_NS
+
+
+def _is_inside(root: Root, path: Path) -> bool:
+    return path.resolve().is_relative_to(Path(root.path).resolve())

@@ -1,0 +1,183 @@
+"""Large payloads by digest: an event names the digest, so the log's tree covers the bytes."""
+
+import os
+import re
+import uuid
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+import zstandard
+
+from .errors import BlobCorruptError, BlobDiskError, BlobError, BlobMissingError
+from .schema import Durability
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+LEVEL = 3  # of zstd: its own default
+
+
+class Blobs(Protocol):
+    """A store of bytes by their SHA-256; nothing in it ever changes."""
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its digest in hex comes back, for the same bytes always the same."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of *digest*, checked.
+
+        Raises:
+            BlobMissingError: It is not here.
+            BlobCorruptError: What is here has another digest.
+        """
+        ...
+
+    def has(self, digest: str) -> bool:
+        """Whether a blob of *digest* is here; it is not read."""
+        ...
+
+    def size(self, digest: str) -> int:
+        """Length in bytes of what `get` gives back.
+
+        Raises:
+            BlobMissingError: It is not here.
+            BlobCorruptError: It does not say.
+        """
+        ...
+
+
+class BlobStore:
+    """Blobs as compressed files, ``ab/cdef...`` under *folder*.
+
+    Any number of threads and processes may put at once: a blob appears whole, by a rename, and two
+    who put the same bytes put the same file. A kill leaves a file in ``tmp/`` behind at most, and
+    putting the bytes of a damaged blob again mends it.
+    """
+
+    def __init__(self, folder: Path | str, *, durability: Durability = "normal") -> None:
+        self._folder = Path(folder)
+        self._durability = durability
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its digest in hex comes back.
+
+        Raises:
+            BlobDiskError: The disk did not take it.
+        """
+        digest = sha256(data).hexdigest()
+        if not self._intact(digest):
+            path = self._path(digest)
+            try:
+                self._write(path, zstandard.ZstdCompressor(LEVEL).compress(data))
+            except OSError as error:
+                raise BlobDiskError(str(path), error.strerror or str(error)) from error
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of *digest*, checked.
+
+        Raises:
+            BlobMissingError: It is not here.
+            BlobCorruptError: What is here has another digest.
+        """
+        packed = self._read(digest)
+        try:
+            data = zstandard.ZstdDecompressor().decompress(packed)
+        except (zstandard.ZstdError, MemoryError) as error:  # a damaged header may claim any size
+            raise BlobCorruptError(digest, str(error)) from error
+        if sha256(data).hexdigest() != digest:
+            raise BlobCorruptError(digest, "its bytes have another digest")
+        return data
+
+    def has(self, digest: str) -> bool:
+        """Whether a blob of *digest* is here; it is not read."""
+        return DIGEST.fullmatch(digest) is not None and self._path(digest).exists()
+
+    def size(self, digest: str) -> int:
+        """Length in bytes of what `get` gives back."""
+        try:
+            size = zstandard.frame_content_size(self._read(digest))
+        except zstandard.ZstdError as error:
+            raise BlobCorruptError(digest, str(error)) from error
+        if size < 0:
+            raise BlobCorruptError(digest, "its header names no size")
+        return size
+
+    def _intact(self, digest: str) -> bool:
+        # Without an fsync a power loss can leave an empty file under the name: putting it heals it.
+        try:
+            self.get(digest)
+        except BlobError:
+            return False
+        return True
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / digest[:2] / digest[2:]
+
+    def _read(self, digest: str) -> bytes:
+        if not DIGEST.fullmatch(digest):  # also keeps a path out of a name
+            raise BlobMissingError(digest)
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError as error:
+            raise BlobMissingError(digest) from error
+        except OSError as error:
+            raise BlobCorruptError(digest, error.strerror or str(error)) from error
+
+    def _write(self, path: Path, packed: bytes) -> None:
+        temporary = self._folder / "tmp" / uuid.uuid4().hex
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        try:
+            with temporary.open("xb") as file:
+                file.write(packed)
+                if self._durability == "full":
+                    file.flush()
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if self._durability == "full":
+            _sync_folder(path.parent)
+            _sync_folder(self._folder)
+
+
+class MemoryBlobs:
+    """The same contract, without a disk."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its digest in hex comes back."""
+        digest = sha256(data).hexdigest()
+        self._blobs[digest] = bytes(data)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of *digest*.
+
+        Raises:
+            BlobMissingError: It is not here.
+        """
+        try:
+            return self._blobs[digest]
+        except KeyError:
+            raise BlobMissingError(digest) from None
+
+    def has(self, digest: str) -> bool:
+        """Whether a blob of *digest* is here."""
+        return digest in self._blobs
+
+    def size(self, digest: str) -> int:
+        """Length in bytes of what `get` gives back."""
+        return len(self.get(digest))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

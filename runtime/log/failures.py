@@ -1,0 +1,50 @@
+"""What SQLite reports, said as the error a caller can act on."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cortex.bus import LogError
+
+from .errors import (
+    LogAccessError,
+    LogClosedError,
+    LogCorruptError,
+    LogDiskError,
+    LogLockedError,
+    NotALogError,
+)
+
+PRIMARY = 0xFF  # the low byte of an extended result code
+BUSY_S = 5.0  # how long a statement waits for a lock of another program
+
+
+@contextmanager
+def translated(path: Path, busy_s: float = BUSY_S) -> Iterator[None]:
+    """Raise a LogError in place of whatever SQLite raises inside."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise log_error(str(path), error, busy_s) from error
+
+
+def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogError:
+    """The error that says what happened to the log at *path* and what to do."""
+    said = str(error)
+    match getattr(error, "sqlite_errorcode", 0) & PRIMARY:
+        case sqlite3.SQLITE_FULL:
+            return LogDiskError(path, "the disk is full")
+        case sqlite3.SQLITE_IOERR:
+            return LogDiskError(path, "the disk reports an input/output error, or is full")
+        case sqlite3.SQLITE_CORRUPT:
+            return LogCorruptError(path, said)
+        case sqlite3.SQLITE_NOTADB:
+            return NotALogError(path, "it is not an SQLite database")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LogLockedError(path, busy_s)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return LogAccessError(path, said)
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in said:
+        return LogClosedError(path)
+    return LogError(f"{path}: {said}; nothing of this request was recorded")

@@ -1,0 +1,283 @@
+"""The event log in SQLite: one transaction a batch, one multi-row statement a table.
+
+Every statement gives up the GIL and queues for it again, which beside a busy thread costs a switch
+interval each; hence few statements, however many rows. Reading has a connection of its own, so that
+a page of old events never waits for a write, nor a write for it.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
+
+from . import tiles
+from .errors import LogAccessError, LogClosedError, LogCorruptError, RowRefusedError
+from .failures import BUSY_S, translated
+from .owner import OwnerLock
+from .schema import Durability, Meta, open_reader, open_writer, read_meta
+from .statements import delete_many, put_many
+from .verify import ends, verify
+
+Filter = tuple[tuple[str, str | None], ...]
+
+
+class EventLog:
+    """An append-only log in one file; `open` makes one.
+
+    `write` may be called from any thread, one at a time; everything else from any thread at once.
+    """
+
+    def __init__(self, path: Path, busy_s: float, owner: OwnerLock | None) -> None:
+        self.path = path
+        self._busy_s = busy_s
+        self._owner = owner  # None for a log that is only read
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._reading = threading.Lock()
+        self._head = 0
+        self._open_tile = b""  # hashes of the tile that the next leaf goes to
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        durability: Durability = "normal",
+        readonly: bool = False,
+        busy_s: float = BUSY_S,
+    ) -> Self:
+        """Open the log at *path*, and make it if it is to be written and is not there.
+
+        Args:
+            path: The file; beside it SQLite keeps ``-wal`` and ``-shm``, and we ``.lock``.
+            durability: "normal" survives the kill of the process, "full" the loss of power.
+            readonly: Works beside the owner and takes no lock.
+            busy_s: How long to wait for a program that locks the file without owning it.
+
+        Raises:
+            LogError: It cannot be used; the subclass says why and what to do.
+        """
+        path = Path(path)
+        log = cls(path, busy_s, None if readonly else OwnerLock(path))
+        try:
+            with translated(path, busy_s):
+                if not readonly:
+                    log._writer = open_writer(path, durability, busy_s)
+                log._reader = open_reader(path, busy_s)
+                log._load_head()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def meta(self) -> Meta:
+        """What the log says of itself."""
+        with self._page() as reader:
+            return read_meta(self.path, reader)
+
+    def state(self) -> State:
+        """Everything but the events themselves."""
+        with self._page() as reader:
+            reader.execute("begin")  # one snapshot of all tables: the owner may be writing
+            try:
+                return self._state(reader)
+            except msgspec.MsgspecError as error:
+                raise LogCorruptError(str(self.path), str(error)) from error
+            finally:
+                reader.execute("rollback")
+
+    def write(self, batch: Batch) -> None:
+        """Make *batch* durable, whole or not at all; back only once it is.
+
+        What is removed goes before what is put, but for finished work, which goes last: work that
+        was claimed and finished in one batch stays finished.
+
+        Raises:
+            RowRefusedError: The rows do not continue the log.
+            LogError: Nothing of the batch was kept; the message says why.
+        """
+        if batch.empty():
+            return
+        changed = self._next_tiles(batch.rows)
+        with translated(self.path, self._busy_s), self._transaction() as writer:
+            self._put_rows(writer, batch.rows)
+            put_many(writer, "replace into tiles", changed)
+            _put_standing(writer, batch)
+        if changed:
+            self._head += len(batch.rows)
+            self._open_tile = tiles.open_tile(changed)
+
+    def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
+        """Records after position *after*, in order: at most *limit*, about *limit_bytes* together.
+
+        At least one comes back where there is one, however large.
+        """
+        page: list[bytes] = []
+        size_bytes = 0
+        with self._page() as reader:
+            rows = reader.execute(
+                "select record from events where position > ? order by position limit ?",
+                (after, limit),
+            )
+            with closing(rows):  # or its snapshot would outlive the page
+                for (record,) in rows:
+                    size_bytes += len(record)
+                    if size_bytes > limit_bytes and page:
+                        break
+                    page.append(record)
+        return page
+
+    def read_stream(self, stream: str, after: int, limit: int) -> Sequence[bytes]:
+        """Records of one stream after its version *after*, in order, at most *limit*."""
+        with self._page() as reader:
+            rows = reader.execute(
+                "select record from events where stream = ? and version > ? "
+                "order by version limit ?",
+                (stream, after, limit),
+            ).fetchall()
+        return [record for (record,) in rows]
+
+    def stream_version(self, stream: str) -> int:
+        """The newest version of *stream*; 0 where it has none."""
+        with self._page() as reader:
+            (version,) = reader.execute(
+                "select coalesce(max(version), 0) from events where stream = ?", (stream,)
+            ).fetchone()
+        return int(version)
+
+    def leaf_hashes(self, first: int, last: int) -> bytes:
+        """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""
+        if last < first:
+            return b""
+        with self._page() as reader:
+            rows = reader.execute(
+                "select hashes from tiles where tile between ? and ? order by tile",
+                ((first - 1) // tiles.LEAVES, (last - 1) // tiles.LEAVES),
+            ).fetchall()
+        return tiles.cut(first, last, [hashes for (hashes,) in rows])
+
+    def verify(self) -> int:
+        """Check every event against its columns, its stream, its leaf hash and the indexes.
+
+        Works page by page beside a writer; what is appended meanwhile is not looked at.
+
+        Returns:
+            The position up to which the log was found whole.
+
+        Raises:
+            LogCorruptError: With the first position that is damaged, where it has one.
+        """
+        return verify(self.path, self._page)
+
+    def close(self) -> None:
+        """Release what the log holds; a second call does nothing."""
+        with self._reading:
+            if self._reader is not None:
+                self._reader.close()  # first: whoever closes last clears the write-ahead log
+                self._reader = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._owner is not None:
+            self._owner.release()
+            self._owner = None
+
+    @contextmanager
+    def _page(self) -> Iterator[sqlite3.Connection]:
+        with self._reading, translated(self.path, self._busy_s):
+            if self._reader is None:
+                raise LogClosedError(str(self.path))
+            yield self._reader
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        writer = self._writer
+        if writer is None:
+            if self._reader is None:
+                raise LogClosedError(str(self.path))
+            raise LogAccessError(str(self.path), "it was opened for reading only")
+        writer.execute("begin immediate")
+        try:
+            yield writer
+            writer.execute("commit")
+        except BaseException:
+            if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
+                writer.execute("rollback")
+            raise
+
+    def _load_head(self) -> None:
+        with self._page() as reader:
+            head, newest = ends(reader)
+        leaves = tiles.leaf_count(newest)
+        if leaves != head:
+            raise LogCorruptError(str(self.path), f"{head} events have {leaves} leaf hashes")
+        self._head, self._open_tile = head, tiles.open_tile(newest)
+
+    def _state(self, reader: sqlite3.Connection) -> State:
+        newest = reader.execute(
+            "select position, record from events order by position desc limit 1"
+        ).fetchone()
+        return State(
+            head=newest[0] if newest else 0,
+            time_ns=decode(newest[1]).time_ns if newest else 0,
+            standings=[
+                Standing(name, kind, msgspec.json.decode(text, type=Filter), *rest)
+                for name, kind, text, *rest in reader.execute("select * from subscriptions")
+            ],
+            work=[Work(*row) for row in reader.execute("select * from work")],
+            deadlines=[Deadline(*row) for row in reader.execute("select * from deadlines")],
+            receipts=[Receipt(*row) for row in reader.execute("select * from receipts")],
+        )
+
+    def _next_tiles(self, rows: list[Row]) -> list[tuple[int, bytes]]:
+        for position, row in enumerate(rows, self._head + 1):
+            if row.position != position:
+                raise RowRefusedError(row.position, f"the log continues with position {position}")
+        return (
+            tiles.extend(self._head, self._open_tile, [row.record for row in rows]) if rows else []
+        )
+
+    def _put_rows(self, writer: sqlite3.Connection, rows: list[Row]) -> None:
+        try:
+            put_many(
+                writer,
+                "insert into events",
+                [(row.position, row.stream, row.version, row.record) for row in rows],
+            )
+        except sqlite3.IntegrityError as error:
+            raise RowRefusedError(rows[0].position, str(error)) from error
+
+
+def _put_standing(writer: sqlite3.Connection, batch: Batch) -> None:
+    dropped = [(name,) for name in batch.dropped]
+    delete_many(writer, "delete from subscriptions where (name)", dropped)
+    delete_many(writer, "delete from work where (subscription)", dropped)
+    put_many(
+        writer,
+        "replace into subscriptions",
+        [
+            (
+                s.name,
+                s.kind,
+                msgspec.json.encode(s.filter).decode(),
+                s.cursor,
+                s.attempts,
+                s.created,
+            )
+            for s in batch.standings.values()
+        ],
+    )
+    put_many(writer, "replace into work", [_values(work) for work in batch.work.values()])
+    delete_many(writer, "delete from work where (subscription, position)", batch.finished)
+    delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
+    put_many(writer, "replace into deadlines", [_values(d) for d in batch.deadlines.values()])
+    put_many(writer, "replace into receipts", [_values(r) for r in batch.receipts.values()])
+
+
+def _values(struct: msgspec.Struct) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(struct)

@@ -1,0 +1,39 @@
+"""The table of diagnostic codes: a code, once given, is never used for anything else."""
+
+from collections.abc import Mapping
+
+from .codes_process import INHERITANCE, LINK, PROCESS, VERSIONS
+from .codes_source import FILE, VALUES
+from .diagnostics import Rule
+
+SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    ("P0: the file", FILE),
+    ("P1: keys and values", VALUES),
+    ("P2: one process", PROCESS),
+    ("P3: inheritance and interfaces", INHERITANCE),
+    ("P4: linking", LINK),
+    ("P5: versions", VERSIONS),
+)
+
+RULES: Mapping[str, Rule] = {rule.code: rule for _, rules in SECTIONS for rule in rules}
+
+# What raises LinkError rather than ProcessLoadError.
+LINK_CODES: frozenset[str] = frozenset(rule.code for rule in LINK)
+
+
+def diagnostics_reference() -> str:
+    """Return docs/diagnostics.md: every code with what it means and what to do."""
+    lines = [
+        "# Diagnostics of the process compiler",
+        "",
+        "Each finding has a stable code, a severity, a range in the file, a message that says what",
+        "is and what was expected, a remedy, and where possible a fix as text edits. Errors stop a",
+        "process from being linked; warnings are recorded and do not block unless `strict`.",
+        "All findings of a file are reported in one go.",
+    ]
+    for title, rules in SECTIONS:
+        lines += ["", f"## {title}"]
+        for rule in rules:
+            lines += ["", f"### {rule.code}: {rule.title} ({rule.severity})", ""]
+            lines += [rule.explanation, "", f"**What to do:** {rule.remedy}."]
+    return "\n".join(lines) + "\n"

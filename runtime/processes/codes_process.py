@@ -1,0 +1,279 @@
+"""Codes for what processes mean: each as a whole, and with what it names."""
+
+from .diagnostics import Rule
+
+PROCESS: tuple[Rule, ...] = (
+    Rule(
+        "P201",
+        "duplicate step id",
+        "Ids are how steps are overridden, referred to and resumed, so they are unique in a"
+        " process.",
+        "rename one of them",
+    ),
+    Rule(
+        "P202",
+        "expression does not parse",
+        "Conditions are comparisons of inputs, results of earlier steps and literals, "
+        "joined by `and`, `or`, `not`. References in values are written `${inputs.x}`.",
+        "correct the expression",
+    ),
+    Rule(
+        "P203",
+        "types do not fit in an expression",
+        "The two sides of the comparison can never be of the same type, or the whole is not"
+        " true or false.",
+        "compare values of the same type",
+    ),
+    Rule(
+        "P204",
+        "unknown reference",
+        "References are `inputs.<name>`, `steps.<id>.<field>`, `steps.<id>.status`, "
+        "`execution.attempt` and `execution.id`.",
+        "refer to something that is there",
+    ),
+    Rule(
+        "P205",
+        "reference to a later step",
+        "A step sees only what was done before it.",
+        "refer to an earlier step, or move this one",
+    ),
+    Rule(
+        "P206",
+        "jump that does not go forward",
+        "`on_failure: {step: ...}` goes on at a step further down; jumping back would be a "
+        "loop. Use `retry:` to try again.",
+        "name a later step",
+    ),
+    Rule(
+        "P207",
+        "default does not fit",
+        "The default, or a value of the enum, is not of the declared type or not one of the"
+        " values allowed.",
+        "correct the default or the type",
+    ),
+    Rule(
+        "P208",
+        "given twice",
+        "The same item stands in the list twice; the second has no effect.",
+        "remove it",
+        "warning",
+    ),
+    Rule(
+        "P209",
+        "output without a source",
+        "The value of an output is taken from the last step that has a result of that name,"
+        " or from `value:`. Here there is neither.",
+        "add `value: ${steps.<id>.<field>}`",
+    ),
+    Rule(
+        "P210",
+        "value may be missing",
+        "The step referred to may be skipped or may fail and go on, or the input is "
+        "optional; then null is handed over, which is not accepted there.",
+        "guard the step with `when: <reference> != null`, or give the input a default",
+        "warning",
+    ),
+    Rule(
+        "P211",
+        "abstract step in a concrete process",
+        "Only a process with `abstract: true` may leave a step open.",
+        "give the step an action, or mark the process `abstract: true`",
+    ),
+    Rule(
+        "P212",
+        "no steps",
+        "A process that can execute has at least one step of its own or of its parents.",
+        "add a step, or mark the process `abstract: true`",
+    ),
+    Rule(
+        "P213",
+        "step does nothing",
+        "A step runs an `action:` or a `process:`. An override replaces the whole step, its"
+        " action included.",
+        "add `action:` or `process:`",
+    ),
+)
+
+INHERITANCE: tuple[Rule, ...] = (
+    Rule(
+        "P301",
+        "unknown parent",
+        "`extends:` names a process that is not among the sources.",
+        "correct the name or add the parent",
+    ),
+    Rule(
+        "P302",
+        "inheritance goes in a circle",
+        "A process cannot, through its parents, extend itself.",
+        "take one `extends:` out of the circle",
+    ),
+    Rule(
+        "P303",
+        "abstract step not overridden",
+        "A concrete process has to say what each abstract step of its parents does.",
+        "add a step with this id, or mark the process `abstract: true`",
+    ),
+    Rule(
+        "P304",
+        "unknown place of insertion",
+        "`before:` and `after:` name an inherited step, or a step further up in the same list.",
+        "name one of those",
+    ),
+    Rule(
+        "P305",
+        "insertion not possible here",
+        "`before:` and `after:` place a new step among inherited ones. An override stays "
+        "where the step was; without a parent the order of the list counts.",
+        "remove `before:`/`after:`",
+    ),
+    Rule(
+        "P306",
+        "unknown interface",
+        "`implements:` names an interface that is not among the sources.",
+        "correct the name or add the interface",
+    ),
+    Rule(
+        "P307",
+        "interface: gates missing",
+        "The process says that it implements an interface, and lacks gates that it "
+        "requires. Gates count on the process, inherited ones included.",
+        "add the gates",
+    ),
+    Rule(
+        "P308",
+        "interface: steps missing",
+        "The process says that it implements an interface, and lacks steps that it requires.",
+        "add the steps",
+    ),
+    Rule(
+        "P309",
+        "interface: knowledge missing",
+        "The process says that it implements an interface, and lacks knowledge that it requires.",
+        "add the topics",
+    ),
+    Rule(
+        "P310",
+        "interface: inputs or outputs do not fit",
+        "Whoever runs the interface gives its inputs and reads its outputs: each has to be "
+        "there with the same type, and nothing further may be required.",
+        "bring the inputs and outputs in line with the interface",
+    ),
+    Rule(
+        "P311",
+        "interfaces go in a circle",
+        "An interface cannot, through what it extends, extend itself.",
+        "take one `extends:` out of the circle",
+    ),
+    Rule(
+        "P312",
+        "inherited with another type",
+        "Inherited steps rely on the type of an inherited input or output.",
+        "keep the type, or use another name",
+    ),
+    Rule(
+        "P313",
+        "one name for two things",
+        "A process and an interface cannot have the same name: `process: name` could mean either.",
+        "rename one of them",
+    ),
+    Rule(
+        "P314",
+        "nothing to inherit",
+        "`- inherit: all` stands for what the parent has; this process has no parent.",
+        "remove the line, or add `extends:`",
+    ),
+    Rule(
+        "P315",
+        "depends on something that does not compile",
+        "A parent, interface or child process of this one has errors, so that this one "
+        "cannot be linked. Its own errors are reported all the same.",
+        "correct the errors there first",
+    ),
+)
+
+LINK: tuple[Rule, ...] = (
+    Rule(
+        "P401",
+        "unknown action",
+        "No component has announced this action.",
+        "correct the name, or load the plugin that brings the action",
+    ),
+    Rule(
+        "P402",
+        "unknown gate",
+        "No component has announced this gate.",
+        "correct the name, or load the plugin that brings the gate",
+    ),
+    Rule(
+        "P403",
+        "unknown topic",
+        "There is no knowledge under this topic.",
+        "correct the topic, or add the knowledge",
+    ),
+    Rule(
+        "P404",
+        "ambiguous topic",
+        "Two or more pieces of knowledge fit the topic equally well.",
+        "put the scope in front: personal, team, org, domain or project",
+    ),
+    Rule(
+        "P405",
+        "unknown parameter",
+        "The action, gate or child process does not take this parameter.",
+        "correct the name or remove it",
+    ),
+    Rule(
+        "P406",
+        "missing parameter",
+        "The action, gate or child process needs this parameter.",
+        "add it under `with:`",
+    ),
+    Rule(
+        "P407",
+        "parameter does not fit",
+        "The value, or what the reference stands for, is not what the parameter takes.",
+        "hand over a value of the right type",
+    ),
+    Rule(
+        "P408",
+        "unknown child process",
+        "`process:` names neither a process nor an interface among the sources.",
+        "correct the name or add the process",
+    ),
+    Rule(
+        "P409",
+        "processes run each other in a circle",
+        "A process cannot, through its child processes or whatever implements an interface "
+        "it runs, run itself.",
+        "take one `process:` out of the circle",
+    ),
+    Rule(
+        "P410",
+        "child process is abstract",
+        "An abstract process cannot be executed.",
+        "name a process that extends it",
+    ),
+    Rule(
+        "P411",
+        "nothing implements the interface",
+        "The step runs whichever process implements the interface, and as yet none does.",
+        "add a process with `implements:`",
+        "warning",
+    ),
+)
+
+VERSIONS: tuple[Rule, ...] = (
+    Rule(
+        "P501",
+        "same version, another source",
+        "Every change is a new version, so that an execution can name what it ran. This "
+        "version was compiled before from another source.",
+        "count the version up",
+    ),
+    Rule(
+        "P502",
+        "defined twice",
+        "Two documents define the same version of a process or interface.",
+        "remove one, rename it or count its version up",
+    ),
+)

@@ -1,0 +1,43 @@
+"""Circles in what runs what."""
+
+from collections.abc import Mapping
+
+
+def on_circles(edges: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Return the part of *edges* that is left when everything that cannot go round is taken away."""
+    forward = {name: {each for each in targets if each in edges} for name, targets in edges.items()}
+    backward: dict[str, set[str]] = {name: set() for name in forward}
+    for name, targets in forward.items():
+        for target in targets:
+            backward[target].add(name)
+    for ahead, behind in ((forward, backward), (backward, forward)):
+        ends = [name for name, targets in ahead.items() if not targets]
+        while ends:
+            name = ends.pop()
+            del ahead[name]
+            for before in behind.pop(name):
+                if before in ahead:
+                    ahead[before].discard(name)
+                    if not ahead[before]:
+                        ends.append(before)
+        for targets in behind.values():
+            targets.intersection_update(ahead)
+    return {name: frozenset(targets) for name, targets in forward.items()}
+
+
+def path_from(name: str, edges: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Return a shortest way from *name* round to itself; as far as it goes if there is none."""
+    came_from: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        each = waiting.pop(0)
+        for target in sorted(edges.get(each, ())):
+            if target == name:
+                path = [each]
+                while path[-1] != name:
+                    path.append(came_from[path[-1]])
+                return (*reversed(path), name)
+            if target not in came_from:
+                came_from[target] = each
+                waiting.append(target)
+    return ()

@@ -1,0 +1,155 @@
+"""The syntax tree of the process language: what was written, and where."""
+
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from .expression_parser import Located
+from .expressions import Expression, Template
+from .linked import Budget, Needs, Retry, Trigger
+from .nodes import MappingNode, Node, ScalarNode
+
+
+class Condition(Struct):
+    """A ``when:`` that parsed."""
+
+    expression: Expression
+    references: list[Located]
+    node: ScalarNode
+
+
+class Value(Struct):
+    """A value with or without references in it."""
+
+    template: Template
+    node: Node
+    texts: dict[int, tuple[Template, list[Located]]]  # by id of the scalar node that refers
+
+
+class GateUse(Struct):
+    """A gate where it is asked for."""
+
+    name: str
+    parameters: Value | None
+    node: Node  # of the whole item
+    name_node: Node
+
+
+class TopicUse(Struct):
+    """A knowledge topic where it is asked for."""
+
+    topic: str
+    node: Node
+
+
+class Inherit(Struct):
+    """The line ``- inherit: all``."""
+
+    node: Node
+
+
+class FieldDefinition(Struct, kw_only=True):
+    """An input, an output, or a field of a step's output."""
+
+    name: str = ""
+    type: str
+    required: bool | None = None
+    default: Any = None
+    has_default: bool = False
+    description: str = ""
+    enum: list[Any] = []
+    value: Value | None = None  # outputs of a process only
+    node: Node
+
+
+class CarryUse(Struct):
+    """An earlier step, or a field of it, that a step sees."""
+
+    step: str
+    field: str | None
+    node: Node
+
+
+class FailureDefinition(Struct, kw_only=True):
+    """What follows a failure."""
+
+    policy: str  # halt, continue, step, process
+    target: str = ""
+    parameters: Value | None = None
+    node: Node
+
+
+class StepDefinition(Struct, kw_only=True):
+    """A step as it was written."""
+
+    id: str
+    action: str | None = None
+    process: str | None = None
+    description: str = ""
+    abstract: bool = False
+    parameters: Value | None = None
+    when: Condition | None = None
+    retry: Retry | None = None
+    timeout_s: float | None = None
+    on_failure: FailureDefinition | None = None
+    breakpoint: bool = False
+    gates: list[GateUse] = []
+    knowledge: list[TopicUse | Inherit] | None = None
+    carry: list[CarryUse] = []
+    needs: Needs | None = None
+    tools: list[str] = []
+    budget: Budget | None = None
+    output: list[FieldDefinition] = []
+    before: str | None = None
+    after: str | None = None
+    node: MappingNode
+
+
+class ProcessDefinition(Struct, kw_only=True):
+    """A process as it was written."""
+
+    name: str
+    version: int
+    description: str = ""
+    abstract: bool = False
+    extends: str | None = None
+    implements: list[str] = []
+    triggers: list[Trigger] = []
+    knowledge: list[TopicUse | Inherit] = []
+    gates: list[GateUse] = []
+    inputs: list[FieldDefinition] = []
+    outputs: list[FieldDefinition] = []
+    steps: list[StepDefinition | Inherit] = []
+    node: MappingNode
+    file: str = ""
+    source_digest: str = ""
+    broken: bool = False  # errors were found while it was read
+
+
+class RequiredStep(Struct, kw_only=True):
+    """A step that an interface requires."""
+
+    id: str
+    description: str = ""
+    node: Node
+
+
+class InterfaceDefinition(Struct, kw_only=True):
+    """An interface as it was written."""
+
+    name: str
+    version: int
+    description: str = ""
+    extends: list[str] = []
+    required_gates: list[str] = []
+    required_steps: list[RequiredStep] = []
+    required_knowledge: list[str] = []
+    inputs: list[FieldDefinition] = []
+    outputs: list[FieldDefinition] = []
+    node: MappingNode
+    file: str = ""
+    source_digest: str = ""
+    broken: bool = False  # errors were found while it was read
+
+
+Definition: TypeAlias = ProcessDefinition | InterfaceDefinition

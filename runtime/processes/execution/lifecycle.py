@@ -1,0 +1,111 @@
+"""The fold of what happens to an execution as a whole: begun, paused, halted, ended."""
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPause,
+    ExecutionPaused,
+    ExecutionRequest,
+    ExecutionResumed,
+    ExecutionStarted,
+)
+
+from .state import Execution, Stage, entered, without
+
+
+def request(state: Execution, event: ExecutionRequest, _: int) -> Execution:
+    """It was asked for."""
+    if state.status != "unknown":
+        return state
+    return replace(state, status="requested", parent=event.parent, parent_step=event.parent_step)
+
+
+def started(state: Execution, event: ExecutionStarted, time_ns: int) -> Execution:
+    """It began."""
+    if state.status not in ("unknown", "requested"):
+        return state
+    return replace(
+        state,
+        status="running",
+        started=event,
+        started_ns=time_ns,
+        parent=event.parent,
+        parent_step=event.parent_step,
+    )
+
+
+def pause(state: Execution, event: ExecutionPause, _: int) -> Execution:
+    """A pause was asked for; it is taken before the next step."""
+    if state.status not in ("requested", "running") or state.pausing is not None:
+        return state
+    return replace(state, pausing=event.reason or "asked for")
+
+
+def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
+    """It waits for a resume."""
+    if state.status != "running":
+        return state
+    if event.step_id != state.step_id:
+        state = entered(state, event.step_id)
+    elif state.stage == "failed":  # the pause came between two attempts
+        state = replace(state, stage="idle", statuses=without(state.statuses, state.step_id))
+    stopped = state.stopped
+    if event.reason == "breakpoint":
+        stopped = (*stopped, event.step_id)
+    return replace(
+        state,
+        status="paused",
+        pausing=None,
+        reason=event.reason,
+        question=event.question,
+        stopped=stopped,
+    )
+
+
+def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
+    """It goes on where it stood, or tries again what stopped it."""
+    if state.status not in ("paused", "halted"):
+        return state
+    statuses, first = state.statuses, state.first_attempt
+    if state.status == "halted":
+        first = state.attempt + 1
+        if state.stage == "failed":
+            statuses = without(statuses, state.step_id)
+    stage: Stage = "idle" if state.stage in ("failed", "gate_open") else state.stage
+    return replace(
+        state,
+        status="running",
+        stage=stage,
+        statuses=statuses,
+        first_attempt=first,
+        gate_answer=(event.answer, event.by) if state.stage == "gate_open" else ("", ""),
+        reason="",
+        question="",
+    )
+
+
+def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:
+    """A gate or a failed step stopped it."""
+    if state.status != "running":
+        return state
+    return replace(state, status="halted", reason=event.reason, pausing=None)
+
+
+def ended(
+    state: Execution, event: ExecutionCompleted | ExecutionFailed | ExecutionCancelled, _: int
+) -> Execution:
+    """Nothing more happens to it."""
+    if state.over:
+        return state
+    if isinstance(event, ExecutionCompleted):
+        return replace(state, status="completed", stage="idle", outputs=event.outputs)
+    status: Literal["failed", "cancelled"] = (
+        "failed" if isinstance(event, ExecutionFailed) else "cancelled"
+    )
+    return replace(state, status=status, stage="idle", reason=event.reason)

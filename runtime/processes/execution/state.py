@@ -1,0 +1,124 @@
+"""What an execution is at one moment: the fold of its events, and nothing that is not in them."""
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cortex.bus.events import ContextCompiled, ExecutionStarted
+
+from ..evaluate import Scope
+
+Status: TypeAlias = Literal[
+    "unknown",  # none of its events was seen
+    "requested",  # asked for, and not begun
+    "running",
+    "paused",  # waits for `execution.resume`
+    "halted",  # a gate or a step stopped it; `execution.resume` tries again
+    "completed",
+    "failed",
+    "cancelled",
+]
+Stage: TypeAlias = Literal[
+    "idle",  # nothing is asked: the next thing is to be found
+    "gate",  # a gate was asked
+    "gate_open",  # the gate said failed or waiting; it is asked again on resume
+    "context",  # the context compiler was asked
+    "compiled",  # the prompt stands, the model was not asked
+    "model",  # a model was asked
+    "answered",  # the model answered, the handler was not asked
+    "handler",  # the handler of the step was asked
+    "child",  # a child execution carries out the step
+    "failed",  # the attempt failed; a retry may wait for its time
+    "cleanup",  # a child execution cleans up after the step failed for good
+]
+
+OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
+ATTEMPTING: frozenset[Stage] = frozenset(
+    ("context", "compiled", "model", "answered", "handler", "child")
+)
+
+
+class Execution(Struct, frozen=True, kw_only=True):
+    """One execution; equal events give an equal value."""
+
+    execution_id: str
+    status: Status = "unknown"
+    parent: str = ""  # execution that runs this one as a child
+    parent_step: str = ""
+    started: ExecutionStarted | None = None
+    started_ns: int = 0
+    stage: Stage = "idle"
+    step_id: str = ""  # the step it stands at; "" at the gates of the process
+    gates_passed: int = 0  # of the process or of the step it stands at, in order
+    gate_attempt: int = 0  # how often the gate after those was asked
+    gate_answer: tuple[str, str] = ("", "")  # what a person answered to that gate, and who
+    attempt: int = 0  # of the step it stands at; 0 before the first
+    first_attempt: int = 1  # where the count for `retry:` began: a resume after a halt starts anew
+    parameters: dict[str, Any] = {}  # of the attempt, as they were filled in
+    compiled: ContextCompiled | None = None  # the attempt's prompt
+    answer: dict[str, Any] = {}  # of the model, in this attempt
+    child: str = ""  # execution that carries out the attempt, or cleans up
+    results: dict[str, dict[str, Any]] = {}  # of completed steps, by id
+    statuses: dict[str, str] = {}  # of settled steps, by id: completed, failed, skipped
+    stopped: tuple[str, ...] = ()  # steps whose breakpoint was reached
+    pausing: str | None = None  # reason of a pause that was asked for and not yet taken
+    reason: str = ""  # why it is paused, halted, failed or cancelled
+    question: str = ""  # what a person is asked
+    outputs: dict[str, Any] = {}
+    tokens: int = 0  # of prompts that were sent and of their answers
+    observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing can happen to it any more."""
+        return self.status in OVER
+
+    @property
+    def adhoc(self) -> bool:
+        """Whether it runs without a process."""
+        return self.started is not None and not self.started.process
+
+    def begun(self) -> ExecutionStarted:
+        """The event it started with.
+
+        Raises:
+            LookupError: It has not started.
+        """
+        if self.started is None:
+            raise LookupError(f"execution {self.execution_id} has not started")
+        return self.started
+
+    def scope(self, attempt: int = 1) -> Scope:
+        """What expressions and templates may refer to in the *attempt* of a step."""
+        return Scope(
+            inputs=self.begun().inputs,
+            steps=self.results,
+            statuses=self.statuses,
+            execution={"id": self.execution_id, "attempt": attempt},
+        )
+
+
+def entered(state: Execution, step_id: str) -> Execution:
+    """*state*, come to another step; what was about the last one is dropped."""
+    return replace(
+        state,
+        stage="idle",
+        step_id=step_id,
+        gates_passed=0,
+        gate_attempt=0,
+        gate_answer=("", ""),
+        attempt=0,
+        first_attempt=1,
+        parameters={},
+        compiled=None,
+        answer={},
+        child="",
+    )
+
+
+def without(by_step: dict[str, Any], step_id: str) -> dict[str, Any]:
+    """*by_step* less one step; the same object where it is not in there."""
+    if step_id not in by_step:
+        return by_step
+    return {key: value for key, value in by_step.items() if key != step_id}

@@ -1,0 +1,124 @@
+"""What a step may use, and what happens when it fails: retry, needs, budget, on_failure."""
+
+import re
+
+from .definitions import FailureDefinition
+from .forms import Choice, Key, ListOf, Number, OneOf, Record, wrong_type
+from .linked import Budget, Needs, Retry
+from .nodes import MappingNode, Node, Reporter, ScalarNode
+from .readers import NAME, PARAMETERS, PUBLIC_NAME
+
+SECTIONS = ("persona", "instructions", "tools", "knowledge", "memory", "history", "step")
+_LEVEL = Choice(("low", "medium", "high"))
+_LARGE = 10**12
+# Names that a need must not contain. Not a list of models: it only makes the message better, since
+# whatever is not a key of `needs` is refused anyway.
+_VENDOR = re.compile(
+    r"model|vendor|provider|claude|anthropic|gpt|openai|gemini|google|llama|mistral|mixtral"
+    r"|qwen|deepseek|grok|cohere|sonnet|opus|haiku|bedrock|ollama",
+    re.IGNORECASE,
+)
+
+RETRY = Record(
+    "`retry`",
+    lambda **values: Retry(**{**values, "on": tuple(values.get("on", ()))}),
+    {
+        "attempts": Key(Number(1, 100), "how often in all, the first one included", required=True),
+        "backoff_s": Key(Number(0, 86_400, whole=False), "seconds before the second attempt"),
+        "factor": Key(Number(1, 100, whole=False), "each wait is this much longer than the last"),
+        "max_backoff_s": Key(Number(0, 86_400, whole=False), "the longest wait in seconds"),
+        "on": Key(ListOf(PUBLIC_NAME, or_one=True), "kinds of failure; every kind unless given"),
+    },
+    with_node=False,
+)
+
+_NEEDS = Record(
+    "`needs`",
+    Needs,
+    {
+        "reasoning": Key(_LEVEL, "how much reasoning the work takes"),
+        "code": Key(_LEVEL, "how much the work is about code"),
+        "speed": Key(_LEVEL, "how much it matters that the answer comes soon"),
+        "sensitivity": Key(
+            Choice(("public", "internal", "local")), "where the data may go; local: nowhere"
+        ),
+        "context_tokens": Key(Number(1, 100_000_000), "how large a context has to fit"),
+    },
+    with_node=False,
+)
+
+
+def report_vendor(node: Node, name: str, reporter: Reporter) -> bool:
+    """Report *name* if it looks like a vendor or a model; return whether it did."""
+    if not _VENDOR.search(name):
+        return False
+    reporter.report("P110", f"`{name[:60]}` names a vendor or a model, not a need", node)
+    return True
+
+
+def _read_needs(node: Node, reporter: Reporter, label: str) -> Needs | None:
+    if not isinstance(node, MappingNode):
+        text = node.text if isinstance(node, ScalarNode) else ""
+        if not report_vendor(node, text, reporter):
+            wrong_type(node, reporter, label, "a map of needs")
+        return None
+    needs = MappingNode(node.start, flow=node.flow)
+    needs.end = node.end
+    for name, (key, value) in node.entries.items():
+        text = value.text if isinstance(value, ScalarNode) and not value.trap else ""
+        suspect = (value, text) if name in _NEEDS.keys else (key, name)
+        if not report_vendor(*suspect, reporter):
+            needs.entries[name] = (key, value)
+    read: Needs | None = _NEEDS.read(needs, reporter, label)
+    return read
+
+
+NEEDS = OneOf(_read_needs, (_NEEDS.schema,))
+
+_SECTIONS = Record(
+    "`sections`",
+    lambda **values: tuple(sorted(values.items())),
+    {name: Key(Number(0, _LARGE), f"tokens for {name}") for name in SECTIONS},
+    with_node=False,
+)
+BUDGET = Record(
+    "`budget`",
+    Budget,
+    {
+        "tokens": Key(Number(1, _LARGE), "tokens in all"),
+        "cost": Key(Number(0, _LARGE, whole=False), "in the currency of the price table"),
+        "time_s": Key(Number(0, _LARGE, whole=False), "seconds in all"),
+        "turns": Key(Number(1, 100_000), "how often the model may be asked"),
+        "sections": Key(_SECTIONS, "tokens of the context by section"),
+    },
+    with_node=False,
+)
+
+_FAILURE_STEP = Record(
+    "`on_failure`",
+    lambda step, node: FailureDefinition(policy="step", target=step, node=node),
+    {"step": Key(NAME, "the later step at which to go on", required=True)},
+)
+_FAILURE_PROCESS = Record(
+    "`on_failure`",
+    lambda process, node, parameters=None: FailureDefinition(
+        policy="process", target=process, parameters=parameters, node=node
+    ),
+    {
+        "process": Key(PUBLIC_NAME, "the process to run", required=True),
+        "with": Key(PARAMETERS, "its inputs", field="parameters"),
+    },
+)
+_POLICY = Choice(("halt", "continue"))
+
+
+def _read_failure(node: Node, reporter: Reporter, label: str) -> FailureDefinition | None:
+    if isinstance(node, MappingNode):
+        record = _FAILURE_PROCESS if "process" in node.entries else _FAILURE_STEP
+        failure: FailureDefinition | None = record.read(node, reporter, label)
+        return failure
+    policy = _POLICY.read(node, reporter, label)
+    return FailureDefinition(policy=policy, node=node) if policy else None
+
+
+ON_FAILURE = OneOf(_read_failure, (_POLICY.schema, _FAILURE_STEP.schema, _FAILURE_PROCESS.schema))

@@ -1,0 +1,250 @@
+"""Stage three: what a process inherits.
+
+The laws: inherited steps keep their order; an override stands where the step stood; gates and
+knowledge are only ever added to, on the process and on every step.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from .definitions import (
+    FieldDefinition,
+    GateUse,
+    Inherit,
+    ProcessDefinition,
+    StepDefinition,
+    TopicUse,
+)
+from .diagnostics import TextEdit
+from .nodes import Reporter, end_of, point
+from .readers import map_of
+from .resolved import OwnedField, OwnedTopic, ResolvedGate, ResolvedProcess, ResolvedStep
+from .suggest import did_you_mean, listed
+
+
+def find_circle(name: str, processes: Mapping[str, ProcessDefinition]) -> tuple[str, ...]:
+    """Return the circle of parents that *name* stands in; empty if it stands in none."""
+    seen = [name]
+    while True:
+        definition = processes.get(seen[-1])
+        parent = definition.extends if definition else None
+        if parent is None:
+            return ()
+        if parent == name:
+            return (*seen, name)
+        if parent in seen:
+            return ()  # a circle further up: its own members report it
+        seen.append(parent)
+
+
+def resolve(
+    definition: ProcessDefinition, parent: ResolvedProcess | None, reporter: Reporter
+) -> ResolvedProcess:
+    """Return *definition* with all that *parent*, itself resolved, hands down."""
+    name = definition.name
+    own_gates = [ResolvedGate(use, name) for use in definition.gates]
+    implements = dict.fromkeys([*(parent.implements if parent else ()), *definition.implements])
+    resolved = ResolvedProcess(
+        definition=definition,
+        chain=(name, *(parent.chain if parent else ())),
+        implements=tuple(implements),
+        gates=_merge_gates(parent.gates if parent else (), own_gates),
+        knowledge=_merge_knowledge(parent, definition),
+        inputs=_merge_fields(parent.inputs if parent else (), definition, "inputs", reporter),
+        outputs=_merge_fields(parent.outputs if parent else (), definition, "outputs", reporter),
+        steps=_merge_steps(parent.steps if parent else (), definition, reporter),
+    )
+    _check_complete(resolved, reporter)
+    return resolved
+
+
+def _merge_gates(
+    inherited: Iterable[ResolvedGate], own: Iterable[ResolvedGate]
+) -> tuple[ResolvedGate, ...]:
+    gates: dict[object, ResolvedGate] = {}
+    for gate in (*inherited, *own):
+        gates.setdefault(_identity(gate.use), gate)
+    return tuple(gates.values())
+
+
+def _identity(use: GateUse) -> object:
+    """The same gate with other parameters is another gate."""
+    return (use.name, repr(map_of(use.parameters)) if use.parameters else "")
+
+
+def _merge_knowledge(
+    parent: ResolvedProcess | None, definition: ProcessDefinition
+) -> tuple[OwnedTopic, ...]:
+    before: list[OwnedTopic] = []
+    after: list[OwnedTopic] = []
+    own = before if any(isinstance(use, Inherit) for use in definition.knowledge) else after
+    for use in definition.knowledge:
+        if isinstance(use, Inherit):
+            own = after
+        else:
+            own.append((use, definition.name))
+    inherited = list(parent.knowledge) if parent else []
+    # Who asked first keeps the topic, wherever the child puts it.
+    owners = {use.topic: (use, owner) for use, owner in (*reversed(after), *reversed(before))}
+    owners.update((use.topic, (use, owner)) for use, owner in inherited)
+    topics = dict.fromkeys(use.topic for use, _ in (*before, *inherited, *after))
+    return tuple(owners[topic] for topic in topics)
+
+
+def _merge_fields(
+    inherited: Iterable[OwnedField], definition: ProcessDefinition, key: str, reporter: Reporter
+) -> tuple[OwnedField, ...]:
+    fields = {field.name: (field, owner) for field, owner in inherited}
+    own: list[FieldDefinition] = getattr(definition, key)
+    for field in own:
+        before = fields.get(field.name)
+        if before and before[0].type != field.type:
+            message = (
+                f"`{field.name}` is of type {field.type} here, "
+                f"of type {before[0].type} in `{before[1]}`"
+            )
+            reporter.report("P312", message, field.node)
+        fields[field.name] = (field, definition.name)
+    return tuple(fields.values())
+
+
+def _merge_steps(
+    inherited: Iterable[ResolvedStep], definition: ProcessDefinition, reporter: Reporter
+) -> tuple[ResolvedStep, ...]:
+    steps = list(inherited)
+    places = {step.definition.id: index for index, step in enumerate(steps)}
+    added: list[tuple[StepDefinition, bool]] = []
+    seen: set[str] = set()
+    in_front = any(isinstance(item, Inherit) for item in definition.steps)
+    for item in definition.steps:
+        if isinstance(item, Inherit):
+            in_front = False
+        elif item.id in seen:
+            continue  # reported as a duplicate
+        elif item.id in places:
+            index = places[item.id]
+            steps[index] = _override(steps[index], item, definition.name, reporter)
+        else:
+            added.append((item, in_front))
+        if isinstance(item, StepDefinition):
+            seen.add(item.id)
+    return tuple(_insert(steps, added, definition, reporter)) if added else tuple(steps)
+
+
+def _override(
+    parent: ResolvedStep, step: StepDefinition, owner: str, reporter: Reporter
+) -> ResolvedStep:
+    for key in ("before", "after"):
+        if key in step.node.entries:
+            message = f"step `{step.id}` overrides an inherited one, which stays in its place"
+            reporter.report("P305", message, step.node.entries[key][0])
+    if not (step.action or step.process or step.abstract):
+        _report_nothing_done(step, parent.definition, reporter)
+    knowledge = parent.knowledge
+    if step.knowledge is not None:
+        own = tuple((use, owner) for use in step.knowledge)
+        knowledge = own if knowledge is None else (*knowledge, *own)
+    return ResolvedStep(
+        definition=step,
+        owner=owner,
+        overrides=(parent.owner, *parent.overrides),
+        gates=_merge_gates(parent.gates, [ResolvedGate(use, owner) for use in step.gates]),
+        knowledge=knowledge,
+    )
+
+
+def _report_nothing_done(
+    step: StepDefinition, parent: StepDefinition | None, reporter: Reporter
+) -> None:
+    key = "action" if parent and parent.action else "process"
+    work = parent and (parent.action or parent.process)
+    fix = None
+    place = step.node.entries.get("id")
+    if work and place and not step.node.flow:
+        line = f"\n{' ' * place[0].start.column}{key}: {work}"
+        fix = (TextEdit(point(end_of(place[1])), line),)
+    remedy = f"repeat `{key}: {work}`: an override replaces the whole step" if work else None
+    message = f"step `{step.id}` has neither `action:` nor `process:`"
+    reporter.report("P213", message, step.node, remedy=remedy, fix=fix)
+
+
+def _insert(
+    steps: list[ResolvedStep],
+    added: list[tuple[StepDefinition, bool]],
+    definition: ProcessDefinition,
+    reporter: Reporter,
+) -> list[ResolvedStep]:
+    """Put each new step in its place, in the order in which they were written."""
+    order = [step.definition.id for step in steps]
+    by_id = {step.definition.id: step for step in steps}
+    follows: dict[str, str] = {}  # an inserted step: the step it was put after
+    front = 0
+    for step, in_front in added:
+        if not (step.action or step.process or step.abstract):
+            _report_nothing_done(step, None, reporter)
+        by_id[step.id] = _new(step, definition.name)
+        anchor = step.before or step.after
+        if anchor is not None and anchor not in order:
+            _report_anchor(step, anchor, order, definition, reporter)
+            anchor = None
+        if anchor is None and in_front:
+            order.insert(front, step.id)
+            front += 1
+        elif anchor is None:
+            order.append(step.id)
+        elif step.before:
+            order.insert(order.index(anchor), step.id)
+        else:
+            order.insert(_place_after(anchor, order, follows), step.id)
+            follows[step.id] = anchor
+    return [by_id[step_id] for step_id in order]
+
+
+def _place_after(anchor: str, order: list[str], follows: Mapping[str, str]) -> int:
+    """Return where the next step after *anchor* goes: behind those put there before it."""
+    place = order.index(anchor) + 1
+    while place < len(order):
+        ahead: str | None = order[place]
+        while ahead is not None and ahead != anchor:
+            ahead = follows.get(ahead)
+        if ahead is None:
+            break
+        place += 1
+    return place
+
+
+def _report_anchor(
+    step: StepDefinition,
+    anchor: str,
+    known: list[str],
+    definition: ProcessDefinition,
+    reporter: Reporter,
+) -> None:
+    if definition.extends is None:
+        return  # reported: nothing can be inserted without a parent
+    place = step.node.at("before" if step.before else "after")
+    remedy = did_you_mean(anchor, known, f"name one of {listed(known)}")
+    reporter.report("P304", f"there is no step `{anchor}` to insert at", place, remedy=remedy)
+
+
+def _new(step: StepDefinition, owner: str) -> ResolvedStep:
+    knowledge: tuple[tuple[TopicUse | Inherit, str], ...] | None = None
+    if step.knowledge is not None:
+        knowledge = tuple((use, owner) for use in step.knowledge)
+    gates = _merge_gates((), [ResolvedGate(use, owner) for use in step.gates])
+    return ResolvedStep(step, owner, (), gates, knowledge)
+
+
+def _check_complete(process: ResolvedProcess, reporter: Reporter) -> None:
+    definition = process.definition
+    if definition.abstract:
+        return
+    if not process.steps and not definition.broken:
+        reporter.report("P212", f"process `{definition.name}` has no steps", definition.node)
+    left = [
+        step.definition.id
+        for step in process.steps
+        if step.definition.abstract and step.owner != definition.name
+    ]
+    if left:
+        message = f"process `{definition.name}` leaves abstract steps open: {listed(left)}"
+        reporter.report("P303", message, definition.node.at("extends"))

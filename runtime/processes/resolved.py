@@ -1,0 +1,49 @@
+"""A process together with all that it inherits, each item with the process it came from."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from .definitions import (
+    FieldDefinition,
+    GateUse,
+    Inherit,
+    ProcessDefinition,
+    StepDefinition,
+    TopicUse,
+)
+
+
+class ResolvedGate(Struct, frozen=True):
+    """A gate, who asked for it first, and who asked for it again."""
+
+    use: GateUse
+    owner: str
+
+
+class ResolvedStep(Struct, frozen=True):
+    """A step in its place."""
+
+    definition: StepDefinition
+    owner: str
+    overrides: tuple[str, ...] = ()
+    gates: tuple[ResolvedGate, ...] = ()
+    knowledge: "tuple[tuple[TopicUse | Inherit, str], ...] | None" = None  # None: as the process
+
+
+OwnedTopic: TypeAlias = tuple[TopicUse, str]
+OwnedField: TypeAlias = tuple[FieldDefinition, str]
+
+
+class ResolvedProcess(Struct, frozen=True, kw_only=True):
+    """A process with its inheritance worked out, not yet linked."""
+
+    definition: ProcessDefinition
+    chain: tuple[str, ...]
+    implements: tuple[str, ...]
+    gates: tuple[ResolvedGate, ...]
+    knowledge: tuple[OwnedTopic, ...]
+    inputs: tuple[OwnedField, ...]
+    outputs: tuple[OwnedField, ...]
+    steps: Sequence[ResolvedStep]

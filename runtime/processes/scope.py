@@ -1,0 +1,96 @@
+"""The names that a step may refer to, with the shapes of what they stand for."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .expressions import Ref
+from .shapes import Shape
+from .suggest import did_you_mean, listed
+
+STATUSES = ("completed", "failed", "skipped")
+_STATUS = Shape({"enum": [*STATUSES, None]})
+_EXECUTION = {"attempt": Shape({"type": "integer"}), "id": Shape({"type": "string"})}
+
+
+class Found(NamedTuple):
+    """What a reference stands for."""
+
+    shape: Shape
+    may_be_missing: bool
+
+
+class NotFound(NamedTuple):
+    """Why a reference stands for nothing."""
+
+    code: str
+    message: str
+    remedy: str | None
+
+
+class Names:
+    """What is known at one place of a process; grows from step to step."""
+
+    def __init__(self, inputs: Shape, all_steps: tuple[str, ...]) -> None:
+        self._inputs = inputs
+        self._all_steps = all_steps
+        self.results: dict[str, Shape] = {}  # of the steps so far
+        self.unsure: set[str] = set()  # steps so far that may give no result
+
+    def look_up(self, ref: Ref) -> Found | NotFound:
+        """Return what *ref* stands for here."""
+        root, *rest = ref.path
+        if root == "inputs":
+            return self._descend(ref, rest, self._inputs, missing=False)
+        if root == "execution":
+            shape = _EXECUTION.get(rest[0]) if len(rest) == 1 else None
+            if shape:
+                return Found(shape, may_be_missing=False)
+            remedy = did_you_mean(rest[0], _EXECUTION, f"known are {listed(_EXECUTION)}")
+            return NotFound("P204", f"`{'.'.join(ref.path)}` is not known", remedy)
+        if root == "steps":
+            return self._step(ref, rest)
+        remedy = did_you_mean(root, ("inputs", "steps", "execution"), "")
+        message = f"`{root}` is not `inputs`, `steps` or `execution`"
+        return NotFound("P204", message, remedy or None)
+
+    def _step(self, ref: Ref, rest: list[str]) -> Found | NotFound:
+        step, *fields = rest
+        problem = self.missing_step(step)
+        if problem:
+            return problem
+        if fields == ["status"]:
+            return Found(_STATUS, may_be_missing=False)
+        if not fields:
+            return NotFound("P204", f"`steps.{step}` is a step, not a value of it", None)
+        return self._descend(ref, fields, self.results[step], missing=step in self.unsure)
+
+    def missing_step(self, step: str) -> NotFound | None:
+        """Return why *step* cannot be referred to here, or None if it can."""
+        if step in self.results:
+            return None
+        if step in self._all_steps:
+            return NotFound("P205", f"step `{step}` does not come before this one", None)
+        known = list(self.results)
+        remedy = did_you_mean(step, known, f"steps before this one are {listed(known)}")
+        return NotFound("P204", f"there is no step `{step}`", remedy)
+
+    def _descend(
+        self, ref: Ref, fields: list[str], shape: Shape, *, missing: bool
+    ) -> Found | NotFound:
+        so_far = len(ref.path) - len(fields)
+        for index, name in enumerate(fields):
+            inner = shape.field(name) if "object" in shape.kinds else None
+            if inner is None:
+                owner = ".".join(ref.path[: so_far + index])
+                known: Mapping[str, Shape] = shape.properties
+                otherwise = f"`{owner}` has {listed(known)}"
+                remedy = did_you_mean(name, known, otherwise)
+                return NotFound("P204", f"`{owner}` has no field `{name}`", remedy)
+            missing = missing or (index > 0 and name not in shape.required)
+            shape = inner
+        return Found(shape, may_be_missing=missing and not shape.is_open)
+
+
+def mentions(ref: Ref, step: str) -> bool:
+    """Return whether *ref* is about *step*."""
+    return ref.path[:2] == ("steps", step)

@@ -1,0 +1,85 @@
+"""What a compilation links against: the registry, the topics, and the processes linked so far."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import UNSET, UnsetType
+
+from .linked import LinkedInterface, LinkedProcess
+from .registry import ActionSpec, Ambiguous, GateSpec, Registry, Resolved, Topics
+from .resolved import ResolvedProcess
+from .shapes import Shape, shape_of_fields
+from .suggest import MAX_CANDIDATES, did_you_mean, listed
+
+Resolution = Resolved | Ambiguous | None
+
+
+class World:
+    """Looks things up once each; asked for a name that is not there, it knows the nearest."""
+
+    def __init__(self, registry: Registry, topics: Topics) -> None:
+        self.registry = registry
+        self.topics = topics
+        self.resolutions: dict[str, Resolution] = {}
+        self.processes: dict[str, LinkedProcess] = {}
+        self.interfaces: dict[str, LinkedInterface] = {}
+        self.defined: frozenset[str] = frozenset()  # processes that have a source, linked or not
+        self.abstract: frozenset[str] = frozenset()
+        self.implementers: Mapping[str, list[ResolvedProcess]] = {}
+        self._shapes: dict[str, Shape] = {}
+
+    def topic(self, name: str) -> Resolution:
+        """Return what the topic *name* stands for."""
+        found: Resolution | UnsetType = self.resolutions.get(name, UNSET)
+        if found is UNSET:
+            found = self.resolutions[name] = self.topics.resolve(name)
+        assert not isinstance(found, UnsetType)  # noqa: S101 - for the type checker
+        return found
+
+    def topic_remedy(self, name: str) -> str:
+        """Return what to do about the unknown topic *name*."""
+        return _remedy(name, self.topics.names(), "add the knowledge")
+
+    def action_remedy(self, name: str) -> str:
+        """Return what to do about the unknown action *name*."""
+        return _remedy(name, self.registry.actions, "load the plugin that brings it")
+
+    def gate_remedy(self, name: str) -> str:
+        """Return what to do about the unknown gate *name*."""
+        return _remedy(name, self.registry.gates, "load the plugin that brings it")
+
+    def parameters_of(self, spec: ActionSpec | GateSpec) -> Shape:
+        """Return the shape of the parameters of *spec*."""
+        kind = "action" if isinstance(spec, ActionSpec) else "gate"
+        return self._shape(f"{kind}:{spec.name}", spec.parameters)
+
+    def result_of(self, spec: ActionSpec) -> Shape:
+        """Return the shape of the result of *spec*."""
+        return self._shape(f"result:{spec.name}", spec.result)
+
+    def inputs_of(self, child: LinkedProcess | LinkedInterface) -> Shape:
+        """Return the shape of the inputs of *child*."""
+        key = f"inputs:{child.name}"
+        if key not in self._shapes:
+            self._shapes[key] = shape_of_fields(child.inputs, given=True)
+        return self._shapes[key]
+
+    def outputs_of(self, child: LinkedProcess | LinkedInterface) -> Shape:
+        """Return the shape of the outputs of *child*."""
+        key = f"outputs:{child.name}"
+        if key not in self._shapes:
+            self._shapes[key] = shape_of_fields(child.outputs, given=False)
+        return self._shapes[key]
+
+    def _shape(self, key: str, schema: dict[str, object]) -> Shape:
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = Shape(schema)
+        return shape
+
+
+def _remedy(name: str, known: Iterable[str], otherwise: str) -> str:
+    names = list(known)
+    few = (
+        f"known are {listed(names)}; or {otherwise}" if len(names) <= MAX_CANDIDATES else otherwise
+    )
+    return did_you_mean(name, names, few)

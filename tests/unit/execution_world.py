@@ -1,0 +1,267 @@
+"""A log, a clock and handlers in memory, around the real engine: what its tests play on."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from cortex.actors.engines.process_execution import ProcessExecutionEngine
+from cortex.bus import FORMAT, Draft, Event, Recorded
+from cortex.bus.events import (
+    VOCABULARY,
+    ContextCompile,
+    ContextCompiled,
+    ExecutionRequest,
+    ExecutionStarted,
+    GateEvaluate,
+    GateEvaluated,
+    ModelInvoke,
+    ModelResponded,
+    StepCompleted,
+    StepExecute,
+)
+from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
+from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.processes import LinkedProcess, LinkedStep
+from cortex.runtime.processes.execution import Execution, fold
+from cortex.runtime.processes.expressions import Constant, MapOf
+from cortex.runtime.processes.linked import LinkedAction, LinkedChild, LinkedGate, Origin
+
+SECOND_NS = 1_000_000_000
+ORIGIN = Origin(process="p")
+
+
+def action_step(
+    step_id: str, action: str = "work", *, asks_model: bool = False, **more: Any
+) -> LinkedStep:
+    action_ = LinkedAction(
+        name=action, component="Worker", effect="write", asks_model=asks_model, spec="s"
+    )
+    return LinkedStep(id=step_id, action=action_, origin=ORIGIN, **more)
+
+
+def child_step(step_id: str, process: str, **more: Any) -> LinkedStep:
+    child = LinkedChild(process=process, digest="d")
+    return LinkedStep(id=step_id, action=None, child=child, origin=ORIGIN, **more)
+
+
+def gate(name: str, **parameters: Any) -> LinkedGate:
+    given = MapOf(tuple((key, Constant(value)) for key, value in sorted(parameters.items())))
+    return LinkedGate(
+        name=name, component="Gates", parameters=given, read_only=True, spec="s", origin=ORIGIN
+    )
+
+
+def process_of(*steps: LinkedStep, name: str = "p", **more: Any) -> LinkedProcess:
+    return LinkedProcess(
+        name=name,
+        version=more.pop("version", 1),
+        digest=f"digest of {name}",
+        source_digest="s",
+        chain=(name,),
+        steps=steps,
+        **more,
+    )
+
+
+class World:
+    """Plays the hub; events are handled only when a test says so."""
+
+    def __init__(self, *processes: LinkedProcess) -> None:
+        self.records: list[Recorded] = []
+        self.blobs = MemoryBlobs()
+        self.deadlines: dict[str, tuple[int, Draft]] = {}
+        self.now_ns = 1_700_000_000 * SECOND_NS
+        self.processes = {process.name: process for process in processes}
+        self.begin_requests = True  # False: a test plays the process manager itself
+        self._cursors: dict[str, int] = {}
+        self._answered: set[int] = set()
+        self.engine = self.new_engine()
+
+    def new_engine(self) -> ProcessExecutionEngine:
+        return ProcessExecutionEngine(self.history, VOCABULARY, self.blobs)
+
+    def restart(self) -> None:
+        self.engine = self.new_engine()
+
+    def history(self, stream: str) -> Iterator[Recorded]:
+        return (record for record in self.records if record.stream == stream)
+
+    def publish(self, *events: Event, source: str = "somebody") -> None:
+        for event in events:
+            self.append(Draft.of(event), source)
+
+    def append(self, draft: Draft, source: str) -> None:
+        position = len(self.records) + 1
+        version = 1 + sum(1 for _ in self.history(draft.stream))
+        self.now_ns += 1_000
+        self.records.append(
+            Recorded(
+                FORMAT, position, draft.stream, version, position.to_bytes(16, "big"),
+                self.now_ns, draft.topic, draft.schema, draft.correlation, draft.causation,
+                source, draft.key, draft.subject, draft.body,
+            )
+        )  # fmt: skip
+
+    def start(self, process: str = "p", execution_id: str = "x", **more: Any) -> None:
+        """Request an execution and begin it, as the process manager does."""
+        self.publish(ExecutionRequest(execution_id=execution_id, process=process, **more))
+        self.play()
+
+    def begin(self, request: ExecutionRequest) -> None:
+        """Answer a request with `execution.started`."""
+        process = self.processes.get(request.process)
+        linked = self.blobs.put(msgspec.json.encode(process)) if process else ""
+        self.publish(
+            ExecutionStarted(
+                execution_id=request.execution_id,
+                process=request.process,
+                process_version=process.version if process else 0,
+                digest=process.digest if process else "",
+                linked=linked,
+                inputs=request.inputs,
+                goal=request.goal,
+                workspace=request.workspace,
+                trigger=request.trigger,
+                parent=request.parent,
+                parent_step=request.parent_step,
+                breakpoints=request.breakpoints,
+            ),
+            source="ProcessManager",
+        )
+
+    def pump(self, component: Component | None = None, limit: int = 256) -> int:
+        """Hand one page to *component* and commit all that it says; how many events it had."""
+        component = component or self.engine
+        name = component.component_name()
+        routes = {
+            route.event.topic_name(): method for route, method in routes_of(type(component)).items()
+        }
+        after = self._cursors.get(name, 0)
+        page = [r for r in self.records[after:] if r.topic in routes][:limit]
+        said: list[tuple[int, Any]] = []
+        for record in page:
+            event = VOCABULARY.read(record)
+            delivery = Delivery(
+                record.position,
+                record.time_ns,
+                name,
+                record.source,
+                record.correlation,
+                record.causation,
+            )
+            outputs = getattr(component, routes[record.topic])(event, delivery)
+            said += [(record.position, output) for output in outputs]
+        self._cursors[name] = page[-1].position if page else len(self.records)
+        self._commit(name, said)
+        return len(page)
+
+    def _commit(self, name: str, said: Iterable[tuple[int, Any]]) -> None:
+        for causation, output in said:
+            if isinstance(output, Later):
+                draft = Draft.of(output.event, causation=causation)
+                self.deadlines[output.name] = (output.at_ns, draft)
+            elif isinstance(output, Forget):
+                self.deadlines.pop(output.name, None)
+            else:
+                self.append(Draft.of(output, causation=causation), name)
+
+    def play(self, *components: Component) -> None:
+        """Handle events until nothing new comes; requests for executions begin at once."""
+        while any([self.pump(component) for component in (self.engine, *components)]) or (
+            not components and self._begin_all()
+        ):
+            pass
+
+    def open_request(self, execution_id: str) -> ExecutionRequest:
+        """The request for an execution, which a test is about to answer itself."""
+        for position, request in self.open(ExecutionRequest):
+            if request.execution_id == execution_id:
+                self._answered.add(position)
+                return request
+        raise LookupError(execution_id)
+
+    def _begin_all(self) -> bool:
+        requests = self.open(ExecutionRequest) if self.begin_requests else []
+        for position, request in requests:
+            self._answered.add(position)
+            self.begin(request)
+        return bool(requests)
+
+    def fire(self) -> bool:
+        """Let the next deadline come; False where there is none."""
+        if not self.deadlines:
+            return False
+        name = min(self.deadlines, key=lambda each: (self.deadlines[each][0], each))
+        at_ns, draft = self.deadlines.pop(name)
+        self.now_ns = max(self.now_ns, at_ns)
+        self.append(draft, self.engine.component_name())
+        return True
+
+    def open(self, *kinds: type[Event]) -> list[tuple[int, Any]]:
+        """Requests of *kinds* that were not answered by `answer`, with their positions."""
+        topics = {kind.topic_name() for kind in kinds}
+        return [
+            (record.position, VOCABULARY.read(record))
+            for record in self.records
+            if record.topic in topics and record.position not in self._answered
+        ]
+
+    def answer(self, *kinds: type[Event], **fields: Any) -> None:
+        """Answer the oldest open request of *kinds* as its handler does when all is well."""
+        position, request = self.open(*(kinds or ASKED))[0]
+        self.settle(position, answer_to(request, **fields))
+
+    def settle(self, position: int, event: Event) -> None:
+        """Answer the request at *position* by *event*, and let the engine go on."""
+        self._answered.add(position)
+        self.publish(event, source="Worker")
+        self.play()
+
+    def answer_all(self) -> None:
+        while self.open(*ASKED):
+            self.answer()
+
+    def said(self, *kinds: type[Event]) -> list[Any]:
+        """Every event of *kinds* in the log, in order; of all kinds where none is given."""
+        topics = {kind.topic_name() for kind in kinds}
+        return [VOCABULARY.read(r) for r in self.records if not topics or r.topic in topics]
+
+    def topics(self, execution_id: str = "x") -> list[str]:
+        return [record.topic for record in self.history(f"execution/{execution_id}")]
+
+    def state(self, execution_id: str = "x") -> Execution:
+        return fold(execution_id, self.history(f"execution/{execution_id}"), VOCABULARY)
+
+
+ASKED: tuple[type[Event], ...] = (GateEvaluate, ContextCompile, ModelInvoke, StepExecute)
+
+
+def answer_to(request: Event, **fields: Any) -> Event:
+    """What a handler answers to *request* when all is well, but for *fields*."""
+    match request:
+        case GateEvaluate():
+            fields = {"outcome": "passed", "gate": request.gate, "index": request.index} | fields
+            return GateEvaluated(**_place(request), **fields)
+        case ContextCompile():
+            fields = {
+                "prompt": f"prompt of {request.step_id}/{request.attempt}", "manifest": "m",
+                "model": "extractive", "tokens": 100, "sections": {"step": 100},
+                "window": 24_000, "headroom": 900,
+            } | fields  # fmt: skip
+            return ContextCompiled(**_place(request), **fields)
+        case ModelInvoke():
+            fields = {"answer": {"text": "because"}, "output_tokens": 7} | fields
+            return ModelResponded(
+                **_place(request), model=request.model, prompt=request.prompt, **fields
+            )
+        case StepExecute():
+            return StepCompleted(**_place(request), **{"result": {"by": request.step_id}} | fields)
+    raise AssertionError(f"nobody answers {request}")
+
+
+def _place(request: Any) -> dict[str, Any]:
+    return {
+        "execution_id": request.execution_id,
+        "step_id": request.step_id,
+        "attempt": request.attempt,
+    }

@@ -1,0 +1,132 @@
+"""config.toml: every key is checked, and an error names the line and what was meant."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.runtime.kernel import Config, ConfigError, Home
+
+FULL = """
+durability = "full"
+
+[preferences]
+code_change = "fix_bug"
+"source=ci status=failure" = "triage_ci_failure"
+
+[context]
+window = 8000
+budgets.step = 500
+
+[models]
+default = "extractive"
+
+[handlers.shell]
+allow = ["git", "make"]
+timeout_s = 60
+
+[[components]]
+use = "my.gates:TestsPass"
+workers = 2
+config = { command = "make test" }
+"""
+
+
+def test_every_key_can_be_set() -> None:
+    config = Config.parse(FULL)
+
+    assert config.durability == "full"
+    assert config.preferences["source=ci status=failure"] == "triage_ci_failure"
+    assert (config.context.window, config.context.budgets.step) == (8000, 500)
+    assert config.models.default == "extractive"
+    assert (config.handlers.shell.allow, config.handlers.shell.timeout_s) == (("git", "make"), 60)
+    (component,) = config.components
+    assert (component.use, component.workers) == ("my.gates:TestsPass", 2)
+    assert component.config == {"command": "make test"}
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert Config.load(Home(tmp_path)) == Config()
+
+
+WRONG = {
+    "a near miss": ('durabilty="full"', ":1: `durabilty` is not a key: did you mean `durability`?"),
+    "a near miss in a table": (
+        "[context.budgets]\n\nknowledg = 4",
+        ":3: `knowledg` in [context.budgets] is not a key: did you mean `knowledge`?",
+    ),
+    "a stranger": ("[models]\nzzz = 1", ":2: `zzz` in [models] is not a key: there are default"),
+    "a wrong type": (
+        "[context]\nwindow='8k'",
+        ":2: `context.window` is wrong: expected an integer",
+    ),
+    "a wrong value": (
+        'durability = "fast"',
+        ':1: `durability` is wrong: expected "normal" or "full"',
+    ),
+    "out of range": (
+        "[context]\n# small\nwindow = 0",
+        ":3: `context.window` is wrong: expected an",
+    ),
+    "the second of several": (
+        '[[components]]\nuse = "a:B"\n[[components]]\nuse = "nonsense"',
+        ":4: `components.use` is wrong",
+    ),
+    "a key that must be there": (
+        "[[components]]\nworkers = 1",
+        "`components` lacks its key `use`",
+    ),
+    "a value for a table": (
+        "context = 3",
+        ":1: `context` is wrong: expected a table, got an integer",
+    ),
+    "a dotted key": ("[handlers]\nshell.timeout_s = -1", ":2: `handlers.shell.timeout_s` is wrong"),
+    "no value": ("a = \nb = 2", ":1: is not TOML: invalid value"),
+    "an open bracket": ("[context", ": is not TOML at its end: expected ']'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG, ids=str)
+def test_what_is_wrong_is_one_line_with_the_place_and_what_was_expected(case: str) -> None:
+    text, expected = WRONG[case]
+
+    with pytest.raises(ConfigError) as raised:
+        Config.parse(text, "config.toml")
+
+    assert str(raised.value).startswith("config.toml:")
+    assert expected in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(ConfigError, match=r"config.toml: cannot be read: it is not UTF-8 text"):
+        Config.load(Home(tmp_path))
+
+
+@given(text=st.text(st.sampled_from('[]"=.#a1 \n'), max_size=60))
+def test_any_text_is_taken_or_refused_with_a_config_error(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert isinstance(Config.parse(text), Config)
+
+
+def test_the_template_sets_nothing_and_shows_every_key() -> None:
+    template = Config.template()
+    uncommented = "\n".join(
+        line.removeprefix("# ") for line in template.splitlines() if not line.startswith("#  ")
+    )
+
+    assert Config.parse(template) == Config()
+    assert all(f"# {key.name} = " in template or f"# [{key.name}]" in template for key in KEYS)
+    assert "[[components]]" in uncommented
+
+
+KEYS = tuple(Config.keys())
+
+
+def test_every_key_says_what_it_is_for() -> None:
+    assert [key.name for key in KEYS if not key.description] == []
