@@ -1,8 +1,9 @@
 """How fast is the log: append, catch up, replay into a projection; and how large does it become?
 
-Ours (records encoded, leaf hashes kept) beside bare ``sqlite3`` with the same rows and PRAGMAs, and
-beside the package ``eventsourcing`` on SQLite, in one run and in turn; medians are printed. The peer
-is asked through ``--peer``, a Python that has it installed; without one its column says so.
+Ours (records encoded, leaf hashes kept) beside bare ``sqlite3`` with the same rows and PRAGMAs,
+written with ``executemany`` and, as ours are, with one statement a batch, and beside the package
+``eventsourcing`` on SQLite: in one run and in turn; medians are printed. The peer is asked through
+``--peer``, a Python that has it installed; without one its column says so.
 """
 
 import argparse
@@ -103,15 +104,19 @@ class Statuses:
     tables = ("create table statuses (stream text primary key, status text, events integer)",)
 
     def begin(self) -> Changes:
+        """Empty changes."""
         return StatusChanges()
 
 
 class StatusChanges:
+    """Statuses and counts of one span."""
+
     def __init__(self) -> None:
         self.status: dict[str, str] = {}
         self.events: dict[str, int] = {}
 
     def apply(self, records: Sequence[Recorded]) -> None:
+        """Count and keep the newest status."""
         status, events = self.status, self.events
         for record in records:
             stream = record.stream
@@ -120,6 +125,7 @@ class StatusChanges:
                 status[stream] = STATUS[record.topic]
 
     def flush(self, connection: sqlite3.Connection) -> None:
+        """Add to what the table has."""
         connection.executemany(
             "insert into statuses values (?, ?, ?) on conflict do update set events = events "
             "+ excluded.events, status = coalesce(excluded.status, status)",
@@ -282,12 +288,11 @@ def append_lines(rounds: int, python: str | None) -> Iterator[str]:
                 lambda path, m=mode, s=size, n=count: bare(path, m, s, n, many=True),  # type: ignore[misc]
                 lambda path, m=mode, s=size, n=count: peer(python, m, s, n, path, "append"),  # type: ignore[misc]
             )
-            ratio = mine / max(one, many)
             goal = f" (goal >= {GOALS['append']:.0%})" if (mode, size) == ("normal", 100) else ""
             yield (
-                f"append, batches of {size:3}, {mode:6}: {mine:9,.0f} events/s; bare sqlite3 "
-                f"{one:9,.0f} (one statement) {many:9,.0f} (executemany); ours/bare {ratio:.0%}{goal}; "
-                f"eventsourcing {said(other, mine)}"
+                f"append, batches of {size:3}, {mode:6}: {mine:9,.0f} events/s = {mine / many:.0%} "
+                f"of bare sqlite3 with executemany{goal} {many:9,.0f}, {mine / one:.0%} with one "
+                f"statement {one:9,.0f}; eventsourcing {said(other, mine)}"
             )
 
 
@@ -332,10 +337,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
     peer_python = options.peer and shutil.which(options.peer)
-    lines = [
-        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, 24 GiB; Python "
-        f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}; medians of {options.rounds}"
-    ]
+    versions = f"Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"
+    machine = f"{os.cpu_count()} cores, 24 GiB"
+    lines = [f"{datetime.now(UTC):%Y-%m-%d}, {machine}; {versions}; medians of {options.rounds}"]
     print(lines[0])
     with tempfile.TemporaryDirectory() as name:
         for line in chain(

@@ -1,1 +1,5 @@
-"""Room."""
+"""Accessors: each keeps one kind of record and answers what is asked of it."""
+
+from .process_definition import ProcessDefinitionAccessor
+
+__all__ = ["ProcessDefinitionAccessor"]

@@ -7,8 +7,10 @@ that reading.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import msgspec
+
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import (
     ContextCompiled,
@@ -42,9 +44,6 @@ from cortex.runtime.processes.execution import (
     observed,
 )
 
-# More than one page of events can touch (256 events, each an execution and its parent): an
-# execution must not leave memory before what was said about it is in the log.
-EXECUTIONS_KEPT = 1_024
 PROCESSES_KEPT = 256
 
 History = Callable[[str], Iterator[Recorded]]
@@ -54,6 +53,10 @@ _READ = msgspec.json.Decoder(LinkedProcess).decode
 
 class ProcessExecutionEngine(Component):
     """Asks gates, contexts, models and handlers in turn, and records how executions end."""
+
+    # More than one page of events can touch (256 events, each an execution and its parent): an
+    # execution must not leave memory before what was said about it is in the log.
+    executions_kept: ClassVar[int] = 1_024
 
     def __init__(self, history: History, vocabulary: Vocabulary, blobs: Blobs) -> None:
         self._history = history
@@ -120,7 +123,7 @@ class ProcessExecutionEngine(Component):
         for state in states:
             self._executions[state.execution_id] = state
             self._executions.move_to_end(state.execution_id)
-        while len(self._executions) > EXECUTIONS_KEPT:
+        while len(self._executions) > self.executions_kept:
             self._executions.popitem(last=False)
 
     def _process(self, state: Execution, event: Event) -> LinkedProcess:

@@ -1,1 +1,9 @@
-"""Room."""
+"""Gate evaluators: each answers one kind of precondition, with evidence."""
+
+from .approved import Approved
+from .branch_clean import BranchClean
+from .command import Command
+from .execution_context_exists import ExecutionContextExists
+from .file_exists import FileExists
+
+__all__ = ["Approved", "BranchClean", "Command", "ExecutionContextExists", "FileExists"]

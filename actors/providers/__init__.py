@@ -1,1 +1,5 @@
-"""Room."""
+"""Model providers: each answers `model.invoke` for the models it announces."""
+
+from .extractive_provider import ExtractiveProvider
+
+__all__ = ["ExtractiveProvider"]

@@ -39,6 +39,7 @@ from .process import (
     ProcessRejected,
     ProcessRetired,
     ProcessSubmit,
+    ProcessUnchanged,
     ProcessUnlinked,
 )
 from .query import ExecutionAnswer, ExecutionGet, ExecutionList, ProcessAnswer, ProcessList
@@ -97,6 +98,7 @@ VOCABULARY = Vocabulary(
         ProcessRejected,
         ProcessRetired,
         ProcessSubmit,
+        ProcessUnchanged,
         ProcessUnlinked,
         RuntimeStarted,
         RuntimeStopped,
@@ -157,6 +159,7 @@ __all__ = [
     "ProcessRejected",
     "ProcessRetired",
     "ProcessSubmit",
+    "ProcessUnchanged",
     "ProcessUnlinked",
     "RuntimeStarted",
     "RuntimeStopped",

@@ -6,12 +6,16 @@ from ..event import Event
 
 
 class ProcessSubmit(Event, frozen=True, kw_only=True, tag="process.submit"):
-    """Ask for a source text to be compiled and entered in the process table."""
+    """Ask for sources to be compiled together and entered in the process table.
 
-    belongs = ("source", "file")
+    Every file is answered: with `process.compiled` for what of it changed, `process.rejected`, or
+    `process.unchanged`.
+    """
 
-    file: str  # where the text came from, as diagnostics name it
-    text: str  # YAML, one or several documents
+    belongs = ("sources", "")
+
+    sources: dict[str, str]  # digest of the blob that holds the YAML text, by file name
+    removed: tuple[str, ...] = ()  # files that are gone; their processes are retired
     strict: bool = False  # warnings count as errors
 
 
@@ -41,6 +45,14 @@ class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
     diagnostics: tuple[dict[str, Any], ...]  # every one of the file, each with code and range
 
 
+class ProcessUnchanged(Event, frozen=True, kw_only=True, tag="process.unchanged"):
+    """Sources were submitted that are in the process table as they are."""
+
+    belongs = ("sources", "")
+
+    files: tuple[str, ...]
+
+
 class ProcessUnlinked(Event, frozen=True, kw_only=True, tag="process.unlinked"):
     """Something that the process needs is gone; it refuses new executions until it is back."""
 
@@ -60,3 +72,4 @@ class ProcessRetired(Event, frozen=True, kw_only=True, tag="process.retired"):
 
     name: str
     reason: str
+    files: tuple[str, ...] = ()  # source files that are gone with it

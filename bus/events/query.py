@@ -39,3 +39,4 @@ class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
 
     processes: tuple[dict[str, Any], ...]
     position: int
+    sources: dict[str, str] = {}  # digest of the text of every accepted source, by file

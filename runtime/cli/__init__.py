@@ -1,1 +1,5 @@
-"""Room."""
+"""The `cortex` command line."""
+
+from .main import main
+
+__all__ = ["main"]

@@ -3,6 +3,7 @@
 from .compiler import ContextCompiler
 from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
 from .lexical import Bm25, content_words
+from .offers import OFFERS, Offer, items_of
 from .passages import Passage, ReadPrompt, read_prompt
 from .prompt import FixedPart, Manifest, ManifestEntry, Neutralised, Prompt
 from .request import Budgets, Item, Request, Step, View
@@ -11,6 +12,7 @@ from .tokens import ENCODINGS, Counter, TokenCounter
 
 __all__ = [
     "ENCODINGS",
+    "OFFERS",
     "Bm25",
     "Budgets",
     "ContextCompiler",
@@ -24,6 +26,7 @@ __all__ = [
     "Manifest",
     "ManifestEntry",
     "Neutralised",
+    "Offer",
     "Passage",
     "Prompt",
     "ReadPrompt",
@@ -32,6 +35,7 @@ __all__ = [
     "TokenCounter",
     "View",
     "content_words",
+    "items_of",
     "read_prompt",
     "sanitise",
 ]

@@ -3,8 +3,9 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -31,15 +32,15 @@ _DECIMALS: Final = 6  # the last bits of a logarithm differ from one C library t
 
 def content_words(text: str) -> list[str]:
     """The words of *text* that say what it is about: lower case, stemmed, stop words left out."""
-    return [term for word in _WORD.findall(_CAMEL.sub(" ", text)) for term in _terms(word)]
+    return list(chain.from_iterable(map(_terms, _WORD.findall(text))))
 
 
 @lru_cache(maxsize=1 << 16)  # a text repeats its words: this is four fifths of ranking
 def _terms(word: str) -> tuple[str, ...]:
-    word = word.lower()
     if _IDEOGRAPH.search(word):
         return tuple(word)
-    return () if word in STOPWORDS else (stem(word),)
+    parts = (part.lower() for part in _CAMEL.split(word))
+    return tuple(stem(part) for part in parts if part not in STOPWORDS)
 
 
 def stem(word: str) -> str:
@@ -54,30 +55,33 @@ def stem(word: str) -> str:
 
 
 class Bm25:
-    """BM25 over a fixed list of texts, given as their words."""
+    """BM25 of a fixed list of texts for one question, all given as their words.
 
-    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
-        self._counts = [Counter(words) for words in texts]
-        self._lengths = [len(words) for words in texts]
-        self._mean = sum(self._lengths) / max(len(texts), 1) or 1.0
-        self._in_texts = Counter(word for counts in self._counts for word in counts)
+    `scores` holds one score a text, 0 where no word of the question occurs.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[str]], question: Iterable[str]) -> None:
+        asked = frozenset(question)
+        self._texts = len(texts)
+        counts = [Counter(filter(asked.__contains__, words)) for words in texts]
+        self._in_texts = Counter(chain.from_iterable(counts))
+        mean = sum(map(len, texts)) / max(self._texts, 1) or 1.0
+        weights = {word: self.weight(word) for word in sorted(asked)}
+        self.scores = [
+            round(_score(count, weights, _K1 * (1 - _B + _B * len(words) / mean)), _DECIMALS)
+            for words, count in zip(texts, counts, strict=True)
+        ]
 
     def weight(self, word: str) -> float:
-        """How much *word* tells: the rarer among the texts, the more."""
+        """How much a *word* of the question tells: the rarer among the texts, the more."""
         among = self._in_texts[word]
-        return math.log(1 + (len(self._counts) - among + 0.5) / (among + 0.5))
+        return math.log(1 + (self._texts - among + 0.5) / (among + 0.5))
 
-    def scores(self, question: Sequence[str]) -> list[float]:
-        """One score a text, 0 where no word of *question* occurs."""
-        asked = sorted(set(question))
-        weights = [(word, self.weight(word)) for word in asked if self._in_texts[word]]
-        return [round(self._score(at, weights), _DECIMALS) for at in range(len(self._counts))]
 
-    def _score(self, at: int, weights: list[tuple[str, float]]) -> float:
-        counts = self._counts[at]
-        damping = _K1 * (1 - _B + _B * self._lengths[at] / self._mean)
-        return sum(
-            weight * counts[word] * (_K1 + 1) / (counts[word] + damping)
-            for word, weight in weights
-            if word in counts
-        )
+def _score(counts: Counter[str], weights: dict[str, float], damping: float) -> float:
+    # In the order of the weights, so that the sum is the same on every machine.
+    return sum(
+        weight * counts[word] * (_K1 + 1) / (counts[word] + damping)
+        for word, weight in weights.items()
+        if word in counts
+    )

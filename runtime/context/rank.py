@@ -45,7 +45,7 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
             for c in chunks
         )
     question = content_words(" ".join((step.description, step.goal, *step.parameters.values())))
-    relevance = Bm25(words).scores(question)
+    relevance = Bm25(words, question).scores
     best = max(relevance, default=0.0) or 1.0
     scores = iter(relevance)
     return [

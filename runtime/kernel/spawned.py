@@ -86,17 +86,24 @@ class SpawnedHost:
         self._vocabulary = vocabulary
         self._emit = emit
         self._process: subprocess.Popen[bytes] | None = None
+        self._before: list[Ask] = []  # what the process is told as soon as it is there
         self._turn = threading.Lock()  # one question at a time on the pipe
 
     def start(self) -> None:
-        """Spawn the process and wait until its component has started."""
-        self._process = subprocess.Popen(
+        """Do nothing yet: the process is spawned when there is something for it to do."""
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
             [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        said = self._exchange(self._born)
-        if said.error:
-            self.stop()
-            raise CortexError(said.error)
+        self._process = process
+        for frame in (self._born, *self._before):
+            said = self._exchange_with(process, frame)
+            if said.error:
+                self.stop()
+                raise CortexError(said.error)
+        self._before = []
+        return process
 
     def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
@@ -112,16 +119,18 @@ class SpawnedHost:
         return msgspec.msgpack.decode(said.data, type=self._vocabulary.classes()[said.topic])
 
     def recall(self, records: Iterable[Recorded]) -> None:
-        """Fold events that were handled before this start."""
-        self._exchange(Ask("recall", tuple(records)))
+        """Fold events that were handled before this start; kept until the process is there."""
+        found = tuple(records)
+        if found:
+            self._before.append(Ask("recall", found))
 
     def restore(self, snapshot: bytes) -> None:
         """Take up an earlier fold."""
-        self._exchange(Ask("restore", data=snapshot))
+        self._before = [Ask("restore", data=snapshot)]
 
     def snapshot(self) -> bytes:
-        """The fold so far."""
-        return self._exchange(Ask("snapshot")).data
+        """The fold so far; empty where nothing was added to it since it was restored."""
+        return self._exchange(Ask("snapshot")).data if self._process is not None else b""
 
     def stop(self) -> None:
         """End the process in good order, or kill it."""
@@ -145,10 +154,11 @@ class SpawnedHost:
             process.kill()
 
     def _exchange(self, frame: msgspec.Struct) -> Said:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            raise ChildDiedError(self._name, None)
         with self._turn:
+            return self._exchange_with(self._process or self._spawn(), frame)
+
+    def _exchange_with(self, process: subprocess.Popen[bytes], frame: msgspec.Struct) -> Said:
+        if process.stdin is not None and process.stdout is not None:
             try:
                 send(process.stdin, frame)
                 while data := receive(process.stdout):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from .errors import KnowledgeUnreadableError
 from .reading import LARGEST_BYTES, Document, read_bytes, read_document
 from .topics import (
     FOLDER_PAGES,
@@ -31,6 +32,11 @@ class _Folder(NamedTuple):
 
     files: dict[str, tuple[str, ...]]  # "testing" -> ("testing.md",)
     folders: frozenset[str]
+    links: frozenset[str]  # names of files and folders that are symbolic links
+
+    def has_link(self, part: str) -> bool:
+        """Whether what *part* stands for may lie elsewhere."""
+        return part in self.links or not self.links.isdisjoint(self.files.get(part, ()))
 
 
 class TopicIndex:
@@ -107,33 +113,38 @@ class TopicIndex:
     def _find(self, root: Root, parts: tuple[str, ...]) -> list[Path]:
         base = Path(root.path)
         folder = self._listing(base)
+        linked = False
         for part in parts[:-1]:
             if part not in folder.folders:
                 return []
+            linked = linked or folder.has_link(part)
             base /= part
             folder = self._listing(base)
-        found = [base / name for name in folder.files.get(parts[-1], ())]
-        if parts[-1] in folder.folders:
-            inner = base / parts[-1]
-            pages = self._listing(inner).files
-            found.extend(inner / name for page in FOLDER_PAGES for name in pages.get(page, ()))
-        return [path for path in found if _is_inside(root, path)]
+        last = parts[-1]
+        linked = linked or folder.has_link(last)
+        found = [base / name for name in folder.files.get(last, ())]
+        if last in folder.folders:
+            inner = self._listing(base / last)
+            pages = [name for page in FOLDER_PAGES for name in inner.files.get(page, ())]
+            linked = linked or any(map(inner.has_link, FOLDER_PAGES))
+            found.extend(base / last / name for name in pages)
+        return [path for path in found if not linked or _is_inside(root, path)]
 
     def _walk(self, root: Root) -> Iterator[tuple[str, ...]]:
-        pending: list[tuple[Path, tuple[str, ...]]] = [(Path(root.path), ())]
+        pending: list[tuple[Path, tuple[str, ...], bool]] = [(Path(root.path), (), False)]
         while pending:
-            base, parts = pending.pop()
+            base, parts, linked = pending.pop()
             folder = self._listing(base)
+            for name, files in folder.files.items():
+                safe = not (linked or folder.has_link(name))
+                if safe or any(_is_inside(root, base / file) for file in files):
+                    yield parts if name in FOLDER_PAGES and parts else (*parts, name)
             scopes = NAMED_SCOPES if root.scope == "home" and not parts else ()
-            for name in folder.files:
-                at = parts if name in FOLDER_PAGES and parts else (*parts, name)
-                if any(_is_inside(root, base / file) for file in folder.files[name]):
-                    yield at
-            pending.extend(
-                (base / name, (*parts, name))
-                for name in folder.folders
-                if name not in scopes and len(parts) < DEEPEST and _is_inside(root, base / name)
-            )
+            for name in folder.folders.difference(scopes):
+                beyond = linked or name in folder.links
+                inside = not beyond or _is_inside(root, base / name)
+                if inside and len(parts) < DEEPEST:
+                    pending.append((base / name, (*parts, name), beyond))
 
     def _listing(self, path: Path) -> _Folder:
         try:
@@ -144,14 +155,17 @@ class TopicIndex:
                 return known[1]
             folder = _list(path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return _Folder({}, frozenset())
+            return _Folder({}, frozenset(), frozenset())
         if _settled(changed_ns):
             with self._lock:
                 self._folders[str(path)] = (changed_ns, folder)
         return folder
 
     def _digest(self, path: Path) -> tuple[str, int]:
-        stat = path.stat()
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise KnowledgeUnreadableError(str(path), error.strerror or str(error)) from error
         seen = (stat.st_mtime_ns, stat.st_size)
         with self._lock:
             known = self._digests.get(str(path))
@@ -168,16 +182,21 @@ class TopicIndex:
 def _list(path: Path) -> _Folder:
     files: dict[str, list[str]] = {}
     folders: set[str] = set()
+    links: set[str] = set()
     with os.scandir(path) as entries:
         for entry in entries:
             name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
-            if suffix in SUFFIXES and is_name(name) and entry.is_file():
-                files.setdefault(name, []).append(entry.name)
-            elif is_name(entry.name) and entry.is_dir():
-                folders.add(entry.name)
-    return _Folder(
-        {name: tuple(sorted(found)) for name, found in files.items()}, frozenset(folders)
-    )
+            try:
+                if suffix in SUFFIXES and is_name(name) and entry.is_file():
+                    files.setdefault(name, []).append(entry.name)
+                elif is_name(entry.name) and entry.is_dir():
+                    folders.add(entry.name)
+            except OSError:  # a link that leads to itself
+                continue
+            if entry.is_symlink():
+                links.add(entry.name)
+    found = {name: tuple(sorted(names)) for name, names in files.items()}
+    return _Folder(found, frozenset(folders), frozenset(links))
 
 
 def _settled(changed_ns: int) -> bool:

@@ -88,9 +88,10 @@ class MemoryLog:
 
     def _check(self, rows: list[Row]) -> None:
         taken: set[tuple[str, int]] = set()
-        for position, row in enumerate(rows, len(self._records) + 1):
+        following = len(self._records) + 1
+        for position, row in enumerate(rows, following):
             if row.position != position:
-                raise RowRefusedError(row.position, f"the log continues with position {position}")
+                raise RowRefusedError(row.position, f"the log continues with {following}")
             name = (row.stream, row.version)
             if name in taken or row.version in self._streams.get(row.stream, ()):
                 raise RowRefusedError(row.position, f"{row.stream} has a version {row.version}")

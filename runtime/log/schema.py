@@ -27,8 +27,9 @@ create table events (
     unique (stream, version)
 ) strict;
 create table tiles (
-    tile   integer primary key,    -- 0, 1, 2, ...; tile n holds positions 256 n + 1 to 256 (n + 1)
-    hashes blob    not null        -- RFC 6962 leaf hashes, 32 bytes each; the newest may be partial
+    first  integer primary key,    -- position of the first leaf: 1, 257, 513, ...
+    hashes blob    not null        -- RFC 6962 leaf hashes, 32 bytes each, 256 to a tile; the newest
+                                   -- tile is a row for every batch until it is full
 ) strict;
 create table subscriptions (
     name     text    primary key,

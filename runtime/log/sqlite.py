@@ -7,12 +7,13 @@ a page of old events never waits for a write, nor a write for it.
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+
 from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
 
 from . import tiles
@@ -103,14 +104,15 @@ class EventLog:
         """
         if batch.empty():
             return
-        changed = self._next_tiles(batch.rows)
+        runs = self._next_runs(batch.rows)
         with translated(self.path, self._busy_s), self._transaction() as writer:
             self._put_rows(writer, batch.rows)
-            put_many(writer, "replace into tiles", changed)
+            if runs and runs[0][0] <= self._head:  # the newest tile is full: its rows become one
+                writer.execute("delete from tiles where first >= ?", (runs[0][0],))
+            put_many(writer, "insert into tiles", runs)
             _put_standing(writer, batch)
-        if changed:
-            self._head += len(batch.rows)
-            self._open_tile = tiles.open_tile(changed)
+        self._head += len(batch.rows)
+        self._open_tile = tiles.open_tile(self._open_tile, runs)
 
     def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
         """Records after position *after*, in order: at most *limit*, about *limit_bytes* together.
@@ -152,14 +154,14 @@ class EventLog:
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""
-        if last < first:
-            return b""
+        start = tiles.tile_start(first - 1)
         with self._page() as reader:
-            rows = reader.execute(
-                "select hashes from tiles where tile between ? and ? order by tile",
-                ((first - 1) // tiles.LEAVES, (last - 1) // tiles.LEAVES),
+            runs = reader.execute(
+                "select first, hashes from tiles where first > ? and first <= ? order by first",
+                (start, last),
             ).fetchall()
-        return tiles.cut(first, last, [hashes for (hashes,) in rows])
+        hashes = tiles.join(start, runs)
+        return hashes[(first - 1 - start) * tiles.HASH_BYTES : (last - start) * tiles.HASH_BYTES]
 
     def verify(self) -> int:
         """Check every event against its columns, its stream, its leaf hash and the indexes.
@@ -212,11 +214,11 @@ class EventLog:
 
     def _load_head(self) -> None:
         with self._page() as reader:
-            head, newest = ends(reader)
-        leaves = tiles.leaf_count(newest)
+            head, leaves = ends(reader)
         if leaves != head:
             raise LogCorruptError(str(self.path), f"{head} events have {leaves} leaf hashes")
-        self._head, self._open_tile = head, tiles.open_tile(newest)
+        self._head = head
+        self._open_tile = self.leaf_hashes(tiles.tile_start(head) + 1, head)
 
     def _state(self, reader: sqlite3.Connection) -> State:
         newest = reader.execute(
@@ -234,21 +236,16 @@ class EventLog:
             receipts=[Receipt(*row) for row in reader.execute("select * from receipts")],
         )
 
-    def _next_tiles(self, rows: list[Row]) -> list[tuple[int, bytes]]:
-        for position, row in enumerate(rows, self._head + 1):
-            if row.position != position:
-                raise RowRefusedError(row.position, f"the log continues with position {position}")
-        return (
-            tiles.extend(self._head, self._open_tile, [row.record for row in rows]) if rows else []
-        )
+    def _next_runs(self, rows: list[Row]) -> list[tiles.Run]:
+        numbered = range(self._head + 1, self._head + len(rows) + 1)
+        if [row.position for row in rows] != list(numbered):
+            wrong = next(row for row, at in zip(rows, numbered, strict=True) if row.position != at)
+            raise RowRefusedError(wrong.position, f"the log continues with {numbered[0]}")
+        return tiles.extend(self._head, self._open_tile, [row.record for row in rows])
 
     def _put_rows(self, writer: sqlite3.Connection, rows: list[Row]) -> None:
         try:
-            put_many(
-                writer,
-                "insert into events",
-                [(row.position, row.stream, row.version, row.record) for row in rows],
-            )
+            put_many(writer, "insert into events", _values(rows))
         except sqlite3.IntegrityError as error:
             raise RowRefusedError(rows[0].position, str(error)) from error
 
@@ -272,12 +269,12 @@ def _put_standing(writer: sqlite3.Connection, batch: Batch) -> None:
             for s in batch.standings.values()
         ],
     )
-    put_many(writer, "replace into work", [_values(work) for work in batch.work.values()])
+    put_many(writer, "replace into work", _values(batch.work.values()))
     delete_many(writer, "delete from work where (subscription, position)", batch.finished)
     delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
-    put_many(writer, "replace into deadlines", [_values(d) for d in batch.deadlines.values()])
-    put_many(writer, "replace into receipts", [_values(r) for r in batch.receipts.values()])
+    put_many(writer, "replace into deadlines", _values(batch.deadlines.values()))
+    put_many(writer, "replace into receipts", _values(batch.receipts.values()))
 
 
-def _values(struct: msgspec.Struct) -> tuple[Any, ...]:
-    return msgspec.structs.astuple(struct)
+def _values(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
+    return list(map(msgspec.structs.astuple, structs))

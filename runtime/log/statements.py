@@ -12,19 +12,19 @@ SAFE_VARIABLES = 999  # every build of SQLite takes as many
 
 def put_many(connection: sqlite3.Connection, verb: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Run *verb* (``insert into t``) with all *rows*; nothing where there are none."""
-    _in_chunks(connection, rows, f"{verb} values", "")
+    if rows:
+        _in_chunks(connection, rows, f"{verb} values", "")
 
 
 def delete_many(connection: sqlite3.Connection, verb: str, keys: Sequence[tuple[Any, ...]]) -> None:
     """Run *verb* (``delete from t where (a, b)``) for all *keys*; nothing where there are none."""
-    _in_chunks(connection, keys, f"{verb} in (values", ")")
+    if keys:
+        _in_chunks(connection, keys, f"{verb} in (values", ")")
 
 
 def _in_chunks(
     connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], verb: str, end: str
 ) -> None:
-    if not rows:
-        return
     width = len(rows[0])
     size = min(ROWS, SAFE_VARIABLES // width)
     for start in range(0, len(rows), size):

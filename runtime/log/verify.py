@@ -10,7 +10,7 @@ import msgspec
 from cortex.bus import FORMAT, decode
 
 from .errors import LogCorruptError
-from .tiles import HASH_BYTES, LEAVES, leaf_count, leaf_hash
+from .tiles import HASH_BYTES, LEAVES, join, leaf_hash, tile_start
 
 PAGE = 4 * LEAVES  # events in one short read transaction; whole tiles
 
@@ -54,11 +54,11 @@ def verify(path: Path, page: Page) -> int:
     """
     checker = Checker()
     with page() as reader:
-        head, newest = ends(reader)
+        head, leaves = ends(reader)
     while checker.position < head:
         _check_page(path, page, checker, min(checker.position + PAGE, head))
-    if leaf_count(newest) != head:
-        raise LogCorruptError(str(path), f"{head} events have {leaf_count(newest)} leaf hashes")
+    if leaves != head:
+        raise LogCorruptError(str(path), f"{head} events have {leaves} leaf hashes")
     with page() as reader:
         (found,) = reader.execute("pragma integrity_check(1)").fetchone()
     if found != "ok":
@@ -66,14 +66,14 @@ def verify(path: Path, page: Page) -> int:
     return checker.position
 
 
-def ends(reader: sqlite3.Connection) -> tuple[int, list[tuple[int, bytes]]]:
-    """Position of the newest event, and the newest tile if there is one."""
+def ends(reader: sqlite3.Connection) -> tuple[int, int]:
+    """Position of the newest event, and of the newest leaf hash."""
     # One statement, one snapshot: the owner may be appending.
-    head, tile, hashes = reader.execute(
-        "select (select coalesce(max(position), 0) from events), tile, hashes "
-        "from (select 1) left join (select * from tiles order by tile desc limit 1)"
+    head, first, size_bytes = reader.execute(
+        "select (select coalesce(max(position), 0) from events), first, length(hashes) "
+        "from (select 1) left join (select * from tiles order by first desc limit 1)"
     ).fetchone()
-    return head, [] if tile is None else [(tile, hashes)]
+    return head, 0 if first is None else first - 1 + size_bytes // HASH_BYTES
 
 
 def _check_page(path: Path, page: Page, checker: Checker, last: int) -> None:
@@ -87,24 +87,24 @@ def _check_page(path: Path, page: Page, checker: Checker, last: int) -> None:
         _check_page(path, page, checker, (first + last) // 2)
         return
     for row in rows:
-        at = (row[0] - 1) // LEAVES * LEAVES  # tiles are read whole: see where this one starts
-        tile, offset = hashes.get(at // LEAVES, b""), (row[0] - 1 - at) * HASH_BYTES
-        problem = checker.check(row, tile[offset : offset + HASH_BYTES])
+        offset = (row[0] - first) * HASH_BYTES
+        problem = checker.check(row, hashes[offset : offset + HASH_BYTES])
         if problem:
             raise LogCorruptError(str(path), problem, checker.position + 1)
     if checker.position != last:
         raise LogCorruptError(str(path), "the event is missing", checker.position + 1)
 
 
-def _load(page: Page, first: int, last: int) -> tuple[list[Columns], dict[int, bytes]]:
+def _load(page: Page, first: int, last: int) -> tuple[list[Columns], bytes]:
+    start = tile_start(first - 1)
     with page() as reader:
         rows = reader.execute(
             "select position, stream, version, record from events "
             "where position between ? and ? order by position",
             (first, last),
         ).fetchall()
-        tiles = reader.execute(
-            "select tile, hashes from tiles where tile between ? and ?",
-            ((first - 1) // LEAVES, (last - 1) // LEAVES),
+        runs = reader.execute(
+            "select first, hashes from tiles where first > ? and first <= ? order by first",
+            (start, last),
         ).fetchall()
-    return rows, dict(tiles)
+    return rows, join(start, runs)[(first - 1 - start) * HASH_BYTES :]

@@ -1,19 +1,122 @@
-"""The process compiler and the execution state machine."""
+"""The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
+from .codes import RULES, SECTIONS, diagnostics_reference
+from .compilation import Compilation
+from .compile import compile_sources
+from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
+from .diff import Change, Diff, diff
+from .emit import Candidate, Match, ProcessTable, Tie, fits_event
+from .errors import LinkError, MissingValueError, ProcessError, ProcessLoadError
 from .evaluate import Scope, evaluate, fill
-from .linked import LinkedProcess, LinkedStep
-from .registry import ActionSpec, Ambiguous, GateSpec, Registry, Resolved, Topics
+from .expressions import Expression, MapOf, Ref, Template
+from .inspection import Inspection, Item, StepItem, inspect
+from .language import language_schema
+from .linked import (
+    Budget,
+    Carry,
+    Continue,
+    EventTrigger,
+    Field,
+    GoTo,
+    Halt,
+    LinkedAction,
+    LinkedChild,
+    LinkedGate,
+    LinkedInterface,
+    LinkedProcess,
+    LinkedStep,
+    LinkedTopic,
+    ManualTrigger,
+    Needs,
+    OnFailure,
+    Origin,
+    Output,
+    Retry,
+    RunProcess,
+    ScheduleTrigger,
+    Trigger,
+)
+from .load import compile_folder, read_folder, read_source
+from .parse import Parsed, parse
+from .registry import (
+    ActionSpec,
+    Ambiguous,
+    GateSpec,
+    Registry,
+    Resolved,
+    Topics,
+    TopicTable,
+)
 
 __all__ = [
+    "RULES",
+    "SECTIONS",
     "ActionSpec",
     "Ambiguous",
+    "Budget",
+    "Candidate",
+    "Carry",
+    "Change",
+    "Compilation",
+    "Continue",
+    "Diagnostic",
+    "Diff",
+    "EventTrigger",
+    "Expression",
+    "Field",
     "GateSpec",
+    "GoTo",
+    "Halt",
+    "Inspection",
+    "Item",
+    "LinkError",
+    "LinkedAction",
+    "LinkedChild",
+    "LinkedGate",
+    "LinkedInterface",
     "LinkedProcess",
     "LinkedStep",
+    "LinkedTopic",
+    "ManualTrigger",
+    "MapOf",
+    "Match",
+    "MissingValueError",
+    "Needs",
+    "OnFailure",
+    "Origin",
+    "Output",
+    "Parsed",
+    "ProcessError",
+    "ProcessLoadError",
+    "ProcessTable",
+    "Ref",
     "Registry",
     "Resolved",
+    "Retry",
+    "RunProcess",
+    "ScheduleTrigger",
     "Scope",
+    "Severity",
+    "Span",
+    "StepItem",
+    "Template",
+    "TextEdit",
+    "Tie",
+    "TopicTable",
     "Topics",
+    "Trigger",
+    "apply_edits",
+    "compile_folder",
+    "compile_sources",
+    "diagnostics_reference",
+    "diff",
+    "errors_of",
     "evaluate",
     "fill",
+    "fits_event",
+    "inspect",
+    "language_schema",
+    "parse",
+    "read_folder",
+    "read_source",
 ]

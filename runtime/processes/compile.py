@@ -1,64 +1,32 @@
 """The five stages over many sources, with nothing compiled again that has not changed.
 
-A compilation remembers what each unit used: definitions, announcements, topics. Given to the next one
-as *previous*, only units whose own source changed, and whatever used what changed, are looked at.
+A compilation remembers what each unit used: definitions, announcements, topics. Given to the next
+one as *previous*, only units whose own source changed, and whatever used what changed, are looked
+at.
 """
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from .codes import LINK_CODES
+from .compilation import Compilation
 from .cycles import on_circles, path_from
 from .definitions import InterfaceDefinition, ProcessDefinition
 from .diagnostics import Diagnostic, errors_of
 from .edits import set_version
-from .errors import LinkError, ProcessLoadError
 from .interfaces import check_contract, link_interface
 from .link import Linker, check_interface
 from .linked import LinkedInterface, LinkedProcess
+from .nodes import Node
 from .parse import Parsed, parse
 from .registry import Registry, Topics
 from .resolve import find_circle, resolve
+from .resolved import ResolvedProcess
+from .stale import Key, changed_since, stale_units, standings_of
 from .suggest import did_you_mean
 from .units import Unit, UnitReporter, children_of, current_units, process_definition, uses_of
 from .validate import validate
-from .world import Resolution, World
-
-
-class Compilation(Struct, frozen=True, kw_only=True):
-    """What came of a set of sources."""
-
-    processes: Mapping[str, LinkedProcess]  # by name, the highest version of each
-    interfaces: Mapping[str, LinkedInterface]
-    older: tuple[LinkedProcess, ...] = ()  # lower versions that are among the sources as well
-    diagnostics: tuple[Diagnostic, ...] = ()  # by file and place
-    compiled: tuple[str, ...] = ()  # names that were compiled now and not taken over
-    strict: bool = False
-    files: Mapping[str, Parsed] = {}
-    units: Mapping[tuple[str, int], Unit] = {}
-    resolutions: Mapping[str, Resolution] = {}
-    registry: Registry = Registry()
-    implementers: Mapping[str, tuple[str, ...]] = {}
-
-    @property
-    def errors(self) -> tuple[Diagnostic, ...]:
-        """The errors among the diagnostics."""
-        return errors_of(self.diagnostics)
-
-    def raise_for_errors(self) -> None:
-        """Raise what the errors amount to, if there are any.
-
-        Raises:
-            ProcessLoadError: A source is wrong in itself or in what it inherits.
-            LinkError: The sources are right, and something they name is not there.
-        """
-        errors = self.errors
-        if errors and all(each.code in LINK_CODES for each in errors):
-            raise LinkError(errors)
-        if errors:
-            raise ProcessLoadError(errors)
+from .world import World
 
 
 def compile_sources(
@@ -72,10 +40,9 @@ def compile_sources(
 ) -> Compilation:
     """Compile *sources*, a text by file name; never raises for what is in them.
 
-    Args:
-        known: The source digest of each (name, version) that was compiled before.
-        strict: Warnings are errors.
-        previous: An earlier compilation, from which all that has not changed is taken over.
+    *known* has the source digest of each (name, version) that was compiled before: the same version
+    from another source is an error. *strict* makes errors of warnings. From *previous*, an earlier
+    compilation, all that has not changed is taken over.
     """
     if previous is not None and previous.strict != strict:
         previous = None
@@ -104,11 +71,15 @@ class _Compiler:
             for name, unit in self._current.items()
             if (definition := process_definition(unit))
         }
-        self._stale: dict[tuple[str, int], Unit] = {}
-        self._reporters: dict[tuple[str, int], UnitReporter] = {}
+        self._stale: dict[Key, Unit] = {}
+        self._reporters: dict[Key, UnitReporter] = {}
 
     def run(self) -> Compilation:
-        self._mark_stale(self._changed())
+        previous = self._previous
+        changed = set[str]()
+        if previous:
+            changed = changed_since(previous, self._current.values(), self._world)
+        self._refresh(changed)
         self._link_interfaces()
         self._resolve_all(self._stale.values())
         implementers = self._find_implementers()
@@ -137,71 +108,21 @@ class _Compiler:
                 units.append(unit)
         return units
 
-    def _changed(self) -> set[str]:
-        """Return what has changed since the previous compilation, as units name it in ``uses``."""
-        previous = self._previous
-        if previous is None:
-            return set()
-        before = {unit.subject: unit for unit in current_units(previous.units.values()).values()}
-        now = {unit.subject: unit for unit in self._current.values()}
-        changed = {key for key in before.keys() | now.keys() if before.get(key) is not now.get(key)}
-        old, new = previous.registry.fingerprints, self._world.registry.fingerprints
-        changed |= {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-        changed |= {
-            f"topic:{name}"
-            for name, resolution in previous.resolutions.items()
-            if self._world.topic(name) != resolution
-        }
-        return changed
-
-    def _mark_stale(self, changed: set[str]) -> None:
-        """Add to the stale units whatever is new, had errors, or used what has changed."""
-        users: dict[str, list[Unit]] = {}
-        for unit in self._units:
-            for key in unit.uses:
-                users.setdefault(key, []).append(unit)
-        standings = self._standings()
-        waiting = []
-        for unit in self._units:
-            standing = standings.get(unit.key)
-            fresh = unit.linked is None or unit.failed or unit.standing != standing
-            unit.standing = standing
-            if fresh and unit.key not in self._stale:
-                waiting.append(unit)
-        waiting += [unit for key in changed for unit in users.get(key, ())]
-        while waiting:
-            unit = waiting.pop()
-            if unit.key not in self._stale:
-                self._stale[unit.key] = unit
-                waiting += users.get(unit.subject, ())
-        order = {unit.key: index for index, unit in enumerate(self._units)}
-        self._stale = dict(sorted(self._stale.items(), key=lambda item: order[item[0]]))
-
-    def _standings(self) -> dict[tuple[str, int], tuple[str, str]]:
-        """Return what speaks against the version of a unit."""
-        standings = {}
-        first: dict[tuple[str, int], Unit] = {}
-        for unit in self._units:
-            definition = unit.definition
-            version = (definition.name, definition.version)
-            digest = self._known.get(version)
-            if version in first:
-                where = f"{first[version].key[0]}:{first[version].definition.node.start.line + 1}"
-                message = f"version {version[1]} of `{version[0]}` is defined in {where} already"
-                standings[unit.key] = ("P502", message)
-            elif self._current[unit.name].is_interface != unit.is_interface:
-                message = f"`{unit.name}` is both a process and an interface"
-                standings[unit.key] = ("P313", message)
-            elif digest is not None and digest != definition.source_digest:
-                message = f"version {version[1]} of `{version[0]}` was compiled from another source"
-                standings[unit.key] = ("P501", message)
-            first.setdefault(version, unit)
-        return standings
+    def _refresh(self, changed: set[str]) -> None:
+        """Start over with every unit that *changed* touches; none is ever changed in place."""
+        standings = standings_of(self._units, self._current, self._known)
+        keys = stale_units(self._units, changed, standings) - self._stale.keys()
+        for index, unit in enumerate(self._units):
+            if unit.key in keys:
+                fresh = Unit(unit.key, unit.definition)
+                fresh.standing = standings.get(unit.key)
+                self._units[index] = self._stale[unit.key] = fresh
+        self._current = current_units(self._units)
 
     # Validate and resolve.
 
-    def _start(self, unit: Unit, parent: Unit | None) -> UnitReporter:
-        reporter = UnitReporter(unit.definition, parent.raw if parent else frozenset())
+    def _start(self, unit: Unit) -> UnitReporter:
+        reporter = UnitReporter(unit.definition)
         self._reporters[unit.key] = reporter
         if unit.standing:
             code, message = unit.standing
@@ -231,7 +152,7 @@ class _Compiler:
             if not isinstance(definition, InterfaceDefinition):
                 continue
             if unit.key in self._stale:
-                reporter = self._start(unit, None)
+                reporter = self._start(unit)
                 unit.linked = link_interface(definition, definitions, reporter)
                 check_interface(definition, self._world, reporter)
                 unit.uses = uses_of(unit, {})
@@ -272,7 +193,7 @@ class _Compiler:
         definition = process_definition(unit)
         assert definition is not None  # noqa: S101 - for the type checker
         parent = self._parent(unit)
-        reporter = self._start(unit, parent)
+        reporter = self._start(unit)
         place = definition.node.at("extends")
         circle = self._circle(definition)
         if circle:
@@ -285,10 +206,14 @@ class _Compiler:
             reporter.report("P301", message, place, remedy=remedy)
         for name in definition.implements:
             if name not in self._world.interfaces:
+                place = definition.node.at("implements")
+                if name in self._current and self._current[name].is_interface:
+                    message = f"interface `{name}` does not compile"
+                    reporter.report("P315", message, place)
+                    continue
                 remedy = did_you_mean(
                     name, self._world.interfaces, "correct the name or add the interface"
                 )
-                place = definition.node.at("implements")
                 reporter.report("P306", f"there is no interface `{name}`", place, remedy=remedy)
         unit.resolved = resolve(definition, parent.resolved if parent else None, reporter)
         unit.children = children_of(unit.resolved)
@@ -305,7 +230,7 @@ class _Compiler:
             before = self._previous.implementers
             names = before.keys() | implementers.keys()
             changed = {name for name in names if before.get(name) != implementers.get(name)}
-            self._mark_stale({f"implementers:{name}" for name in changed})
+            self._refresh({f"implementers:{name}" for name in changed})
             self._resolve_all(self._stale.values())
         return implementers
 
@@ -368,12 +293,13 @@ class _Compiler:
         definition, resolved = unit.definition, unit.resolved
         assert resolved is not None  # noqa: S101 - for the type checker
         parent = self._parent(unit)
+        reporter.known = parent.raw if parent else frozenset()
         if parent and parent.failed:
             message = f"parent `{parent.name}` does not compile"
             reporter.report("P315", message, definition.node.at("extends"))
         if circle:
             message = f"{' runs '.join(f'`{name}`' for name in circle)}"
-            reporter.report("P409", message, self._child_place(resolved, circle))
+            reporter.report("P409", message, self._child_place(resolved))
         if not resolved.definition.abstract:
             for name in resolved.implements:
                 interface = self._world.interfaces.get(name)
@@ -381,7 +307,7 @@ class _Compiler:
                     check_contract(resolved, interface, reporter)
         unit.linked = Linker(resolved, self._world, reporter).link()
 
-    def _child_place(self, resolved: ResolvedProcessLike, circle: tuple[str, ...]) -> Node:
+    def _child_place(self, resolved: ResolvedProcess) -> Node:
         for step in resolved.steps:
             if step.definition.process and step.owner == resolved.definition.name:
                 return step.definition.node.at("process")
@@ -415,8 +341,7 @@ class _Compiler:
             older=tuple(
                 unit.linked
                 for unit in self._units
-                if isinstance(unit.linked, LinkedProcess)
-                and unit is not self._current[unit.name]
+                if isinstance(unit.linked, LinkedProcess) and unit is not self._current[unit.name]
             ),
             diagnostics=tuple(found),
             compiled=tuple(unit.name for unit in self._stale.values()),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 
 def on_circles(edges: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Return the part of *edges* that is left when everything that cannot go round is taken away."""
+    """Return the part of *edges* that circles are made of: whatever has an end is taken away."""
     forward = {name: {each for each in targets if each in edges} for name, targets in edges.items()}
     backward: dict[str, set[str]] = {name: set() for name in forward}
     for name, targets in forward.items():

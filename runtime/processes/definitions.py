@@ -10,7 +10,7 @@ from .linked import Budget, Needs, Retry, Trigger
 from .nodes import MappingNode, Node, ScalarNode
 
 
-class Condition(Struct):
+class Condition(Struct, gc=False):
     """A ``when:`` that parsed."""
 
     expression: Expression
@@ -18,7 +18,7 @@ class Condition(Struct):
     node: ScalarNode
 
 
-class Value(Struct):
+class Value(Struct, gc=False):
     """A value with or without references in it."""
 
     template: Template
@@ -26,7 +26,7 @@ class Value(Struct):
     texts: dict[int, tuple[Template, list[Located]]]  # by id of the scalar node that refers
 
 
-class GateUse(Struct):
+class GateUse(Struct, gc=False):
     """A gate where it is asked for."""
 
     name: str
@@ -35,20 +35,20 @@ class GateUse(Struct):
     name_node: Node
 
 
-class TopicUse(Struct):
+class TopicUse(Struct, gc=False):
     """A knowledge topic where it is asked for."""
 
     topic: str
     node: Node
 
 
-class Inherit(Struct):
+class Inherit(Struct, gc=False):
     """The line ``- inherit: all``."""
 
     node: Node
 
 
-class FieldDefinition(Struct, kw_only=True):
+class FieldDefinition(Struct, gc=False, kw_only=True):
     """An input, an output, or a field of a step's output."""
 
     name: str = ""
@@ -62,7 +62,7 @@ class FieldDefinition(Struct, kw_only=True):
     node: Node
 
 
-class CarryUse(Struct):
+class CarryUse(Struct, gc=False):
     """An earlier step, or a field of it, that a step sees."""
 
     step: str
@@ -70,7 +70,7 @@ class CarryUse(Struct):
     node: Node
 
 
-class FailureDefinition(Struct, kw_only=True):
+class FailureDefinition(Struct, gc=False, kw_only=True):
     """What follows a failure."""
 
     policy: str  # halt, continue, step, process
@@ -79,7 +79,7 @@ class FailureDefinition(Struct, kw_only=True):
     node: Node
 
 
-class StepDefinition(Struct, kw_only=True):
+class StepDefinition(Struct, gc=False, kw_only=True):
     """A step as it was written."""
 
     id: str
@@ -105,7 +105,7 @@ class StepDefinition(Struct, kw_only=True):
     node: MappingNode
 
 
-class ProcessDefinition(Struct, kw_only=True):
+class ProcessDefinition(Struct, gc=False, kw_only=True):
     """A process as it was written."""
 
     name: str
@@ -126,7 +126,7 @@ class ProcessDefinition(Struct, kw_only=True):
     broken: bool = False  # errors were found while it was read
 
 
-class RequiredStep(Struct, kw_only=True):
+class RequiredStep(Struct, gc=False, kw_only=True):
     """A step that an interface requires."""
 
     id: str
@@ -134,7 +134,7 @@ class RequiredStep(Struct, kw_only=True):
     node: Node
 
 
-class InterfaceDefinition(Struct, kw_only=True):
+class InterfaceDefinition(Struct, gc=False, kw_only=True):
     """An interface as it was written."""
 
     name: str

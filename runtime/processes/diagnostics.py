@@ -8,7 +8,7 @@ from msgspec import Struct
 Severity: TypeAlias = Literal["error", "warning"]
 
 
-class Rule(Struct, frozen=True):
+class Rule(Struct, gc=False, frozen=True):
     """One code: what it is called, why it is there, and what to do."""
 
     code: str  # "P101": stable, see docs/diagnostics.md
@@ -18,7 +18,7 @@ class Rule(Struct, frozen=True):
     severity: Severity = "error"
 
 
-class Span(Struct, frozen=True, order=True):
+class Span(Struct, gc=False, frozen=True, order=True):
     """A range in a file; lines and columns count from 1, the end is the first column after it."""
 
     line: int
@@ -27,14 +27,14 @@ class Span(Struct, frozen=True, order=True):
     end_column: int
 
 
-class TextEdit(Struct, frozen=True):
+class TextEdit(Struct, gc=False, frozen=True):
     """Replace what stands in *span* by *text*; an empty span inserts."""
 
     span: Span
     text: str
 
 
-class Diagnostic(Struct, frozen=True, kw_only=True):
+class Diagnostic(Struct, gc=False, frozen=True, kw_only=True):
     """One finding."""
 
     code: str

@@ -12,7 +12,18 @@ from typing import Any
 import yaml
 
 from .diagnostics import Span, TextEdit
-from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, point, shortened, span_of
+from .nodes import (
+    COLUMN_BITS,
+    MappingNode,
+    Node,
+    Reporter,
+    ScalarNode,
+    SequenceNode,
+    place_of,
+    point,
+    shortened,
+    span_of,
+)
 
 MAX_SIZE_BYTES = 1 << 20
 MAX_DEPTH = 64
@@ -138,17 +149,27 @@ class _Builder:
 
     def run(self) -> None:
         # One loop over a closed set of events, the commonest first: this is the hot path.
-        next_event = self._parser.get_event
+        next_event, add, may_be_typed = self._parser.get_event, self._add, _MAY_BE_TYPED
         while True:
             event = next_event()
             kind = type(event)
             if kind is yaml.ScalarEvent:
-                self._check_properties(event)
-                self._add(self._scalar(event))
+                if event.anchor is not None or event.tag is not None:
+                    self._check_properties(event)
+                text, start, end = event.value, event.start_mark, event.end_mark
+                plain = not event.style
+                first = start.line << COLUMN_BITS | start.column  # place_of, without the call
+                last = end.line << COLUMN_BITS | end.column
+                node = ScalarNode(text, text, plain, first, last)
+                if plain and (not text or text[0] in may_be_typed):
+                    _resolve(node)
+                add(node)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 self._check_properties(event)
                 node_type = MappingNode if kind is yaml.MappingStartEvent else SequenceNode
-                self._open(node_type(event.start_mark, bool(event.flow_style)))
+                start = event.start_mark
+                place = place_of(start.line, start.column)
+                self._open(node_type(place, bool(event.flow_style)))
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 self._close(event)
             elif kind is yaml.AliasEvent:
@@ -163,17 +184,6 @@ class _Builder:
             self._refuse("P006", f"&{event.anchor} is an anchor", event)
         if event.tag is not None:
             self._refuse("P007", f"{event.tag} is a tag", event)
-        self._values += 1
-        if self._values > MAX_VALUES:
-            self._refuse("P005", f"the file has more than {MAX_VALUES:,} values", event)
-
-    def _scalar(self, event: Any) -> ScalarNode:
-        text: str = event.value
-        plain = event.style is None or event.style == ""
-        node = ScalarNode(text, text, plain, event.start_mark, event.end_mark)
-        if plain and (not text or text[0] in _MAY_BE_TYPED):
-            _resolve(node)
-        return node
 
     def _open(self, node: SequenceNode | MappingNode) -> None:
         if len(self._stack) >= MAX_DEPTH:
@@ -186,10 +196,14 @@ class _Builder:
     def _close(self, event: Any) -> None:
         node = self._stack.pop()
         self._keys.pop()
-        node.end = event.end_mark
+        node.end = place_of(event.end_mark.line, event.end_mark.column)
         self._add(node)
 
     def _add(self, node: Node) -> None:
+        self._values += 1
+        if self._values > MAX_VALUES:
+            self._reporter.report("P005", f"more than {MAX_VALUES:,} values", point(node.start))
+            raise _RefusedError(whole_file=True)
         if not self._stack:
             self._documents.append(node)
             return
@@ -223,7 +237,7 @@ class _Builder:
         start, end = event.start_mark, event.end_mark
         span = Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         self._reporter.report(code, message, span)
-        raise _RefusedError(whole_file=code == "P005")
+        raise _RefusedError(whole_file=False)
 
 
 def _resolve(node: ScalarNode) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .diagnostics import TextEdit
-from .nodes import MappingNode, SequenceNode, end_of, point, span_of
+from .nodes import MappingNode, SequenceNode, column_of, end_of, point, span_of
 
 
 def add_items(
@@ -19,12 +19,12 @@ def add_items(
         last = present.items[-1]
         if present.flow:
             return (TextEdit(point(end_of(last)), "".join(f", {item}" for item in items)),)
-        indent = present.start.column
+        indent = column_of(present.start)
         text = "".join(f"\n{_item(item, indent)}" for item in items)
         return (TextEdit(point(end_of(last)), text),)
     if node.flow or not node.entries or present is not None:
         return None
-    indent = next(iter(node.entries.values()))[0].start.column
+    indent = column_of(next(iter(node.entries.values()))[0].start)
     block = f"{key}:\n" + "\n".join(_item(item, indent + 2) for item in items)
     following = node.entries.get(before)
     if following:

@@ -107,7 +107,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:
+    """Return whether the two are the same value."""
     # Python holds True == 1; the language does not.
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
@@ -118,13 +119,13 @@ def _contains(container: Any, item: Any) -> bool:
     if isinstance(container, str):
         return isinstance(item, str) and item in container
     if isinstance(container, list | tuple):
-        return any(_equal(item, each) for each in container)
+        return any(equal(item, each) for each in container)
     return isinstance(container, Mapping) and isinstance(item, str) and item in container
 
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
+    "==": equal,
+    "!=": lambda left, right: not equal(left, right),
     "<": _ordered(lambda left, right: left < right),
     "<=": _ordered(lambda left, right: left <= right),
     ">": _ordered(lambda left, right: left > right),

@@ -13,37 +13,37 @@ Operator: TypeAlias = Literal[
 ]
 
 
-class Constant(Struct, frozen=True, tag="constant"):
+class Constant(Struct, gc=False, frozen=True, tag="constant"):
     """A value as it was written."""
 
     value: Any  # null, boolean, number, string, list or map
 
 
-class Ref(Struct, frozen=True, tag="ref"):
+class Ref(Struct, gc=False, frozen=True, tag="ref"):
     """A value that the execution knows: ``inputs.x``, ``steps.id.field``, ``execution.attempt``."""
 
     path: tuple[str, ...]
 
 
-class Not(Struct, frozen=True, tag="not"):
+class Not(Struct, gc=False, frozen=True, tag="not"):
     """True where *operand* is not."""
 
     operand: "Expression"
 
 
-class And(Struct, frozen=True, tag="and"):
+class And(Struct, gc=False, frozen=True, tag="and"):
     """True where every operand is; stops at the first that is not."""
 
     operands: tuple["Expression", ...]
 
 
-class Or(Struct, frozen=True, tag="or"):
+class Or(Struct, gc=False, frozen=True, tag="or"):
     """True where one operand is; stops at the first that is."""
 
     operands: tuple["Expression", ...]
 
 
-class Compare(Struct, frozen=True, tag="compare"):
+class Compare(Struct, gc=False, frozen=True, tag="compare"):
     """Two values and how they are compared."""
 
     operator: Operator
@@ -54,19 +54,19 @@ class Compare(Struct, frozen=True, tag="compare"):
 Expression: TypeAlias = Constant | Ref | Not | And | Or | Compare
 
 
-class Text(Struct, frozen=True, tag="text"):
+class Text(Struct, gc=False, frozen=True, tag="text"):
     """A string with references in it; each is written into its place."""
 
     parts: tuple[Constant | Ref, ...]
 
 
-class ListOf(Struct, frozen=True, tag="list"):
+class ListOf(Struct, gc=False, frozen=True, tag="list"):
     """A list in which something refers."""
 
     items: tuple["Template", ...]
 
 
-class MapOf(Struct, frozen=True, tag="map"):
+class MapOf(Struct, gc=False, frozen=True, tag="map"):
     """A map in which something refers; entries are sorted by key."""
 
     entries: tuple[tuple[str, "Template"], ...]

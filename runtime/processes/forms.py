@@ -12,7 +12,17 @@ from msgspec import Struct
 
 from .diagnostics import Span, TextEdit
 from .documents import report_trap
-from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, describe, point, span_of
+from .nodes import (
+    MappingNode,
+    Node,
+    Reporter,
+    ScalarNode,
+    SequenceNode,
+    column_of,
+    describe,
+    point,
+    span_of,
+)
 from .suggest import did_you_mean, listed, nearest
 
 
@@ -289,7 +299,7 @@ def insertion(node: MappingNode, text: str) -> tuple[TextEdit, ...] | None:
     key, value = next(iter(node.entries.values()))
     if not isinstance(value, ScalarNode):
         return None
-    indent = " " * key.start.column
+    indent = " " * column_of(key.start)
     return (TextEdit(point(value.end), f"\n{indent}{text}"),)
 
 

@@ -5,9 +5,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from .bind import Binder, child_of
 from .conditions import check_condition
-from .definitions import FailureDefinition, Inherit, StepDefinition, TopicUse, Value
-from .diagnostics import TextEdit
+from .definitions import (
+    FailureDefinition,
+    Inherit,
+    InterfaceDefinition,
+    StepDefinition,
+    TopicUse,
+    Value,
+)
 from .expressions import And, Compare, Constant, Expression, Not, Or, Ref
 from .interfaces import field_of
 from .linked import (
@@ -19,7 +26,6 @@ from .linked import (
     LinkedAction,
     LinkedChild,
     LinkedGate,
-    LinkedInterface,
     LinkedProcess,
     LinkedStep,
     LinkedTopic,
@@ -30,13 +36,14 @@ from .linked import (
     Retry,
     RunProcess,
 )
-from .nodes import MappingNode, Node, Reporter, span_of
+from .nodes import MappingNode, Node, SequenceNode
 from .readers import map_of
-from .registry import ActionSpec, Ambiguous, digest_of
+from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
 from .scope import Names, NotFound
 from .shapes import Shape, schema_of_type, shape_of_fields
-from .suggest import did_you_mean, nearest
+from .suggest import did_you_mean
+from .units import UnitReporter
 from .values import ValueChecker
 from .world import World
 
@@ -44,10 +51,11 @@ from .world import World
 class Linker:
     """Links one process; what is wrong goes to the reporter."""
 
-    def __init__(self, process: ResolvedProcess, world: World, reporter: Reporter) -> None:
+    def __init__(self, process: ResolvedProcess, world: World, reporter: UnitReporter) -> None:
         self._process = process
         self._world = world
         self._reporter = reporter
+        self._binder = Binder(world, reporter)
         self._ids = tuple(step.definition.id for step in process.steps)
         inputs = tuple(field_of(field) for field, _ in process.inputs)
         self._inputs = inputs
@@ -83,11 +91,15 @@ class Linker:
 
     def _step(self, step: ResolvedStep, knowledge: tuple[LinkedTopic, ...]) -> LinkedStep:
         definition = step.definition
-        self._names.unsure |= self._jumps.get(definition.id, set())
+        # Gates and topics first: they may be others' than the step itself.
         when = definition.when
+        guarded = _guarded(when.expression) if when else frozenset[str]()
+        self._names.unsure |= self._jumps.get(definition.id, set())
+        gates = tuple(self._gate(gate, self._names, guarded) for gate in step.gates)
+        topics = self._knowledge(step, knowledge)
+        self._about(step.owner, f"step `{definition.id}`")
         if when:
             check_condition(when, self._names, self._reporter)
-        guarded = _guarded(when.expression) if when else frozenset[str]()
         action, child, result = self._work(step, guarded)
         linked = LinkedStep(
             id=definition.id,
@@ -101,8 +113,8 @@ class Linker:
             timeout_s=definition.timeout_s,
             on_failure=self._on_failure(definition, guarded),
             breakpoint=definition.breakpoint,
-            gates=tuple(self._gate(gate, self._names, guarded) for gate in step.gates),
-            knowledge=self._knowledge(step, knowledge),
+            gates=gates,
+            knowledge=topics,
             carry=self._carry(definition),
             needs=definition.needs or Needs(),
             tools=tuple(dict.fromkeys(definition.tools)),
@@ -120,130 +132,44 @@ class Linker:
     def _work(
         self, step: ResolvedStep, guarded: frozenset[str]
     ) -> tuple[LinkedAction | None, LinkedChild | None, Shape]:
-        definition = step.definition
+        """Return what *step* runs, and the shape of what that gives."""
+        definition, world = step.definition, self._world
         checker = ValueChecker(self._names, self._reporter, guarded)
-        place = definition.node
+        parameters, place = definition.parameters, definition.node
         if definition.process is not None:
-            found = self._child(definition.process, place.at("process"))
+            found = self._binder.child(definition.process, place.at("process"))
             if found is None:
                 return None, None, Shape({})
-            shape = self._world.inputs_of(found)
-            whose = f"`{definition.process}`"
-            checker.check_parameters(definition.parameters, shape, whose, place)
-            self._check_implementers(found, place.at("process"))
-            return None, _child_of(found), self._world.outputs_of(found)
-        if definition.action is None:
-            return None, None, _with_output(Shape({}), definition)
-        spec = self._world.registry.actions.get(definition.action)
+            shape = world.inputs_of(found)
+            checker.check_parameters(parameters, shape, f"`{definition.process}`", place)
+            return None, child_of(found), world.outputs_of(found)
+        spec = self._binder.action(definition) if definition.action else None
         if spec is None:
-            # An abstract step is never carried out: its action is a hint to whoever overrides it.
-            if not definition.abstract:
-                self._unknown_action(definition)
             return None, None, _with_output(Shape({}), definition)
         if not definition.abstract:
-            shape = self._world.parameters_of(spec)
-            checker.check_parameters(definition.parameters, shape, f"`{spec.name}`", place)
-        return self._action(spec), None, _with_output(self._world.result_of(spec), definition)
-
-    def _action(self, spec: ActionSpec) -> LinkedAction:
-        return LinkedAction(
-            name=spec.name,
-            component=spec.component,
-            effect=spec.effect,
-            spec=self._world.registry.fingerprints[f"action:{spec.name}"],
-        )
-
-    def _unknown_action(self, definition: StepDefinition) -> None:
-        name = definition.action or ""
-        place = definition.node.at("action")
-        remedy = self._world.action_remedy(name)
-        found = nearest(name, self._world.registry.actions)
-        fix = (TextEdit(span_of(place), found),) if found else None
-        message = f"no component carries out `{name}`"
-        self._reporter.report("P401", message, place, remedy=remedy, fix=fix)
-
-    def _child(self, name: str, place: Node) -> LinkedProcess | LinkedInterface | None:
-        world = self._world
-        if name in world.interfaces:
-            return world.interfaces[name]
-        if name in world.abstract:
-            self._reporter.report("P410", f"process `{name}` is abstract", place)
-            return None
-        if name in world.processes:
-            return world.processes[name]
-        if name in world.defined:
-            self._reporter.report("P315", f"process `{name}` does not compile", place)
-            return None
-        known = {*world.defined, *world.interfaces}
-        remedy = did_you_mean(name, known, "correct the name or add the process")
-        message = f"there is no process and no interface `{name}`"
-        self._reporter.report("P408", message, place, remedy=remedy)
-        return None
-
-    def _check_implementers(self, child: LinkedProcess | LinkedInterface, place: Node) -> None:
-        if isinstance(child, LinkedProcess):
-            return
-        implementers = self._world.implementers.get(child.name, [])
-        if not implementers:
-            self._reporter.report("P411", f"nothing implements `{child.name}`", place)
-        given = {field.name for field in child.inputs}
-        for process in implementers:
-            needed = (field_of(field) for field, _ in process.inputs)
-            for field in needed:
-                if field.required and field.name not in given:
-                    message = (
-                        f"`{process.definition.name}` implements `{child.name}` and requires the "
-                        f"input `{field.name}`, which the interface does not have"
-                    )
-                    remedy = f"add `{field.name}` to the `inputs:` of the interface"
-                    self._reporter.report("P406", message, place, remedy=remedy)
+            shape = world.parameters_of(spec)
+            checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
+        result = _with_output(world.result_of(spec), definition)
+        return self._binder.linked_action(spec), None, result
 
     # What stands around it.
 
     def _gate(self, gate: ResolvedGate, names: Names, guarded: frozenset[str]) -> LinkedGate:
         use = gate.use
-        spec = self._world.registry.gates.get(use.name)
-        if spec is None:
-            remedy = self._world.gate_remedy(use.name)
-            found = nearest(use.name, self._world.registry.gates)
-            fix = (TextEdit(span_of(use.name_node), found),) if found else None
-            message = f"no component evaluates `{use.name}`"
-            self._reporter.report("P402", message, use.name_node, remedy=remedy, fix=fix)
-        else:
+        self._about(gate.owner, f"gate `{use.name}`")
+        spec = self._binder.gate(use.name, use.name_node)
+        if spec:
             checker = ValueChecker(names, self._reporter, guarded)
             shape = self._world.parameters_of(spec)
             checker.check_parameters(use.parameters, shape, f"gate `{use.name}`", use.node)
-        return LinkedGate(
-            name=use.name,
-            component=spec.component if spec else "",
-            parameters=map_of(use.parameters),
-            read_only=bool(spec and spec.read_only),
-            spec=self._world.registry.fingerprints[f"gate:{use.name}"] if spec else "",
-            origin=Origin(process=gate.owner),
-        )
+        return self._binder.linked_gate(use, spec, gate.owner)
 
     def _topic(self, use: TopicUse, owner: str) -> LinkedTopic:
-        found = self._world.topic(use.topic)
-        origin = Origin(process=owner)
-        if isinstance(found, Ambiguous):
-            paths = ", ".join(found.paths)
-            message = f"`{use.topic}` could be any of {paths}"
-            self._reporter.report("P404", message, use.node)
-        elif found is None:
-            remedy = self._world.topic_remedy(use.topic)
-            message = f"there is no knowledge under `{use.topic}`"
-            near = nearest(use.topic, self._world.topics.names())
-            fix = (TextEdit(span_of(use.node), near),) if near else None
-            self._reporter.report("P403", message, use.node, remedy=remedy, fix=fix)
-        else:
-            return LinkedTopic(
-                topic=use.topic,
-                path=found.path,
-                digest=found.digest,
-                root=found.root,
-                origin=origin,
-            )
-        return LinkedTopic(topic=use.topic, path="", digest="", root="", origin=origin)
+        self._about(owner, f"topic `{use.topic}`")
+        return self._binder.topic(use, owner)
+
+    def _about(self, owner: str, item: str) -> None:
+        self._reporter.owner, self._reporter.item = owner, item
 
     def _knowledge(
         self, step: ResolvedStep, of_process: tuple[LinkedTopic, ...]
@@ -280,14 +206,13 @@ class Linker:
             return self._jump(definition, failure)
         assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
         place = failure.node.at("process")
-        found = self._child(failure.target, place)
+        found = self._binder.child(failure.target, place)
         if found is None:
             return Halt()
         checker = ValueChecker(self._names, self._reporter, guarded)
         shape = self._world.inputs_of(found)
         checker.check_parameters(failure.parameters, shape, f"`{failure.target}`", failure.node)
-        self._check_implementers(found, place)
-        return RunProcess(child=_child_of(found), parameters=map_of(failure.parameters))
+        return RunProcess(child=child_of(found), parameters=map_of(failure.parameters))
 
     def _jump(self, definition: StepDefinition, failure: FailureDefinition) -> OnFailure:
         here = self._ids.index(definition.id)
@@ -309,7 +234,8 @@ class Linker:
 
     def _outputs(self) -> tuple[Output, ...]:
         outputs = []
-        for definition, _owner in self._process.outputs:
+        for definition, owner in self._process.outputs:
+            self._about(owner, f"output `{definition.name}`")
             value = definition.value
             template = value.template if value else self._source_of(definition.name)
             shape = Shape(schema_of_type(definition.type, tuple(definition.enum)))
@@ -355,10 +281,20 @@ class Linker:
             self._reporter.report("P407", message, value.node)
 
 
-def _child_of(found: LinkedProcess | LinkedInterface) -> LinkedChild:
-    if isinstance(found, LinkedInterface):
-        return LinkedChild(interface=found.name, digest=found.digest)
-    return LinkedChild(process=found.name, digest=found.digest)
+def check_interface(definition: InterfaceDefinition, world: World, reporter: UnitReporter) -> None:
+    """Report the gates and topics that *definition* requires and that are not there."""
+    binder = Binder(world, reporter)
+    for key, names in (
+        ("required_gates", definition.required_gates),
+        ("required_knowledge", definition.required_knowledge),
+    ):
+        node = definition.node.at(key)
+        places = node.items if isinstance(node, SequenceNode) else [node]
+        for name, place in zip(names, places, strict=False):
+            if key == "required_gates":
+                binder.gate(name, place)
+            else:
+                binder.topic(TopicUse(name, place), definition.name)
 
 
 def _with_output(result: Shape, definition: StepDefinition) -> Shape:

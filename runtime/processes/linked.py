@@ -18,14 +18,14 @@ Missed: TypeAlias = Literal["skip", "once", "all"]
 Scalar: TypeAlias = str | int | float | bool | None
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class Origin(Struct, gc=False, frozen=True, kw_only=True):
     """Which process of the chain an item came from."""
 
     process: str
     overrides: tuple[str, ...] = ()  # processes whose own form of it was replaced, nearest first
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class Field(Struct, gc=False, frozen=True, kw_only=True):
     """A typed input, or a field of what a step has to give."""
 
     name: str
@@ -36,7 +36,7 @@ class Field(Struct, frozen=True, kw_only=True):
     enum: tuple[Any, ...] = ()  # the values allowed; empty allows all of the type
 
 
-class Output(Struct, frozen=True, kw_only=True):
+class Output(Struct, gc=False, frozen=True, kw_only=True):
     """A typed output and where its value comes from."""
 
     name: str
@@ -47,13 +47,13 @@ class Output(Struct, frozen=True, kw_only=True):
     enum: tuple[Any, ...] = ()
 
 
-class EventTrigger(Struct, frozen=True, tag="event"):
+class EventTrigger(Struct, gc=False, frozen=True, tag="event"):
     """Fires on an event in which every named field has one of the values listed for it."""
 
     match: tuple[tuple[str, tuple[Scalar, ...]], ...]  # sorted by field
 
 
-class ScheduleTrigger(Struct, frozen=True, tag="schedule"):
+class ScheduleTrigger(Struct, gc=False, frozen=True, tag="schedule"):
     """Fires by the calendar."""
 
     cron: str  # five fields
@@ -61,14 +61,14 @@ class ScheduleTrigger(Struct, frozen=True, tag="schedule"):
     missed: Missed = "once"  # what happens to the times that passed while the runtime was down
 
 
-class ManualTrigger(Struct, frozen=True, tag="manual"):
+class ManualTrigger(Struct, gc=False, frozen=True, tag="manual"):
     """Fires when a person asks for it."""
 
 
 Trigger: TypeAlias = EventTrigger | ScheduleTrigger | ManualTrigger
 
 
-class LinkedGate(Struct, frozen=True, kw_only=True):
+class LinkedGate(Struct, gc=False, frozen=True, kw_only=True):
     """A precondition, bound to the component that evaluates it."""
 
     name: str
@@ -79,7 +79,7 @@ class LinkedGate(Struct, frozen=True, kw_only=True):
     origin: Origin
 
 
-class LinkedTopic(Struct, frozen=True, kw_only=True):
+class LinkedTopic(Struct, gc=False, frozen=True, kw_only=True):
     """A knowledge topic, bound to its file."""
 
     topic: str  # as written
@@ -89,7 +89,7 @@ class LinkedTopic(Struct, frozen=True, kw_only=True):
     origin: Origin
 
 
-class LinkedAction(Struct, frozen=True, kw_only=True):
+class LinkedAction(Struct, gc=False, frozen=True, kw_only=True):
     """An action, bound to the component that carries it out."""
 
     name: str
@@ -99,7 +99,7 @@ class LinkedAction(Struct, frozen=True, kw_only=True):
     spec: str  # digest of the announcement that it was checked against
 
 
-class LinkedChild(Struct, frozen=True, kw_only=True):
+class LinkedChild(Struct, gc=False, frozen=True, kw_only=True):
     """What runs as a child execution: a process, or whichever implements an interface."""
 
     process: str | None = None
@@ -107,7 +107,7 @@ class LinkedChild(Struct, frozen=True, kw_only=True):
     digest: str  # of the linked process, or of the interface
 
 
-class Retry(Struct, frozen=True, kw_only=True):
+class Retry(Struct, gc=False, frozen=True, kw_only=True):
     """How often a failed step is tried again, and after how long."""
 
     attempts: int = 1  # in all, the first one included
@@ -117,21 +117,21 @@ class Retry(Struct, frozen=True, kw_only=True):
     on: tuple[str, ...] = ()  # kinds of failure that are tried again; empty means every kind
 
 
-class Halt(Struct, frozen=True, tag="halt"):
+class Halt(Struct, gc=False, frozen=True, tag="halt"):
     """The failure ends the execution."""
 
 
-class Continue(Struct, frozen=True, tag="continue"):
+class Continue(Struct, gc=False, frozen=True, tag="continue"):
     """The failure is recorded and the next step runs."""
 
 
-class GoTo(Struct, frozen=True, tag="step"):
+class GoTo(Struct, gc=False, frozen=True, tag="step"):
     """Go on at a later step; those between are skipped."""
 
     step: str
 
 
-class RunProcess(Struct, frozen=True, tag="process"):
+class RunProcess(Struct, gc=False, frozen=True, tag="process"):
     """Run a child process to clean up, then end the execution as failed."""
 
     child: LinkedChild
@@ -141,14 +141,14 @@ class RunProcess(Struct, frozen=True, tag="process"):
 OnFailure: TypeAlias = Halt | Continue | GoTo | RunProcess
 
 
-class Carry(Struct, frozen=True, kw_only=True):
+class Carry(Struct, gc=False, frozen=True, kw_only=True):
     """What this step's context shows of an earlier one."""
 
     step: str
     field: str | None = None  # None: all of its result
 
 
-class Needs(Struct, frozen=True, kw_only=True):
+class Needs(Struct, gc=False, frozen=True, kw_only=True):
     """What a step asks of a model; None where it does not mind."""
 
     reasoning: Level | None = None
@@ -158,7 +158,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     context_tokens: int | None = None
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class Budget(Struct, gc=False, frozen=True, kw_only=True):
     """What a step may spend; None where nothing is laid down."""
 
     tokens: int | None = None
@@ -168,7 +168,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     sections: tuple[tuple[str, int], ...] = ()  # (section, tokens), sorted
 
 
-class LinkedStep(Struct, frozen=True, kw_only=True):
+class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     """One step, with all that the executor needs."""
 
     id: str
@@ -192,7 +192,7 @@ class LinkedStep(Struct, frozen=True, kw_only=True):
     origin: Origin
 
 
-class LinkedProcess(Struct, frozen=True, kw_only=True):
+class LinkedProcess(Struct, gc=False, frozen=True, kw_only=True):
     """A process in which every reference is resolved."""
 
     name: str
@@ -218,7 +218,7 @@ class LinkedProcess(Struct, frozen=True, kw_only=True):
         raise KeyError(step_id)
 
 
-class LinkedInterface(Struct, frozen=True, kw_only=True):
+class LinkedInterface(Struct, gc=False, frozen=True, kw_only=True):
     """A contract: what every process that implements it has."""
 
     name: str

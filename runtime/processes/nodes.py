@@ -1,55 +1,59 @@
 """The values of a document with their places, and the reporter that points at them."""
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from .codes import RULES
 from .diagnostics import Diagnostic, Span, TextEdit
 
-
-class Mark(Protocol):
-    """A place as the YAML parser gives it; counts from 0."""
-
-    line: int
-    column: int
+# A place is one number, line and column from 0, and no node is tracked by the garbage collector:
+# a folder of processes has hundreds of thousands of them, and they hold no circles.
+COLUMN_BITS = 21  # a line is at most as long as the largest file
 
 
-# Plain classes with slots: a folder of processes has hundreds of thousands of them.
-class ScalarNode:
+def place_of(line: int, column: int) -> int:
+    """Return *line* and *column*, counted from 0, as one number."""
+    return line << COLUMN_BITS | column
+
+
+def line_of(place: int) -> int:
+    """Return the line of *place*, counted from 0."""
+    return place >> COLUMN_BITS
+
+
+def column_of(place: int) -> int:
+    """Return the column of *place*, counted from 0."""
+    return place & (1 << COLUMN_BITS) - 1
+
+
+class ScalarNode(Struct, gc=False, eq=False):
     """A string, number, boolean or null."""
 
-    __slots__ = ("end", "plain", "start", "text", "trap", "value")
-
-    def __init__(self, value: Any, text: str, plain: bool, start: Mark, end: Mark) -> None:
-        self.value = value
-        self.text = text  # as written, without quotes
-        self.plain = plain  # not in quotes
-        self.start = start
-        self.end = end
-        self.trap: str | None = None  # what another YAML reader takes it for
+    value: Any
+    text: str  # as written, without quotes
+    plain: bool  # not in quotes
+    start: int
+    end: int
+    trap: str | None = None  # what another YAML reader takes it for
 
 
-class SequenceNode:
+class SequenceNode(Struct, gc=False, eq=False):
     """A list."""
 
-    __slots__ = ("end", "flow", "items", "start")
-
-    def __init__(self, start: Mark, flow: bool) -> None:
-        self.items: list[Node] = []
-        self.flow = flow  # [a, b]
-        self.start = start
-        self.end = start
+    start: int
+    flow: bool  # [a, b]
+    end: int = 0
+    items: "list[Node]" = []
 
 
-class MappingNode:
+class MappingNode(Struct, gc=False, eq=False):
     """A map; each value is kept with its key, for the key's place."""
 
-    __slots__ = ("end", "entries", "flow", "start")
-
-    def __init__(self, start: Mark, flow: bool) -> None:
-        self.entries: dict[str, tuple[ScalarNode, Node]] = {}
-        self.flow = flow  # {a: b}
-        self.start = start
-        self.end = start
+    start: int
+    flow: bool  # {a: b}
+    end: int = 0
+    entries: "dict[str, tuple[ScalarNode, Node]]" = {}
 
     def get(self, key: str) -> "Node | None":
         """Return the value under *key*, or None."""
@@ -86,7 +90,7 @@ def shortened(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def end_of(node: Node) -> Mark:
+def end_of(node: Node) -> int:
     """Return where *node* ends; the parser ends a block only at the next token."""
     while not isinstance(node, ScalarNode):
         if node.flow:
@@ -94,7 +98,7 @@ def end_of(node: Node) -> Mark:
         children = (
             node.items
             if isinstance(node, SequenceNode)
-            else [value if value.start is not value.end else key for key, value in _pairs(node)]
+            else [value if value.start != value.end else key for key, value in _pairs(node)]
         )
         if not children:
             break
@@ -113,12 +117,17 @@ def span_of(node: Node) -> Span:
         # A whole block as a range drowns the editor in red: its first key stands for it.
         first = next(iter(node.entries.values()))[0]
         start, end = first.start, first.end
-    return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+    return span_between(start, end)
 
 
-def point(mark: Mark) -> Span:
-    """Return the empty range at *mark*."""
-    return Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 1)
+def span_between(start: int, end: int) -> Span:
+    """Return the range from the place *start* to the place *end*."""
+    return Span(line_of(start) + 1, column_of(start) + 1, line_of(end) + 1, column_of(end) + 1)
+
+
+def point(place: int) -> Span:
+    """Return the empty range at *place*."""
+    return span_between(place, place)
 
 
 class Reporter:

@@ -6,7 +6,7 @@ from .definitions import Definition
 from .diagnostics import Diagnostic, Span
 from .documents import read_documents
 from .language import INTERFACE, PROCESS
-from .nodes import MappingNode, Node, Reporter, ScalarNode
+from .nodes import MappingNode, Node, Reporter, ScalarNode, line_of
 from .readers import plain_value
 from .registry import digest_of
 from .suggest import did_you_mean
@@ -31,7 +31,7 @@ def parse(text: str, file: str) -> Parsed:
         reporter.report("P012", "the file holds no process and no interface", Span(1, 1, 1, 1))
     read = [_define(node, file, reporter) for node in written]
     definitions = tuple(each for each in read if each is not None)
-    _mark_broken(definitions, [node.start.line + 1 for node in documents], reporter.found)
+    _mark_broken(definitions, [line_of(node.start) + 1 for node in documents], reporter.found)
     found = tuple(sorted(reporter.found, key=lambda each: each.span))
     return Parsed(file=file, text=text, definitions=definitions, diagnostics=found)
 
@@ -42,7 +42,7 @@ def _mark_broken(
     """Tell each definition whether an error stands between its start and the next document's."""
     lines = [each.span.line for each in found if each.severity == "error"]
     for definition in definitions:
-        first = definition.node.start.line + 1
+        first = line_of(definition.node.start) + 1
         last = min((line for line in starts if line > first), default=float("inf"))
         definition.broken = any(first <= line < last for line in lines)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 Effect: TypeAlias = Literal["read", "write"]
 
 
-class ActionSpec(Struct, frozen=True, kw_only=True):
+class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     """An action that some component announced it can carry out."""
 
     name: str  # "read_ci_log"
@@ -25,7 +25,7 @@ class ActionSpec(Struct, frozen=True, kw_only=True):
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
 
 
-class GateSpec(Struct, frozen=True, kw_only=True):
+class GateSpec(Struct, gc=False, frozen=True, kw_only=True):
     """A gate that some component announced it can evaluate."""
 
     name: str  # "branch_clean"
@@ -52,7 +52,7 @@ class Registry:
         return prints
 
 
-class Resolved(Struct, frozen=True, kw_only=True):
+class Resolved(Struct, gc=False, frozen=True, kw_only=True):
     """A topic that stands for exactly one piece of knowledge."""
 
     path: str
@@ -60,7 +60,7 @@ class Resolved(Struct, frozen=True, kw_only=True):
     root: str = "project"  # the scope it was found in: personal, team, org, domain, project
 
 
-class Ambiguous(Struct, frozen=True, kw_only=True):
+class Ambiguous(Struct, gc=False, frozen=True, kw_only=True):
     """A topic that two or more pieces of knowledge fit equally."""
 
     paths: tuple[str, ...]

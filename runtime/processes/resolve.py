@@ -15,7 +15,7 @@ from .definitions import (
     TopicUse,
 )
 from .diagnostics import TextEdit
-from .nodes import Reporter, end_of, point
+from .nodes import Reporter, column_of, end_of, point
 from .readers import map_of
 from .resolved import OwnedField, OwnedTopic, ResolvedGate, ResolvedProcess, ResolvedStep
 from .suggest import did_you_mean, listed
@@ -160,7 +160,7 @@ def _report_nothing_done(
     fix = None
     place = step.node.entries.get("id")
     if work and place and not step.node.flow:
-        line = f"\n{' ' * place[0].start.column}{key}: {work}"
+        line = f"\n{' ' * column_of(place[0].start)}{key}: {work}"
         fix = (TextEdit(point(end_of(place[1])), line),)
     remedy = f"repeat `{key}: {work}`: an override replaces the whole step" if work else None
     message = f"step `{step.id}` has neither `action:` nor `process:`"

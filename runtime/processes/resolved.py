@@ -15,14 +15,14 @@ from .definitions import (
 )
 
 
-class ResolvedGate(Struct, frozen=True):
+class ResolvedGate(Struct, gc=False, frozen=True):
     """A gate, who asked for it first, and who asked for it again."""
 
     use: GateUse
     owner: str
 
 
-class ResolvedStep(Struct, frozen=True):
+class ResolvedStep(Struct, gc=False, frozen=True):
     """A step in its place."""
 
     definition: StepDefinition
@@ -36,7 +36,7 @@ OwnedTopic: TypeAlias = tuple[TopicUse, str]
 OwnedField: TypeAlias = tuple[FieldDefinition, str]
 
 
-class ResolvedProcess(Struct, frozen=True, kw_only=True):
+class ResolvedProcess(Struct, gc=False, frozen=True, kw_only=True):
     """A process with its inheritance worked out, not yet linked."""
 
     definition: ProcessDefinition

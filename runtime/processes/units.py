@@ -10,7 +10,7 @@ from .resolved import ResolvedProcess
 
 
 class Unit:
-    """A definition with all that is known about it so far; kept from one compilation to the next."""
+    """A definition with all that is known about it; kept from one compilation to the next."""
 
     def __init__(self, key: tuple[str, int], definition: Definition) -> None:
         self.key = key  # file and place in it
@@ -43,10 +43,10 @@ class Unit:
 class UnitReporter(Reporter):
     """A reporter for one unit, which shows what is wrong with inherited items at ``extends:``."""
 
-    def __init__(self, definition: Definition, known: frozenset[tuple[str, str]]) -> None:
+    def __init__(self, definition: Definition) -> None:
         super().__init__(definition.file)
         self._definition = definition
-        self._known = known  # reported by the parent itself
+        self.known: frozenset[tuple[str, str]] = frozenset()  # reported by the parent itself
         self.raw: set[tuple[str, str]] = set()
         self.owner = definition.name  # of the item that is being looked at
         self.item = ""
@@ -64,7 +64,7 @@ class UnitReporter(Reporter):
         self.raw.add((code, message))
         if self.owner == self._definition.name:
             super().report(code, message, place, remedy=remedy, fix=fix)
-        elif (code, message) not in self._known:
+        elif (code, message) not in self.known:
             message = f"{self.item} inherited from `{self.owner}`: {message}"
             place = self._definition.node.at("extends")
             super().report(code, message, place, remedy=remedy)
@@ -112,7 +112,7 @@ def children_of(resolved: ResolvedProcess) -> frozenset[str]:
 
 
 def current_units(units: Iterable[Unit]) -> dict[str, Unit]:
-    """Return, by name, the unit that a name stands for: the highest version, the first of equals."""
+    """Return the unit that each name stands for: the highest version, the first of equals."""
     current: dict[str, Unit] = {}
     for unit in units:
         before = current.get(unit.name)

@@ -13,7 +13,7 @@ from .definitions import (
     TopicUse,
 )
 from .forms import insertion
-from .nodes import MappingNode, Node, Reporter
+from .nodes import MappingNode, Node, Reporter, line_of
 from .readers import plain_value
 from .shapes import Shape, schema_of_type
 
@@ -32,7 +32,7 @@ def validate(definition: Definition, reporter: Reporter) -> None:
         if isinstance(step, Inherit):
             continue
         if step.id in seen:
-            line = seen[step.id].node.start.line + 1
+            line = line_of(seen[step.id].node.start) + 1
             message = f"step `{step.id}` stands in line {line} already"
             reporter.report("P201", message, step.node.at("id"))
         seen.setdefault(step.id, step)

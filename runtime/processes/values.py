@@ -85,21 +85,22 @@ class ValueChecker:
             self._misfit(node, f"{what} is a text, expected {in_words(shape.kinds)}")
         for located in references:
             found = self._names.look_up(located.ref)
-            place = span_within(node, located.offset, located.length)
             if not isinstance(found, Found):
+                place = span_within(node, located.offset, located.length)
                 self._reporter.report(found.code, found.message, place, remedy=found.remedy)
                 continue
             path = ".".join(located.ref.path)
             if whole and not _fits(found.shape, shape):
                 kinds = in_words(found.shape.kinds)
                 message = f"`{path}` is {kinds}, {what} takes {in_words(shape.kinds)}"
-                self._reporter.report("P407", message, place)
+                self._misfit_within(node, located, message)
             elif whole and _never_equal(found.shape, shape):
                 message = f"`{path}` has none of the values that {what} takes"
-                self._reporter.report("P407", message, place)
+                self._misfit_within(node, located, message)
             elif self._may_be_null(found, located.ref) and not (whole and "null" in shape.kinds):
                 remedy = f"guard the step with `when: {path} != null`"
                 message = f"`{path}` may be missing, {what} may not"
+                place = span_within(node, located.offset, located.length)
                 self._reporter.report("P210", message, place, remedy=remedy)
 
     def _may_be_null(self, found: Found, ref: Ref) -> bool:
@@ -108,6 +109,10 @@ class ValueChecker:
         if ref.path[0] == "inputs" and f"inputs.{ref.path[1]}" in self._guarded:
             return False
         return found.may_be_missing or ("null" in found.shape.kinds and not found.shape.is_open)
+
+    def _misfit_within(self, node: ScalarNode, located: Located, message: str) -> None:
+        place = span_within(node, located.offset, located.length)
+        self._reporter.report("P407", message, place)
 
     def _misfit(self, node: Node, message: str) -> None:
         self._reporter.report("P407", message, node)

@@ -4,9 +4,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from cortex.runtime.log import BlobError, BlobMissingError, Blobs, BlobStore, MemoryBlobs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from cortex.runtime.log import BlobError, BlobMissingError, Blobs, BlobStore, MemoryBlobs
 
 ABSENT = sha256(b"never put").hexdigest()
 

@@ -133,8 +133,8 @@ def test_an_overwritten_page_is_found_at_the_first_event_that_cannot_be_read(pat
         ("delete from events where position = 77", 77),
         ("update events set stream = 'other' where position = 1500", 1_500),
         ("update events set version = 9999 where position = 2", 2),
-        ("update tiles set hashes = zeroblob(8192) where tile = 3", 769),
-        ("delete from tiles where tile = 4", 1_025),
+        ("update tiles set hashes = zeroblob(8192) where first = 769", 769),
+        ("delete from tiles where first = 1025", 1_025),
     ],
 )
 def test_rows_that_were_tampered_with_are_found(path: Path, statement: str, position: int) -> None:
@@ -152,7 +152,7 @@ def test_rows_that_were_tampered_with_are_found(path: Path, statement: str, posi
     "statement",
     [
         "delete from events where position = 3000",
-        "delete from tiles where tile = (select max(tile) from tiles)",
+        "delete from tiles where first = (select max(first) from tiles)",
     ],
 )
 def test_a_tail_that_was_cut_off_is_refused_at_the_door(path: Path, statement: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+
 from cortex.actors.engines.process_execution import ProcessExecutionEngine
 from cortex.bus import FORMAT, Draft, Event, Recorded
 from cortex.bus.events import (
@@ -21,13 +22,34 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.processes import LinkedProcess, LinkedStep
+from cortex.runtime.processes import (
+    Expression,
+    LinkedAction,
+    LinkedChild,
+    LinkedGate,
+    LinkedProcess,
+    LinkedStep,
+    MapOf,
+    Origin,
+    Template,
+)
 from cortex.runtime.processes.execution import Execution, fold
-from cortex.runtime.processes.expressions import Constant, MapOf
-from cortex.runtime.processes.linked import LinkedAction, LinkedChild, LinkedGate, Origin
 
 SECOND_NS = 1_000_000_000
 ORIGIN = Origin(process="p")
+
+
+def constant(value: Any) -> Any:
+    return msgspec.convert({"type": "constant", "value": value}, Template)
+
+
+def text(*parts: Any) -> Any:
+    return msgspec.convert({"type": "text", "parts": msgspec.to_builtins(parts)}, Template)
+
+
+def compare(operator: str, left: Any, right: Any) -> Any:
+    operands = msgspec.to_builtins({"left": left, "right": right})
+    return msgspec.convert({"type": "compare", "operator": operator, **operands}, Expression)
 
 
 def action_step(
@@ -45,7 +67,7 @@ def child_step(step_id: str, process: str, **more: Any) -> LinkedStep:
 
 
 def gate(name: str, **parameters: Any) -> LinkedGate:
-    given = MapOf(tuple((key, Constant(value)) for key, value in sorted(parameters.items())))
+    given = MapOf(tuple((key, constant(value)) for key, value in sorted(parameters.items())))
     return LinkedGate(
         name=name, component="Gates", parameters=given, read_only=True, spec="s", origin=ORIGIN
     )
@@ -133,6 +155,19 @@ class World:
         """Hand one page to *component* and commit all that it says; how many events it had."""
         component = component or self.engine
         name = component.component_name()
+        page, said = self._handle(component, limit)
+        self._cursors[name] = page[-1].position if page else len(self.records)
+        self._commit(name, said)
+        return len(page)
+
+    def pump_without_commit(self) -> None:
+        """Hand one page to the engine, and lose what it says."""
+        self._handle(self.engine, 256)
+
+    def _handle(
+        self, component: Component, limit: int
+    ) -> tuple[list[Recorded], list[tuple[int, Any]]]:
+        name = component.component_name()
         routes = {
             route.event.topic_name(): method for route, method in routes_of(type(component)).items()
         }
@@ -149,11 +184,9 @@ class World:
                 record.correlation,
                 record.causation,
             )
-            outputs = getattr(component, routes[record.topic])(event, delivery)
+            outputs = getattr(component, routes[record.topic])(event, delivery) or ()
             said += [(record.position, output) for output in outputs]
-        self._cursors[name] = page[-1].position if page else len(self.records)
-        self._commit(name, said)
-        return len(page)
+        return page, said
 
     def _commit(self, name: str, said: Iterable[tuple[int, Any]]) -> None:
         for causation, output in said:
@@ -167,7 +200,7 @@ class World:
 
     def play(self, *components: Component) -> None:
         """Handle events until nothing new comes; requests for executions begin at once."""
-        while any([self.pump(component) for component in (self.engine, *components)]) or (
+        while sum(map(self.pump, (self.engine, *components))) or (
             not components and self._begin_all()
         ):
             pass
@@ -177,7 +210,8 @@ class World:
         for position, request in self.open(ExecutionRequest):
             if request.execution_id == execution_id:
                 self._answered.add(position)
-                return request
+                found: ExecutionRequest = request
+                return found
         raise LookupError(execution_id)
 
     def _begin_all(self) -> bool:
@@ -187,14 +221,14 @@ class World:
             self.begin(request)
         return bool(requests)
 
-    def fire(self) -> bool:
+    def fire(self, source: str = "ProcessExecutionEngine") -> bool:
         """Let the next deadline come; False where there is none."""
         if not self.deadlines:
             return False
         name = min(self.deadlines, key=lambda each: (self.deadlines[each][0], each))
         at_ns, draft = self.deadlines.pop(name)
         self.now_ns = max(self.now_ns, at_ns)
-        self.append(draft, self.engine.component_name())
+        self.append(draft, source)
         return True
 
     def open(self, *kinds: type[Event]) -> list[tuple[int, Any]]:
@@ -217,6 +251,32 @@ class World:
         self.publish(event, source="Worker")
         self.play()
 
+    def begin_one(self, n: int) -> None:
+        """Begin one of the executions that were requested, without handling anything."""
+        requests = self.open(ExecutionRequest)
+        if requests:
+            position, request = requests[n % len(requests)]
+            self._answered.add(position)
+            self.begin(request)
+
+    def forget_request(self, position: int) -> None:
+        """Count the request at *position* as answered."""
+        self._answered.add(position)
+
+    def answers(self) -> list[Event]:
+        """What the handlers of all open requests would answer."""
+        return [answer_to(request) for _, request in self.open(*ASKED)]
+
+    def drain(self) -> None:
+        """Handle, answer and wait until nothing more happens."""
+        while True:
+            self.play()
+            asked = self.open(*ASKED)
+            if asked:
+                self.settle(asked[0][0], answer_to(asked[0][1]))
+            elif not self.fire():
+                return
+
     def answer_all(self) -> None:
         while self.open(*ASKED):
             self.answer()
@@ -236,26 +296,27 @@ class World:
 ASKED: tuple[type[Event], ...] = (GateEvaluate, ContextCompile, ModelInvoke, StepExecute)
 
 
-def answer_to(request: Event, **fields: Any) -> Event:
-    """What a handler answers to *request* when all is well, but for *fields*."""
+def answer_to(request: Event, **given: Any) -> Event:
+    """What a handler answers to *request* when all is well, but for what is *given*."""
+    fields: dict[str, Any]
     match request:
         case GateEvaluate():
-            fields = {"outcome": "passed", "gate": request.gate, "index": request.index} | fields
+            fields = {"outcome": "passed", "gate": request.gate, "index": request.index} | given
             return GateEvaluated(**_place(request), **fields)
         case ContextCompile():
             fields = {
                 "prompt": f"prompt of {request.step_id}/{request.attempt}", "manifest": "m",
                 "model": "extractive", "tokens": 100, "sections": {"step": 100},
                 "window": 24_000, "headroom": 900,
-            } | fields  # fmt: skip
+            } | given  # fmt: skip
             return ContextCompiled(**_place(request), **fields)
         case ModelInvoke():
-            fields = {"answer": {"text": "because"}, "output_tokens": 7} | fields
+            fields = {"answer": {"text": "because"}, "output_tokens": 7} | given
             return ModelResponded(
                 **_place(request), model=request.model, prompt=request.prompt, **fields
             )
         case StepExecute():
-            return StepCompleted(**_place(request), **{"result": {"by": request.step_id}} | fields)
+            return StepCompleted(**_place(request), **{"result": {"by": request.step_id}} | given)
     raise AssertionError(f"nobody answers {request}")
 
 

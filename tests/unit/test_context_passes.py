@@ -64,6 +64,6 @@ def test_forms_of_a_word_count_as_the_same_word() -> None:
 def test_a_text_with_the_rarer_word_scores_higher() -> None:
     texts = [["parser", "comma"], ["parser", "bread"], ["parser", "bread"], ["cheese", "bread"]]
 
-    scores = Bm25(texts).scores(["parser", "comma"])
+    scores = Bm25(texts, ["parser", "comma"]).scores
 
     assert scores[0] > scores[1] == scores[2] > scores[3] == 0

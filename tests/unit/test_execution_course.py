@@ -11,10 +11,18 @@ from cortex.bus.events import (
     StepExecute,
     StepSkipped,
 )
-from cortex.runtime.processes.expressions import Compare, Constant, MapOf, Ref
-from cortex.runtime.processes.linked import Carry, Field, LinkedTopic, Needs, Output
+from cortex.runtime.processes import Carry, Field, LinkedTopic, MapOf, Needs, Output, Ref
 
-from .execution_world import ORIGIN, World, action_step, child_step, gate, process_of
+from .execution_world import (
+    ORIGIN,
+    World,
+    action_step,
+    child_step,
+    compare,
+    constant,
+    gate,
+    process_of,
+)
 
 BY_ONE = Ref(("steps", "one", "by"))
 
@@ -104,7 +112,7 @@ def test_carry_shows_one_field_of_a_result_where_only_that_is_declared() -> None
 
 
 def test_a_step_whose_condition_does_not_hold_is_skipped_before_its_gates() -> None:
-    condition = Compare("==", Ref(("inputs", "mode")), Constant("full"))
+    condition = compare("==", Ref(("inputs", "mode")), constant("full"))
     skipped = action_step("two", when=condition, gates=(gate("g"),))
     world = World(process_of(action_step("one"), skipped, action_step("three")))
 
@@ -117,7 +125,7 @@ def test_a_step_whose_condition_does_not_hold_is_skipped_before_its_gates() -> N
 
 
 def test_a_process_whose_steps_are_all_skipped_completes() -> None:
-    never = Constant(False)
+    never = constant(False)
     world = World(process_of(action_step("one", when=never), action_step("two", when=never)))
 
     world.start()
@@ -133,7 +141,7 @@ def test_a_child_execution_carries_out_a_step_with_its_outputs_as_the_result() -
     )
     outer = process_of(
         child_step(
-            "one", "inner", parameters=MapOf((("n", Constant(3)), ("none", Constant(None))))
+            "one", "inner", parameters=MapOf((("n", constant(3)), ("none", constant(None))))
         ),
         action_step("two", parameters=MapOf((("x", Ref(("steps", "one", "found"))),))),
     )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from cortex.bus.events import (
     ContextCompile,
     ContextRefused,
@@ -20,11 +21,19 @@ from cortex.bus.events import (
     StepFailed,
     StepSkipped,
 )
-from cortex.runtime.processes.execution.retrying import wait_before_retry
-from cortex.runtime.processes.expressions import Constant, MapOf, Ref, Text
-from cortex.runtime.processes.linked import Continue, GoTo, LinkedChild, Retry, RunProcess
+from cortex.runtime.processes import Continue, GoTo, LinkedChild, MapOf, Ref, Retry, RunProcess
+from cortex.runtime.processes.execution import wait_before_retry
 
-from .execution_world import SECOND_NS, World, action_step, child_step, gate, process_of
+from .execution_world import (
+    SECOND_NS,
+    World,
+    action_step,
+    child_step,
+    constant,
+    gate,
+    process_of,
+    text,
+)
 
 
 def fail_step(world: World, **fields: Any) -> None:
@@ -139,7 +148,7 @@ def test_on_failure_step_goes_on_there_and_skips_those_between() -> None:
 
 def test_on_failure_process_cleans_up_and_then_fails() -> None:
     child = LinkedChild(process="tidy", digest="d")
-    cleanup = RunProcess(child, MapOf((("step", Constant("one")),)))
+    cleanup = RunProcess(child, MapOf((("step", constant("one")),)))
     tidy = process_of(action_step("sweep"), name="tidy")
     world = World(process_of(action_step("one", on_failure=cleanup), action_step("two")), tidy)
 
@@ -250,7 +259,7 @@ def test_a_model_that_fails_fails_the_attempt(retry: bool, attempts: int) -> Non
 
 
 def test_parameters_with_a_hole_in_them_refuse_the_step() -> None:
-    hole = MapOf((("path", Text((Constant("in "), Ref(("inputs", "folder"))))),))
+    hole = MapOf((("path", text((constant("in "), Ref(("inputs", "folder"))))),))
     world = World(process_of(action_step("one", parameters=hole)))
 
     world.start()

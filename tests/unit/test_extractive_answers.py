@@ -81,6 +81,18 @@ FAIL src/cart.test.js
 
 Tests:       1 failed, 8 passed, 9 total
 """
+MOCHA_LOG = """\
+  Lookup
+    1) finds a seed
+
+  0 passing (2s)
+  1 failing
+
+  1) Lookup
+       finds a seed:
+     Error: Timeout of 10000ms exceeded.
+      at Context.<anonymous> (test/lookup.js:51:12)
+"""
 SOURCE = """\
     def _item(self):
         if self.next == ",":
@@ -199,6 +211,12 @@ def test_it_says_so_when_the_context_holds_no_answer(context: list[Passage], que
 
     assert extract.text == "This answer is extractive, and its context does not hold an answer."
     assert (extract.spans, extract.answered) == ((), False)
+
+
+def test_a_name_that_takes_two_lines_is_quoted_with_both() -> None:
+    extract = answer([passage("ci.log", MOCHA_LOG)], WHAT_FAILED, max_tokens=500, count=COUNT)
+
+    assert "- 1) Lookup finds a seed: [ci.log:7-8]" in extract.text
 
 
 def test_every_answer_says_that_it_is_extractive() -> None:

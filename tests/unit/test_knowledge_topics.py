@@ -187,6 +187,16 @@ def test_a_link_to_nothing_is_no_topic(tmp_path: Path) -> None:
     assert TopicIndex([Root(str(tmp_path), "project")]).resolve("gone") is None
 
 
+def test_a_link_to_itself_hides_nothing_else(tmp_path: Path) -> None:
+    path = write(tmp_path / "page.md")
+    (tmp_path / "round.md").symlink_to(tmp_path / "round.md")
+    index = TopicIndex([Root(str(tmp_path), "library")])
+
+    assert index.resolve("round") is None
+    assert found(index, "page") == str(path)
+    assert index.topics() == ("page",)
+
+
 def test_a_file_over_the_bound_is_refused_with_its_size(tmp_path: Path) -> None:
     write(tmp_path / "big.md", "x" * 101)
     index = TopicIndex([Root(str(tmp_path), "project")], largest_bytes=100)

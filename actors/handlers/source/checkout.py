@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -49,25 +50,38 @@ class Checkout:
         for path in self.files:
             self._by_name.setdefault(path.rpartition("/")[2].casefold(), []).append(path)
         self._matches: dict[tuple[str, str], list[Match]] = {}
+        self._folders: dict[str, Path] = {}  # where each folder really is
         self._lines: dict[str, list[str]] = {}
 
     def read_bytes(self, path: str) -> bytes:
         """Return what is in a file of the checkout; nothing for one too large, gone or outside."""
         try:
-            # Resolved first: a link inside the folder may lead outside it.
-            real = (self.root / path).resolve(strict=True)
-            if not real.is_relative_to(self.root) or not real.is_file():
-                return b""
-            return b"" if real.stat().st_size > MAX_FILE_BYTES else real.read_bytes()
-        except (OSError, RuntimeError, ValueError):  # gone since it was listed, or a loop of links
+            real = self._inside(path)
+            with real.open("rb") as file:
+                return b"" if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES else file.read()
+        except (OSError, ValueError):  # gone since it was listed, a folder, or a loop of links
             return b""
 
+    def _inside(self, path: str) -> Path:
+        """Return where a file really is; raises ValueError for one outside the folder."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._folders:  # a link may stand in for any folder on the way
+            self._folders[folder] = (self.root / folder).resolve(strict=True)
+        real = self._folders[folder] / path.rpartition("/")[2]
+        mode = real.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            real = real.resolve(strict=True)
+            mode = real.stat().st_mode
+        if not stat.S_ISREG(mode) or not real.is_relative_to(self.root):
+            raise ValueError(path)
+        return real
+
     def read_lines(self, path: str) -> list[str]:
-        """Return the lines of a text file; none for a binary one."""
+        """Return the lines of a text file; none for an empty or a binary one."""
         if path not in self._lines:
             data = self.read_bytes(path)
             text = "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
-            self._lines[path] = re.split(r"\r\n|\n|\r", text)
+            self._lines[path] = re.split(r"\r\n|\n|\r", text) if text else []
         return self._lines[path]
 
     def find(self, logged: str, package: str = "") -> list[Match]:
@@ -158,9 +172,7 @@ def _ask_git(root: Path) -> list[str]:
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     command += ["--cached", "--others", "--exclude-standard", "--deduplicate"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, check=False, timeout=GIT_TIMEOUT_S
-        )
+        done = subprocess.run(command, capture_output=True, check=False, timeout=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise GitMissingError(str(root)) from None
     except (OSError, subprocess.TimeoutExpired) as error:

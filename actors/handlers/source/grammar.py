@@ -11,8 +11,9 @@ Kind = Literal["trace", "error", "warning", "note", "mention"]
 
 _EXTENSIONS = (
     "py pyi pyx js jsx mjs cjs ts tsx mts cts vue svelte java kt kts scala groovy clj go rs rb "
-    "rake erb c cc cpp cxx h hh hpp hxx m mm cu cs fs vb razor cshtml php phtml inc pl pm t ex exs erl "
-    "swift dart lua jl hs ml mli zig nim sh bash cmake txt toml yaml yml json xml gradle sql proto"
+    "rake erb c cc cpp cxx h hh hpp hxx m mm cu cs fs vb razor cshtml php phtml inc pl pm t ex "
+    "exs erl swift dart lua jl hs ml mli zig nim sh bash cmake txt toml yaml yml json xml gradle"
+    " sql proto"
 )
 SOURCE_EXTENSIONS = frozenset(_EXTENSIONS.split())
 

@@ -26,6 +26,7 @@ _PER_NAMESAKE = 2.0  # off for each further definition of the same name
 _MAX_NAMESAKES = 4
 _FAILURE = re.compile(r"error|fail|exception|panic|fatal|assert", re.IGNORECASE)
 SNIPPET_LINES = 3  # on each side
+MAX_SHOWN_CHARS = 240  # of one line
 
 
 class Location(Struct, frozen=True, kw_only=True):
@@ -198,9 +199,11 @@ def _shown(location: Location, checkout: Checkout) -> Location:
     lines = checkout.read_lines(location.path)
     first = max(1, location.line - SNIPPET_LINES)
     width = len(str(location.line + SNIPPET_LINES))
-    snippet = "\n".join(
-        f"{'>' if number == location.line else ' '} {number:{width}} | {lines[number - 1]}"
-        for number in range(first, min(len(lines), location.line + SNIPPET_LINES) + 1)
-    )
+    last = min(len(lines), location.line + SNIPPET_LINES)
+    rows = []
+    for number in range(first, last + 1):
+        mark = ">" if number == location.line else " "
+        rows.append(f"{mark} {number:{width}} | {lines[number - 1][:MAX_SHOWN_CHARS]}")
+    snippet = "\n".join(rows)
     symbol = enclosing_symbol(lines, location.line) or location.symbol
     return replace(location, symbol=symbol, snippet=snippet, score=round(location.score, 1))

@@ -33,7 +33,7 @@ def resolve(frames: Sequence[Frame], checkout: Checkout) -> list[Place]:
     """Return the places of *frames* that lie in *checkout*, in the order of the log."""
     places: list[Place] = []
     for frame in frames:
-        matches = _candidates(frame, checkout)
+        matches = [m for m in _candidates(frame, checkout) if checkout.read_lines(m.path)]
         if not matches:
             continue
         near = places[-1].path if places else ""

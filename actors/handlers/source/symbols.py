@@ -9,6 +9,7 @@ from .checkout import Checkout
 from .grammar import SOURCE_EXTENSIONS
 
 MAX_NAMES = 40
+MAX_CODE_CHARS = 300  # a minified bundle defines everything on one line
 MAX_SCANNED_BYTES = 256_000_000
 
 _TEST_NAMES = (
@@ -46,11 +47,11 @@ _ERROR_NAMES = (
 )
 _CALL = re.compile(r"\b([A-Za-z_]\w{2,})\s*\(")
 _COMMON_CALLS = (
-    "assert assertEqual assert_eq expect toBe toEqual toThrow print println printf len range str int "
-    "list dict set isinstance super self require import return raise throw new for while switch "
-    "catch function describe it test beforeEach raises pytest main init error errorf Errorf Fatalf "
-    "panic unwrap format join map filter equal equals assertEquals assertTrue assertThat deepEqual "
-    "strictEqual ok vec Some None"
+    "assert assertEqual assert_eq expect toBe toEqual toThrow print println printf len range str "
+    "int list dict set isinstance super self require import return raise throw new for while "
+    "switch catch function describe it test beforeEach raises pytest main init error errorf Errorf "
+    "Fatalf panic unwrap format join map filter equal equals assertEquals assertTrue assertThat "
+    "deepEqual strictEqual ok vec Some None"
 )
 _COMMON = frozenset(_COMMON_CALLS.split())
 _WORD = rb"(?<![\w$])(?:%b)(?![\w$])"
@@ -143,6 +144,8 @@ def _in_file(path: str, lines: Sequence[str], wanted: dict[str, Name]) -> list[D
     titles = [name for name in wanted.values() if name.is_title]
     found = []
     for number, line in enumerate(lines, start=1):
+        if not any(name in line for name in wanted):
+            continue
         name = wanted.get(defined_in(line))
         if name is None:
             name = next((t for t in titles if _is_title(line, t.name)), None)
@@ -168,6 +171,7 @@ def _has_owner(name: Name, lines: Sequence[str], number: int, path: str) -> bool
 
 def defined_in(line: str) -> str:
     """Return the name that a line of code defines, or an empty string."""
+    line = line[:MAX_CODE_CHARS]
     match = _DEFINES.match(line) or _METHOD.match(line) or _C_STYLE.match(line)
     name = match["name"] if match else ""
     return (

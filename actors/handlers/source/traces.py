@@ -19,7 +19,7 @@ _GOROUTINE = re.compile(r"^goroutine \d+ ")
 _PANIC = re.compile(r"^panic: |^fatal error: ")
 _HEADER = re.compile(
     r"^[\s|+-]*(?:Exception Group )?Traceback \(most recent call last|^_{3,} .+ _{3,}$|^={12,}"
-    r"|^Exception in thread|^thread '.*panicked at|^\s*--- FAIL: |^\s*[●✕\u00d7] |^\s+\d+\) \S|^\d+\) \S"
+    r"|^Exception in thread|^thread '.*panicked at|^\s*--- FAIL: |^\s*[●✕\u00d7] |^\s*\d+\) \S"
     r"|^==\d+==\s*ERROR|^-{4} .+ stdout -{4}$|^WARNING: DATA RACE|^Thread \d+ "
     r"|^Unhandled exception\b"
 )

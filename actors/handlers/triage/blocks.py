@@ -1,5 +1,7 @@
 """Which lines around a failure belong to it, and what each of them is good for."""
 
+# ruff: noqa: RUF001  # the very marks that tools print
+
 import re
 from collections.abc import Sequence
 
@@ -7,40 +9,60 @@ import msgspec
 
 from .rules import Hit
 
-_MAX_LINES_BELOW = {"indent": 60, "section": 1_500, "trace": 200, "short": 8, "line": 0, "before": 0}
+_MAX_LINES_BELOW = {
+    "indent": 60,
+    "section": 1_500,
+    "trace": 200,
+    "short": 8,
+    "line": 0,
+    "before": 0,
+}
 _MAX_LINES_ABOVE = 40
 _MAX_TITLE_LINES = 7
 _MAX_REASONS, _MAX_MESSAGES, _MAX_FRAMES = 3, 4, 3
 _MAX_CHARS = 400  # of a line, where its role is decided
 _HEADING = re.compile(
-    r"[=*#~]{5,}|-{20,}$|_+ (?!_ _)\S.* _+$|##\[|\[ +(?:OK|RUN|FAILED) +\]|--- (?:FAIL|PASS|SKIP)|=== "
+    r"[=*#~]{5,}|-{20,}$|_+ (?!_ _)\S.* _+$|##\[|\[ +(?:OK|RUN|FAILED) +\]|--- (?:FAIL|PASS"
+    r"|SKIP)|=== "
     r"|(?:PASS|FAIL|ok|not ok|Ran \d+|test \S+ \.\.\.|Tests run)\b|> Task |\[INFO\]|::(?:end)?group"
     r"|TEST-|\$ \S|\d+ (?:passed|failed|tests?|examples?|runs)\b|[✓√✔] |section_(?:start|end)"
 )
-_BEGINS = re.compile(r"\[ RUN +\]|\[={10}\]|\[  (?:PASSED|FAILED)|=== (?:RUN|CONT)|-{20,}|={20,}|\[-{10}\]|##\[group|# \S+$")
+_BEGINS = re.compile(
+    r"\[ RUN +\]|\[={10}\]|\[  (?:PASSED|FAILED)|=== (?:RUN|CONT)|-{20,}|={20,}|\[-{10}\]"
+    r"|##\[group|# \S+$"
+)
 _FRAME = re.compile(
     r"(?<![\w./\\-])(?P<path>(?:[A-Za-z]:[\\/]|file://)?[\w./\\@+~-]{1,240}\.[A-Za-z]\w{0,9})"
     r"(?::\[?|\(|\", line |: line |:line | line |:in line )(?P<line>\d{1,6})\b"
 )
 _REASON = re.compile(  # what an exception, an assertion or a panic says
-    r"\s*(?:\[\w+\] +)*(?:E +)?(?:Caused by:|Failed asserting|Failure/Error:|what\(\):|(?:fatal )?error(?:\[\w+\])?:"
+    r"\s*(?:\[\w+\] +)*(?:E +)?(?:Caused by:|Failed asserting|Failure/Error:|what\(\):"
+    r"|(?:fatal )?error(?:\[\w+\])?:"
     r"|(?:Uncaught |Unhandled )?[\w$.\\:]*(?:Error|Exception|Failure|Failed)\b(?:\s\[\w+\])?(?::|$)"
-    r"|.{0,120}\b(?:panicked at|Assertion [`'\w]|[Tt]imed out\b|Timeout of \d)|\S+:\d+:? (?:Failure|error:))"
+    r"|.{0,120}\b(?:panicked at|Assertion [`'\w]|[Tt]imed out\b|Timeout of \d)"
+    r"|\S+:\d+:? (?:Failure|error:))"
 )
 _DETAIL = re.compile(
     r"\s*(?:\[\w+\] +)?(?:"
-    r"E   ?\s*(?!File )\S|(?:[Ee]xpect(?:ed|ing|ation)?|[Rr]eceived|[Aa]ctual|[Gg]ot|but was|to equal|Which is|left|right|want|wanted|have)\b.{0,40}[:=(]"
-    r"|.*\b(?:[Aa]ssert(?:ion)?\b|did not|should (?:be|have|equal)|[Ee]xpected .{1,200}(?:but|got|to)|must (?:be|match))"
-    r"|Error Message:|Message:|message:|fatal|> {2,}\S|CHECK|REQUIRE|Diff:|[| ]*\^+ \S|reason:|Stack Trace:|stacktrace:|[-+] \S|❯|.{1,80} didn't )"
+    r"E   ?\s*(?!File )\S|(?:[Ee]xpect(?:ed|ing|ation)?|[Rr]eceived|[Aa]ctual|[Gg]ot|but was"
+    r"|to equal|Which is|left|right|want|wanted|have)\b.{0,40}[:=(]"
+    r"|.*\b(?:[Aa]ssert(?:ion)?\b|did not|should (?:be|have|equal)|[Ee]xpected .{1,200}(?:but"
+    r"|got|to)|must (?:be|match))"
+    r"|Error Message:|Message:|message:|fatal|> {2,}\S|CHECK|REQUIRE|Diff:|[| ]*\^+ \S|reason:"
+    r"|Stack Trace:|stacktrace:|[-+] \S|❯|.{1,80} didn't )"
 )
 _PLACE = re.compile(r"\s*(?:at |in |# |❯ |--> )?[\w./\\@-]{1,240}\.\w{1,9}:\d+(?::\d+)?:?$")
 _SAYS = re.compile(r"[^\W\d]{2}")
 _PREFIX = re.compile(r"(?:\[\w+\] ?)*\s*")
 _LIBRARY = re.compile(
-    r"site-packages|dist-packages|node_modules|/lib/python|/usr/(?:lib|include|local/go|src)|node:internal|<frozen"
-    r"|internal/|\bjava\.base|\borg\.(?:junit|gradle|apache\.maven|testng|scalatest)|sun\.reflect|jdk\.internal"
-    r"|/rustc/|library/(?:std|core|test)|/gems/|vendor/|/\.cargo/|runtime/(?:panic|asm|proc)|testing/testing\.go"
-    r"|jest-|mocha/lib|jasmine|_pytest|unittest/|phpunit/|hostedtoolcache|System\.|Microsoft\.|Xunit|NUnit"
+    r"site-packages|dist-packages|node_modules|/lib/python|/usr/(?:lib|include|local/go|src)"
+    r"|node:internal|<frozen"
+    r"|internal/|\bjava\.base|\borg\.(?:junit|gradle|apache\.maven|testng|scalatest)"
+    r"|sun\.reflect|jdk\.internal"
+    r"|/rustc/|library/(?:std|core|test)|/gems/|vendor/|/\.cargo/|runtime/(?:panic|asm|proc)"
+    r"|testing/testing\.go"
+    r"|jest-|mocha/lib|jasmine|_pytest|unittest/|phpunit/|hostedtoolcache|System\.|Microsoft\."
+    r"|Xunit|NUnit"
 )
 
 
@@ -94,7 +116,9 @@ def _messages(body: list[int], texts: Sequence[str]) -> list[int]:
         reasons = [reasons[0], *reasons[-(_MAX_REASONS - 1) :]]
     details = [i for i in body if i not in reasons and _DETAIL.match(texts[i][:_MAX_CHARS])]
     messages = (reasons + details)[:_MAX_MESSAGES]
-    return messages or [i for i in body if _SAYS.search(texts[i]) and not _PLACE.match(texts[i])][:2]
+    return (
+        messages or [i for i in body if _SAYS.search(texts[i]) and not _PLACE.match(texts[i])][:2]
+    )
 
 
 def _frames(body: list[int], texts: Sequence[str]) -> list[int]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from .findings import Analysis, analyse, place_factor
 from .reader import Log
 from .report import roles_of
@@ -17,19 +19,43 @@ _LEADERS = 3  # failures told whole before the many are told in part
 _WEAK_WORTH = 0.35
 _TAIL_WORTH = 0.02
 _TAIL_LINES = 200
-_SLACK_TOKENS = 2
+_SLACK_TOKENS = _GAP_TOKENS = 2  # the mark and its line end
 
 Count = Callable[[str], int]
 
 
-def condense(log: Log, budget_tokens: int, count: Count) -> str:
-    """Return the lines of *log* that tell most, in order, within *budget_tokens* by *count*.
+class Excerpt(msgspec.Struct, frozen=True):
+    """Lines chosen from a log, in its order."""
+
+    numbers: tuple[int, ...]  # 1-based, in the original
+    texts: tuple[str, ...]  # over-long ones are cut and end with the mark of a gap
+
+    def text(self) -> str:
+        """Return the lines with a mark where others are missing."""
+        shown: list[str] = []
+        before = 0
+        for number, text in zip(self.numbers, self.texts, strict=True):
+            if number != before + 1:
+                shown.append(GAP)
+            shown.append(text)
+            before = number
+        return "\n".join(shown)
+
+
+def excerpt(
+    log: Log, budget_tokens: int, count: Count, analysis: Analysis | None = None
+) -> Excerpt:
+    """Choose the lines of *log* that tell most; their text fits *budget_tokens* by *count*.
 
     A failure's name comes before its message, that before its frames and context, and all names
-    before the details of any but the first few; ``…`` stands where lines are missing.
+    before the details of any but the first few. *analysis* saves a second look at the log.
     """
-    worth = _worth(log, analyse(log))
-    return _fit(log, worth, budget_tokens, count)
+    return _fit(log, _worth(log, analysis or analyse(log)), budget_tokens, count)
+
+
+def condense(log: Log, budget_tokens: int, count: Count) -> str:
+    """Return the text of the excerpt of *log*, with ``…`` where lines are missing."""
+    return excerpt(log, budget_tokens, count).text()
 
 
 def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
@@ -53,13 +79,12 @@ def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
     return worth
 
 
-def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> str:
+def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> Excerpt:
     left = budget - _SLACK_TOKENS
     chosen: dict[int, str] = {}
     for i, text in _in_order(log.texts, worth):
-        # A line may open two gaps and close none: count both, or the budget would not hold.
-        gaps = sum(near not in chosen for near in (i - 1, i + 1)) - (i - 1 in chosen and i + 1 in chosen)
-        cost = count(text + "\n") + 2 * max(gaps - 1, 0)
+        alone = i - 1 not in chosen and i + 1 not in chosen
+        cost = count(text + "\n") + (_GAP_TOKENS if alone else 0)
         if cost <= left:
             chosen[i] = text
             left -= cost
@@ -67,8 +92,9 @@ def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> str:
             break
     order = list(chosen)  # the least telling last
     while True:
-        view = _render(log.numbers, chosen)
-        if count(view) <= budget:
+        places = sorted(chosen)
+        view = Excerpt(tuple(log.numbers[i] for i in places), tuple(chosen[i] for i in places))
+        if not order or count(view.text()) <= budget:
             return view
         del chosen[order.pop()]
 
@@ -95,14 +121,3 @@ def _in_order(texts: Sequence[str], worth: dict[int, float]) -> list[tuple[int, 
 def _capped(text: str, worth: float) -> str:
     limit = _MAX_TITLE_CHARS if worth >= 0.6 else _MAX_CHARS
     return text if len(text) <= limit else text[: limit - 1] + GAP
-
-
-def _render(numbers: Sequence[int], chosen: dict[int, str]) -> str:
-    lines: list[str] = []
-    before = 0
-    for i in sorted(chosen):
-        if numbers[i] != before + 1:
-            lines.append(GAP)
-        lines.append(chosen[i])
-        before = numbers[i]
-    return "\n".join(lines)

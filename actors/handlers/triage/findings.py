@@ -1,5 +1,7 @@
 """From matched lines to ranked failures: repeats merged, noise last."""
 
+# ruff: noqa: RUF001  # the very marks that tools print
+
 import re
 from collections.abc import Sequence
 
@@ -115,6 +117,8 @@ def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCo
 
 
 def _believed(hit: Hit, texts: Sequence[str], loud: float) -> bool:
+    if hit.rule.framework == "junit-plain":  # the verdict is on the next line
+        return "".join(texts[hit.index + 1 : hit.index + 2]).endswith(("FAILED", "an ERROR"))
     if hit.rule.framework == "numbered":
         for text in texts[hit.index : hit.index + 12]:
             if not text.strip():
@@ -147,12 +151,13 @@ def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
             continue
         block = block_of(hit, log.texts, log.numbers, starts)
         hit = _named_by_its_reason(hit, block, log.texts)
+        hit = msgspec.structs.replace(hit, title=_title_of(hit, block, log.texts))
         claimed.update(block.title)
         if hit.rule.kind == "failing_test" or hit.rule.framework in _OWNS_ITS_LINES:
             inside.update(block.messages, block.frames, block.rest)
         failure = Failure(hit=hit, blocks=[block], seen=1)
         if hit.rule.kind == "failing_test":
-            name = identity(title_of(hit, block, log.texts))
+            name = identity(hit.title)
             known = _known_test(tests, name)
             if known is None:
                 tests.setdefault(name[-1] if name else "", []).append((name, failure))
@@ -167,8 +172,7 @@ def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
     return failures
 
 
-def title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
-    """Return the title of a failure, on one line."""
+def _title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
     if len(block.title) == 1:
         return hit.title
     lines = (hit.title if i == hit.index else texts[i].strip() for i in block.title)
@@ -185,9 +189,7 @@ def _named_by_its_reason(hit: Hit, block: Block, texts: Sequence[str]) -> Hit:
     return msgspec.structs.replace(hit, index=last, title=texts[last].strip())
 
 
-def _known_test(
-    tests: dict[str, list[tuple[Identity, Failure]]], name: Identity
-) -> Failure | None:
+def _known_test(tests: dict[str, list[tuple[Identity, Failure]]], name: Identity) -> Failure | None:
     for i, (other, failure) in enumerate(same := tests.get(name[-1] if name else "", [])):
         short, long = sorted((name, other), key=len)
         if long[len(long) - len(short) :] == short:

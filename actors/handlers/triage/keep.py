@@ -1,4 +1,4 @@
-"""Which lines of a long log stay in memory: all of a usual log, the telling parts of an endless one."""
+"""Which lines of a long log stay in memory: all of a usual one, the telling parts of an endless."""
 
 from array import array
 

@@ -1,4 +1,4 @@
-"""Raw log text in, the lines a reader would see out: no colours, no stamps, no overwritten progress."""
+"""Raw log text in, the lines a reader would see out: no colours, no stamps, no overwriting."""
 
 import re
 
@@ -18,12 +18,15 @@ _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _STAMP = re.compile(
     rf"^(?:{_ISO}(?: \d\d[OE][ +])? ?"  # GitHub, Azure, GitLab
     rf"|\[(?:task )?{_ISO}\] ?(?:\d\d:\d\d:\d\d +(?:(?:INFO|DEBUG) - ?)?)?"  # Taskcluster, Jenkins
-    r"|\d\d:\d\d:\d\d +(?:INFO - )?(?=(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|FATAL|TEST-|REFTEST) ?-?)"
+    r"|\d\d:\d\d:\d\d +(?:INFO - )?(?=(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|FATAL|TEST-"
+    r"|REFTEST) ?-?)"
     r")",
-    re.M,
+    re.MULTILINE,
 )
-_COLUMNS = re.compile(rf"^[^\t\n]{{1,200}}\t[^\t\n]{{1,200}}\t(?={_ISO})", re.M)  # gh run view --log
-_WORTH_KEEPING = re.compile(r"error|fail|fatal|exception|panic", re.I)
+_COLUMNS = re.compile(
+    rf"^[^\t\n]{{1,200}}\t[^\t\n]{{1,200}}\t(?={_ISO})", re.MULTILINE
+)  # gh run view --log
+_WORTH_KEEPING = re.compile(r"error|fail|fatal|exception|panic", re.IGNORECASE)
 _MAX_OVERWRITTEN = 3
 
 

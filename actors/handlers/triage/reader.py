@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 import msgspec
 
 from .errors import LogBinaryError, LogUnreadableError
-from .keep import Keeper
+from .keep import MAX_CHARS, MAX_LINES, Keeper
 from .lines import MAX_LINE_CHARS, clean, split
 
 _CHUNK_BYTES = 1 << 20
@@ -28,6 +28,7 @@ _MAGICS = {
     b"%PDF": "a PDF",
 }
 _BINARY_SHARE = 0.05  # of control bytes that no terminal understands
+_STRAY_BYTES = 4  # that a short log may hold and still be one
 _TEXT_CONTROL = frozenset(b"\t\n\r\x1b\x07\x08\x0b\x0c")
 
 
@@ -52,8 +53,13 @@ def read_log(
     *,
     encoding: str = "utf-8",
     count: Callable[[str], int] | None = None,
+    max_lines: int = MAX_LINES,
+    max_chars: int = MAX_CHARS,
 ) -> Log:
-    """Read a log, plain or gzip, in one pass and bounded memory (``keep.MAX_LINES``, ``MAX_CHARS``).
+    """Read a log, plain or gzip, in one pass and bounded memory.
+
+    Of a log beyond *max_lines* or *max_chars* the lines around failures, the beginning and the
+    end are kept. *count* is asked for the tokens of the whole log, piece by piece.
 
     Bytes that *encoding* does not know become U+FFFD; UTF-16 is recognised by its marks.
 
@@ -65,8 +71,8 @@ def read_log(
     try:
         if isinstance(source, str | Path):
             with Path(source).open("rb") as file:
-                return _read(file, name, encoding, count)
-        return _read(source, name, encoding, count)
+                return _read(file, name, encoding, count, Keeper(max_lines, max_chars))
+        return _read(source, name, encoding, count, Keeper(max_lines, max_chars))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise LogUnreadableError(name, reason) from error
@@ -74,19 +80,32 @@ def read_log(
 
 def parse_log(text: str, *, source: str = "text") -> Log:
     """Return the log that *text* is."""
-    data = text.encode("utf-8", "replace")
-    return _read(io.BytesIO(data), source, "utf-8", None)
+    keeper = Keeper()
+    lines = _Lines(keeper)
+    lines.feed(text)
+    return Log(
+        source=source,
+        numbers=keeper.numbers,
+        texts=keeper.texts,
+        lines=lines.close(),
+        size_bytes=len(text.encode("utf-8", "replace")),
+    )
 
 
 def _read(
-    file: BinaryIO, name: str, encoding: str, count: Callable[[str], int] | None
+    file: BinaryIO,
+    name: str,
+    encoding: str,
+    count: Callable[[str], int] | None,
+    keeper: Keeper,
 ) -> Log:
     head = file.read(_CHUNK_BYTES)
     packed = head.startswith(_GZIP_MAGIC)
     raw = _Rejoined(head, file)
-    # gzip reads its own blocks, so both paths look the same from here on.
-    chunks = _chunks(cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))) if packed else raw)
-    keeper, size_bytes, tokens = Keeper(), 0, 0
+    chunks = _chunks(
+        cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))) if packed else raw
+    )
+    size_bytes = tokens = 0
     first = next(chunks, b"")
     encoding = _encoding_of(first, name, encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -173,11 +192,11 @@ def _encoding_of(head: bytes, name: str, encoding: str) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     probe = head[: 1 << 16]
-    if len(probe) > 8 and probe[1::2].count(0) > len(probe) * 0.4:
+    if probe[1::2].count(0) > len(probe) * 0.4 > probe[::2].count(0) * 10:
         return "utf-16-le"  # what PowerShell writes, cut out of its file
     spoken = probe.replace(b"\0", b"")
     control = sum(1 for byte in spoken if byte < 32 and byte not in _TEXT_CONTROL)
-    if control > len(spoken) * _BINARY_SHARE or (probe and not spoken):
+    if control > max(_STRAY_BYTES, len(spoken) * _BINARY_SHARE) or (probe and not spoken):
         raise LogBinaryError(name, "binary data")
     return encoding
 

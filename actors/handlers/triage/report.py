@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from .blocks import Reference, references
-from .findings import Analysis, Failure, analyse, title_of
+from .findings import Analysis, Failure, analyse
 from .reader import Log
 from .rules import Kind
 from .steps import quoted_command
@@ -58,11 +58,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def triage(log: Log) -> Report:
     """Say what went wrong in *log*, best first; an empty or silent log gives no findings."""
-    return report_of(log, analyse(log))
+    return report_of(log)
 
 
-def report_of(log: Log, analysis: Analysis) -> Report:
-    """Write an analysis down."""
+def report_of(log: Log, analysis: Analysis | None = None) -> Report:
+    """Write the analysis of *log* down; one that is there already saves a second look."""
+    analysis = analysis or analyse(log)
     findings = tuple(_finding(log, each) for each in analysis.failures[:MAX_FINDINGS])
     command = _failed_command(analysis, findings)
     return Report(
@@ -96,11 +97,10 @@ def roles_of(failure: Failure) -> dict[int, Role]:
 
 def _finding(log: Log, failure: Failure) -> Finding:
     roles = dict(list(roles_of(failure).items())[:_MAX_EVIDENCE_LINES])
-    title = title_of(failure.hit, failure.blocks[0], log.texts)
     return Finding(
         kind=failure.hit.rule.kind,
         framework=failure.hit.rule.framework,
-        title=title,
+        title=failure.hit.title,
         message=_message(log.texts, failure),
         score=round(failure.score, 4),
         seen=failure.seen,
@@ -112,7 +112,9 @@ def _finding(log: Log, failure: Failure) -> Finding:
 def _evidence(log: Log, roles: dict[int, Role]) -> Iterable[Evidence]:
     run: list[int] = []
     for i in [*sorted(roles), -1]:
-        if run and (i < 0 or roles[i] != roles[run[-1]] or log.numbers[i] != log.numbers[run[-1]] + 1):
+        if run and (
+            i < 0 or roles[i] != roles[run[-1]] or log.numbers[i] != log.numbers[run[-1]] + 1
+        ):
             yield Evidence(
                 first=log.numbers[run[0]],
                 last=log.numbers[run[-1]],

@@ -1,8 +1,14 @@
 """How compilers, linters, package managers, operating systems and CI services report a failure."""
 
+# ruff: noqa: E501  # a table, one rule a line
+
+from typing import Final
+
 from .rules import Rule, rule
 
-_C, _L, _E = "compile_error", "lint", "error"
+_C: Final = "compile_error"
+_L: Final = "lint"
+_E: Final = "error"
 _PATH = r"(?:[A-Za-z]:)?[^\s:()\[\]\"'<>|]{1,300}"
 
 CRASHES = (

@@ -1,8 +1,12 @@
-"""How test frameworks name a test that failed."""
+"""How test frameworks name a test that failed; the first rule that fits counts."""
+
+# ruff: noqa: E501, RUF001  # a table, one rule a line, with the very marks that tools print
+
+from typing import Final
 
 from .rules import Rule, rule
 
-_T = "failing_test"
+_T: Final = "failing_test"
 _FILE = r"[\w./\\@+-]{1,300}"
 _TIME = r"(?: [\[(]?\d[\d.,:hms ]*(?:m?s|sec|seconds)?[\])]?)?"
 
@@ -50,6 +54,7 @@ JVM = (
     rule(_T, "maven", "<<< ", r"(?:\[ERROR\] )?Tests run:.{1,200}<<< (?:FAILURE|ERROR)!.{0,20} in (?P<t>.+)$", "line", 0.6),
     rule(_T, "maven", "[ERROR]", r"\[ERROR\] {2,8}(?P<t>[A-Za-z_$][\w$]*(?:\.[\w$]+)+(?:->[\w.$]+|[\[({][^:]{0,200})?(?::\d+)?(?:->[\w.$:]+)*)(?: [»:]? ?(?P<m>.*))?$", "line", 0.95),
     rule(_T, "junit-ant", "Testcase: ", r"\s*(?:\[\w+\] )?\s*Testcase: (?P<t>.+?)(?: took [\d.]+ sec)?:?\s*(?:FAILED|Caused an ERROR)", "indent"),
+    rule(_T, "junit-plain", "Testcase: ", r"\s*(?:\[\w+\] )?\s*Testcase: (?P<t>.+?) took [\d.]+ sec$", "indent"),
     rule(_T, "junit-ant", "FAILED", r"\s*\[\w+\] (?:Test|TEST) (?P<t>[\w.$]+) FAILED", "line", 0.7),
     rule(_T, "gradle", " > ", r"(?P<t>[^\s].{0,600} > .{1,800}?) FAILED$", "indent"),
     rule(_T, "scalatest", "*** FAILED ***", r"(?:\[\w+\] )*\s*-? ?(?P<t>\S.*?) \*\*\* FAILED \*\*\*", "indent"),
@@ -89,7 +94,7 @@ OTHERS = (
     rule(_T, "perl", ("Failed test", "Failed subtest"), r"\s*#\s+Failed (?:sub)?test (?P<t>'.+?'|at .+)$", "indent", 0.9),
     rule(_T, "perl", "Wstat", r"(?P<t>\S+\.t)\s+\(Wstat: \d+ .*\)", "indent", 0.9),
     rule(_T, "dotnet", "[FAIL]", r"(?:\[xUnit\.net [\d:.]+\] )?\s*(?P<t>\S.*?) \[FAIL\]$", "indent"),
-    rule(_T, "dotnet", " Failed ", rf"  Failed (?P<t>[\w.+`<>]+(?:\(.*\))?.{{0,200}}?) \[[^\]]*\d ?(?:m?s|min)[^\]]*\]$", "indent"),
+    rule(_T, "dotnet", " Failed ", r"  Failed (?P<t>[\w.+`<>]+(?:\(.*\))?.{0,200}?) \[[^\]]*\d ?(?:m?s|min)[^\]]*\]$", "indent"),
     rule(_T, "dotnet", "X ", r"\s+X (?P<t>\S+) \[[\d.,<> ]+m?s\]$", "indent"),
     rule(_T, "dotnet", "failed ", r"failed (?P<t>[\w.+]+\.[\w]+(?:\(.*\))?) \([\dms. ]+\)$", "indent"),
     rule(_T, "pester", "[-] ", rf"\s*\[-\] (?P<t>.+?){_TIME}$", "indent"),
@@ -104,7 +109,8 @@ OTHERS = (
     rule(_T, "common-test", " failed", r"%%% (?P<t>\S+ ==> .+?): (?:\S*FAILED)", "indent"),
     rule(_T, "swift-testing", "recorded an issue", r"\S+ Test (?P<t>\S.*?) recorded an issue at (?P<m>.*)"),
     rule(_T, "automake", ("FAIL: ", "XPASS: ", "ERROR: "), r"(?:FAIL|XPASS|ERROR): (?P<t>[\w./-]+(?:[./-]|\d|test)[\w./ -]*(?: \(.*\))?)$", "line", 0.95),
-    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)[ .]*(?:\.{2,}|[:|\t]| -)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
+    rule(_T, "qualified", ("FAILED", "FAIL", "ERROR"), r"(?P<t>[A-Za-z_][\w$]*(?:(?:\.|::|#|/)[\w$<>-]+){1,30}(?:[\[(].*[\])])?) (?:FAILED|FAIL|ERROR)!?$", "indent", 0.95),
+    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)[ .]*(?:\.{2,}|[:|\t]| -)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
 )  # fmt: skip
 
 TEST_RULES: tuple[Rule, ...] = MOZILLA + PYTHON + JAVASCRIPT + JVM + NATIVE + OTHERS + NUMBERED

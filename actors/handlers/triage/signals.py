@@ -4,6 +4,8 @@ Searching for a substring is ten times faster than searching for a pattern, so e
 stands behind a substring and is tried only where that occurs.
 """
 
+# ruff: noqa: RUF001  # the very marks that tools print
+
 import re
 
 _MAX_CHARS = 400  # longer lines are judged by their beginning and their end
@@ -19,12 +21,14 @@ _CUES = (
     "would reformat", "differ", "non-zero", "unsatisf", "unrecogni", "unknown", "forbidden",
     "unauthorized", "too many", "no space", "exceeded", "interrupted", "goroutine", "leak",
     "caused by", " died", "not recognized", "wstat", "maximum", "unsuccessful",
+    "testcase: ",
     "wrong", "problem", "giving up", "stopped", " bad ", "fault", "unreachable", "unavailable",
     "incompatible", "malformed", "severe", "hung", "stuck", " stdout ----", "disagree", "not equal",
 )  # fmt: skip
 _MARKS = re.compile("[✕✗✖✘×●❌🚨💥⨯❯›─│»]")
 _SHAPE = re.compile(  # what tests and linters print without any such word
-    r"_+ \S|\s{0,12}\d{1,4}\) \S|E  |\[-\] |e: |==> X|\s+\d+:\d+\s|\s+X |cucumber |rspec |\s*MethodSource \["
+    r"_+ \S|\s{0,12}\d{1,4}\) \S|E  |\[-\] |e: |==> X|\s+\d+:\d+\s|\s+X |cucumber |rspec "
+    r"|\s*MethodSource \["
     r"|.{1,200}:\d+:(?:\d+:)? \S|.{1,200}\(\d+,\d+\): |.{1,200}\[X\]|.{1,60} \[E\]|.{0,40}#test_"
     r"|Diff in |In \S+ line \d|[\w:]+#test|make(?:\[\d+\])?: \*\*\*|\S+\.md:\d+ "
 )
@@ -44,36 +48,42 @@ _LOUD = (
         "core dumped", "SIGSEGV", "SIGABRT", "OutOfMemory", "out of memory", "timed out after",
         ("panic: ", r"^panic: "), ("FAIL", r"\bFAIL(?:ED)?\b"), ("not ok", r"^\s*not ok\b"),
         ("fatal", r"\bfatal\b"), ("FATAL", r"\bFATAL\b"), ("CRITICAL", r"\bCRITICAL\b"),
-        ("rror", r"^\s*[Ee]rror\b|^\S+:\d+(?::\d+)?: (?:fatal )?error\b|error(?:\[| [A-Z]{1,6}\d+)"),
+        ("rror", r"^\s*[Ee]rror\b|^\S+:\d+(?::\d+)?: (?:fatal )?error\b"),
+        ("error", r"error(?:\[| [A-Z]{1,6}\d+)"),
         ("ERROR", r"^\W*ERROR\b"), ("E  ", r"^E  "), ("Killed", r"Killed$"),
         ("PANIC", r"\bPANIC\b"),
     ),
 )  # fmt: skip
 _CLEAR = _gates(
-    ("rror", r"\bError\b|\wError\b|\berror: "), ("ERROR", r"\bERROR\b"), ("xception", r"Exception\b"),
-    ("ail", r"\bFail(?:ed|ures?)\b|\bfailed\b|\bFailing\b"), ("FAIL", r"\bFAILURES?\b"), "not found", "cannot find",
-    "undefined reference", "imed out", "No such file", "exit code", "exit status", "exited with",
-    "denied", "unexpected", "Assertion", "Caused by",
+    ("rror", r"\bError\b|\wError\b|\berror: "), ("ERROR", r"\bERROR\b"),
+    ("xception", r"Exception\b"),
+    ("ail", r"\bFail(?:ed|ures?|ing)\b|\bfailed\b"), ("FAIL", r"\bFAILURES?\b"),
     ("xpected", r"[Ee]xpected .{0,200}?(?:got|but|actual|received)"),
+    "not found", "cannot find", "undefined reference", "imed out", "No such file", "exit code",
+    "exit status", "exited with", "denied", "unexpected", "Assertion", "Caused by",
 )  # fmt: skip
+_NOTHING_WRONG = r"\b(?:errors?|failures?|failed|fail|broken)\b['\"]?\s*[:=]\s*"
+_BUSY = (
+    r"^(?:unpacking|setting up|selecting previously|preparing to|collecting|downloading"
+    r"|installing|using cached|receiving objects|creating|copying|adding)\b"
+)
 _BENIGN = _gates(
     (" error", r"\b(?:0|no|without) (?:\w+ )?errors?\b|[: ]errors? (?:count|rate|handl)"),
     ("fail", r"\b(?:0|no|without|of) (?:\w+ )?fail(?:ed|ures?|ing)\b|\b0 fail"),
-    (" 0", r"\b(?:errors?|failures?|failed|fail|broken)\b['\"]?\s*[:=]\s*0\b"),
-    ("false", r"\b(?:errors?|failures?|failed|fail|broken)\b['\"]?\s*[:=]\s*false"),
-    ("null", r"\b(?:errors?|failures?)\b['\"]?\s*[:=]\s*null"),
-    ("ok", r"\.{2,} ?ok\b|^\s*ok\b|\[ *ok *\]"), ("pass", r"^\s*pass(?:ed)?\b|\bpassed\b|pass(?:ed)? *$"),
-    ("skip", r"^\s*skip(?:ped|ping)?\b|\bskipped *$"), ("✓", r"^\s*✓"), ("√", r"^\s*√"), ("✔", r"^\s*✔"),
-    "-werror", "error-prone", "error-handl", "errorhandl", "error_handl", "errorprone", "continue-on-error",
-    "fail-fast", "failfast", "if-no-files", "xfail", "expected fail", "expected-fail", "known-fail",
-    "known fail", "test-pass", "test-ok", "test-start", "test-known", "test-info", "test-skip",
-    "if: failure()", "on-failure", "if: always", "retry", "deprecat", "will be ignored", "(ignored)",
-    "non-fatal", "allowed to fail", "maxbuffer",
-    ("warn", r"\bwarn(?:ing)?\b"), ("--", r"--[\w-]*(?:fail|error|exit)"),
-    ("debug", r"^\s*[\[#<]*debug"), ("at ", r"^\s*at "), ("#", r"^\s*#\d+ +0x"), ("|", r"^\s*\d+ ?\|"),
-    ("ing", r"^(?:unpacking|setting up|selecting previously|preparing to|collecting|downloading|installing"
-            r"|using cached|receiving objects|creating|copying|adding)\b"),
-    ("ed", r"^(?:requirement already|fetched|added)\b"), ("get:", r"^get:\d"),
+    (" 0", _NOTHING_WRONG + r"0\b"), ("false", _NOTHING_WRONG + "false"),
+    ("null", _NOTHING_WRONG + "null"), ("ok", r"\.{2,} ?ok\b|^\s*ok\b|\[ *ok *\]"),
+    ("pass", r"^\s*pass(?:ed)?\b|\bpassed\b|pass(?:ed)? *$"),
+    ("skip", r"^\s*skip(?:ped|ping)?\b|\bskipped *$"),
+    ("✓", r"^\s*✓"), ("√", r"^\s*√"), ("✔", r"^\s*✔"),
+    "-werror", "error-prone", "error-handl", "errorhandl", "error_handl", "errorprone",
+    "continue-on-error", "fail-fast", "failfast", "if-no-files", "xfail", "expected fail",
+    "expected-fail", "known-fail", "known fail", "test-pass", "test-ok", "test-start",
+    "test-known", "test-info", "test-skip", "if: failure()", "on-failure", "if: always",
+    "retry", "deprecat", "will be ignored", "(ignored)", "non-fatal", "allowed to fail",
+    "maxbuffer", ("warn", r"\bwarn(?:ing)?\b"), ("--", r"--[\w-]*(?:fail|error|exit)"),
+    ("debug", r"^\s*[\[#<]*debug"), ("at ", r"^\s*at "), ("#", r"^\s*#\d+ +0x"),
+    ("|", r"^\s*\d+ ?\|"), ("ing", _BUSY), ("ed", r"^(?:requirement already|fetched|added)\b"),
+    ("get:", r"^get:\d"),
 )  # fmt: skip
 
 STRENGTH_MAX = 3.0

@@ -10,21 +10,29 @@ _BEGIN = re.compile(
     r"|section_start:\d+:(?P<section>\w+)|~~~ (?P<buildkite>.*)|\[Pipeline\] (?P<stage>sh|bat)$"
 )
 _END = re.compile(
-    r"##\[error\](?!Node\.js \d+ actions)|ERROR: Job failed|script returned exit code [1-9]|The command .* (?:exited with [1-9]|failed)"
-    r"|.{0,6}Error: The command exited with status|Exited with code|make: \*\*\* |npm ERR! Test failed"
-    r"|error Command failed with exit code|\[taskcluster[^\]]*\] ?(?:Unsuccessful|.*[Ee]xit code: [1-9])"
+    r"##\[error\](?!Node\.js \d+ actions)|ERROR: Job failed|script returned exit code [1-9]"
+    r"|The command .* (?:exited with [1-9]|failed)"
+    r"|.{0,6}Error: The command exited with status|Exited with code|make: \*\*\* "
+    r"|npm ERR! Test failed"
+    r"|error Command failed with exit code|\[taskcluster[^\]]*\] ?(?:Unsuccessful"
+    r"|.*[Ee]xit code: [1-9])"
     r"|Build step .* marked build as failure|.*returned a non-zero code"
 )
 _QUOTED = re.compile(
-    r"The command \"?(?P<travis>.+?)\"? (?:exited with|failed)|The command '(?P<docker>.+)' returned a non-zero"
-    r"|InvocationError for command (?P<tox>.+?)(?: \(exited|$)|process \"(?P<buildkit>.+)\" did not complete"
+    r"The command \"?(?P<travis>.+?)\"? (?:exited with|failed)"
+    r"|The command '(?P<docker>.+)' returned a non-zero"
+    r"|InvocationError for command (?P<tox>.+?)(?: \(exited|$)"
+    r"|process \"(?P<buildkit>.+)\" did not complete"
     r"|npm (?:ERR!|error) command (?!failed)(?:sh -c )?(?P<npm>\S.*)"
 )
 _MAX_STEP_LINES = 200_000
 _IDLE = re.compile(  # what a script does besides its work
-    r"(?:#|set [-+]|export |cd |echo |exit\b|return\b|source |\. |true$|false$|popd|pushd|mkdir |rm |cat |\[ |if |then|fi$"
-    r"|else|sleep |trap |kill |wait\b|test -|local |unset |[A-Z_]+=|'\[|eval |sudo sysctl|shell: |env:|with:|##\[)"
+    r"(?:#|set [-+]|export |cd |echo |exit\b|return\b|source |\. |true$|false$|popd|pushd"
+    r"|mkdir |rm |cat |\[ |if |then|fi$"
+    r"|else|sleep |trap |kill |wait\b|test -|local |unset |[A-Z_]+=|'\[|eval |sudo sysctl"
+    r"|shell: |env:|with:|##\[)"
 )
+_FIRST_CHARS = frozenset("#$+>s~[TEB.mne\U0001f6a8")  # of what _BEGIN and _END match
 _MAX_SCRIPT_LINES = 40
 _MAX_COMMAND_CHARS = 400
 
@@ -48,14 +56,16 @@ def failing_steps(texts: Sequence[str]) -> list[Step]:
     steps: list[Step] = []
     begin, command = 0, None
     for i, text in enumerate(texts):
-        if not text or text[0] not in "#$+>s~[TE.\\mne\U0001f6a8":
+        if not text or text[0] not in _FIRST_CHARS:
             continue
         found = _BEGIN.match(text)
         if found:
             name = _script(texts, i) if found["run"] else _command(found)
             if found["run"] or (name and not _inside_github(texts, begin)):
                 begin, command = i, name
-        elif _END.match(text) and not (steps and steps[-1].first == begin and i - begin > _MAX_STEP_LINES):
+        elif _END.match(text) and not (
+            steps and steps[-1].first == begin and i - begin > _MAX_STEP_LINES
+        ):
             named = quoted_command(text)
             if steps and steps[-1].first == begin:
                 steps[-1] = Step(begin, i, named or steps[-1].command)

@@ -10,7 +10,7 @@ from cortex.runtime.context import Bm25, Passage, content_words
 from .extract import Role, Span
 
 MOST: Final[dict[Role, int]] = {
-    "failed": 10,
+    "failed": 20,
     "error": 8,
     "evidence": 16,
     "file": 8,
@@ -120,17 +120,32 @@ def _distinct(
 
 
 def _named(findings: list[Found]) -> list[Span]:
-    """Of each finding the line that names it most fully."""
+    """Of each finding the lines that name it most fully; some tools take several for one name."""
     spans: dict[str, Span] = {}
-    for found in findings:
-        named = set(content_words(found.finding.title))
-        lines = sorted(
-            _evidence_lines(found, ("title",)),
-            key=lambda line: -len(named.intersection(content_words(line.text))),
-        )
-        for line in lines[:1]:
-            spans.setdefault(line.text.strip(), _span(line, "failed", found.finding.score))
+    for item_id, finding in findings:
+        evidence = _fullest_name(finding)
+        if evidence is not None:
+            span = Span(
+                item_id=item_id,
+                first_line=evidence.first,
+                last_line=evidence.last,
+                text=evidence.text.strip(),
+                role="failed",
+                score=round(finding.score, 6),
+            )
+            spans.setdefault(span.text, span)
     return list(spans.values())[: MOST["failed"]]
+
+
+def _fullest_name(finding: Finding) -> Evidence | None:
+    title = set(content_words(finding.title))
+
+    def fullness(evidence: Evidence) -> tuple[int, int]:
+        words = content_words(evidence.text)
+        return len(title.intersection(words)), len(words)
+
+    named = [evidence for evidence in finding.evidence if evidence.role == "title"]
+    return max(named, key=fullness, default=None)
 
 
 def _says_something(text: str) -> bool:
@@ -212,7 +227,7 @@ def _most_alike(
 ) -> list[tuple[Line, float]]:
     """Lines that share *at_least* so many words with *question*, best first, scored 0 to 0.5."""
     words = [content_words(line.text) for line in lines]
-    scores = Bm25(words).scores(question)
+    scores = Bm25(words, question).scores
     best = max(scores, default=0.0) or 1.0
     asked = set(question)
     order = sorted(range(len(lines)), key=lambda at: (-scores[at], at))

@@ -40,8 +40,8 @@ def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     if not asked or not units:
         return []
     words = [content_words(unit.text) for unit in units]
-    ranked = Bm25(words)
-    own = ranked.scores(asked)
+    ranked = Bm25(words, asked)
+    own = ranked.scores
     titles = [set(content_words(unit.heading)) for unit in units]
     title_score = {unit.heading: 0.0 for unit in units}
     for unit, title in zip(units, titles, strict=True):

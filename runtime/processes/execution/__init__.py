@@ -3,6 +3,7 @@
 from .decide import NO_PROCESS, advance, decide
 from .evolve import INPUTS, OUTPUTS, evolve
 from .history import ENGINE, fold, in_order, is_own, observed
+from .retrying import wait_before_retry
 from .state import Execution, Stage, Status
 from .values import checked_inputs
 
@@ -22,4 +23,5 @@ __all__ = [
     "in_order",
     "is_own",
     "observed",
+    "wait_before_retry",
 ]

@@ -1,0 +1,138 @@
+"""Which definitions there are: a fold of what was compiled, and what a compilation changes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cortex.bus import CortexError, Event
+from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
+from cortex.runtime.log import Blobs
+from cortex.runtime.processes import Compilation, LinkedInterface, LinkedProcess
+
+Linked = LinkedProcess | LinkedInterface
+
+
+class Definitions:
+    """Compiled processes and interfaces by name and version, and the sources they stand in."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.sources: dict[str, str] = {}  # digest of the text's blob, by file
+        self._blobs = blobs
+        self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
+        self._missing: dict[str, tuple[str, ...]] = {}  # by name
+        self._retired: dict[str, str] = {}  # reason by name
+
+    def fold(self, event: Event) -> None:
+        """Take in what was said of a definition."""
+        match event:
+            case ProcessCompiled():
+                self.sources[event.file] = event.source
+                self._compiled[event.name, event.process_version] = event
+                self._missing.pop(event.name, None)
+                self._retired.pop(event.name, None)
+            case ProcessUnlinked():
+                self._missing[event.name] = event.missing
+            case ProcessRetired():
+                self._retired[event.name] = event.reason
+                self.sources = {f: d for f, d in self.sources.items() if f not in event.files}
+
+    def known(self) -> dict[tuple[str, int], str]:
+        """Source digest of every version that was ever compiled."""
+        return {key: event.source_digest for key, event in self._compiled.items()}
+
+    def changes(self, compilation: Compilation, sources: dict[str, str]) -> Iterator[Event]:
+        """What *compilation* of *sources* changes, as events."""
+        found: set[str] = set()
+        for (file, _), unit in compilation.units.items():
+            if unit.linked is None:
+                continue
+            found.add(unit.name)
+            warnings = tuple(msgspec.to_builtins(each) for each in unit.diagnostics)
+            event = self._event(unit.linked, file, sources[file], warnings)
+            before = self._compiled.get((event.name, event.process_version))
+            if before != event or event.name in self._missing or event.name in self._retired:
+                yield event
+        for name, newest in self._newest().items():
+            if name not in found and name not in self._retired:
+                yield from self._gone(name, newest, compilation, sources)
+
+    def listed(self, name: str = "", text: str = "") -> Iterator[dict[str, Any]]:
+        """The newest version of each process and interface, or every version of *name*."""
+        words = text.lower().split()
+        shown = self._compiled.values() if name else self._newest().values()
+        for event in sorted(shown, key=lambda e: (e.name, e.process_version)):
+            about = self._about(event)
+            said = f"{event.name} {about['description']}".lower().replace("_", " ")
+            if (not name or event.name == name) and all(word in said for word in words):
+                yield about
+
+    def _about(self, event: ProcessCompiled) -> dict[str, Any]:
+        linked = self._read(event.linked)
+        return {
+            "name": event.name,
+            "version": event.process_version,
+            "kind": "interface" if isinstance(linked, LinkedInterface) else "process",
+            "abstract": event.abstract,
+            "description": linked.description if linked else "",
+            "digest": event.digest,
+            "source_digest": event.source_digest,
+            "linked": event.linked,
+            "source": event.source,
+            "file": event.file,
+            "missing": list(self._missing.get(event.name, ())),
+            "retired": self._retired.get(event.name, ""),
+        }
+
+    def _read(self, digest: str) -> Linked | None:
+        try:
+            data = self._blobs.get(digest)
+        except CortexError:
+            return None  # a blob that is gone costs a description here, and is told by `doctor`
+        return _linked(data)
+
+    def _event(
+        self, linked: Linked, file: str, source: str, warnings: tuple[dict[str, Any], ...]
+    ) -> ProcessCompiled:
+        process = linked if isinstance(linked, LinkedProcess) else None
+        return ProcessCompiled(
+            name=linked.name,
+            process_version=linked.version,
+            digest=linked.digest,
+            source_digest=process.source_digest if process else linked.digest,
+            linked=self._blobs.put(msgspec.json.encode(linked)),
+            source=source,
+            file=file,
+            abstract=process.abstract if process else True,
+            warnings=warnings,
+        )
+
+    def _newest(self) -> dict[str, ProcessCompiled]:
+        newest: dict[str, ProcessCompiled] = {}
+        for (name, _), event in sorted(self._compiled.items()):
+            newest[name] = event
+        return newest
+
+    def _gone(
+        self,
+        name: str,
+        newest: ProcessCompiled,
+        compilation: Compilation,
+        sources: dict[str, str],
+    ) -> Iterator[Event]:
+        units = [unit for unit in compilation.units.values() if unit.name == name]
+        if not units:
+            files = (newest.file,) if newest.file not in sources else ()
+            reason = f"it is no longer in {newest.file}"
+            yield ProcessRetired(name=name, reason=reason, files=files)
+            return
+        missing = tuple(each.message for unit in units for each in unit.diagnostics)
+        if self._missing.get(name) != missing:
+            yield ProcessUnlinked(name=name, digest=newest.digest, missing=missing)
+
+
+def _linked(data: bytes) -> Linked:
+    try:
+        return msgspec.json.decode(data, type=LinkedProcess)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(data, type=LinkedInterface)

@@ -1,0 +1,173 @@
+"""Effects that happen once: a program whose end is recorded even when the runtime is killed.
+
+The program is started by a small process of its own, which outlives the runtime, holds a lock while
+it works and writes how the program ended. Whoever comes again with the same key finds that record
+or waits for the lock. Where neither is there the effect was interrupted, and it is not repeated.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from .programs import KEPT_BYTES, ProgramError, ProgramOutcome, end_group
+
+LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
+GRACE_S = 10.0  # for the small process, beside the program's own time
+KEPT_S = 7 * 86_400.0
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What the small process is to do."""
+
+    argv: tuple[str, ...]
+    folder: str
+    timeout_s: float
+
+
+class EffectInterruptedError(ProgramError):
+    """The program was started once and its end is not known."""
+
+
+class Effects:
+    """Programs by idempotency key, each run once; their records stand in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def run(self, key: str, argv: Sequence[str], folder: str, timeout_s: float) -> ProgramOutcome:
+        """Run a program, or give how it ended when it was run under *key* before.
+
+        Raises:
+            EffectInterruptedError: It was started before, and was killed before its end was known.
+            ProgramError: It cannot be started, or took longer than *timeout_s*.
+        """
+        place = self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+        own: subprocess.Popen[bytes] | None = None
+        if not (place / "outcome").exists() and not _held(place):
+            if (place / "begun").exists():
+                raise EffectInterruptedError(
+                    argv[0], "was started before and interrupted: look what it did, then resume"
+                )
+            place.mkdir(parents=True, exist_ok=True)
+            order = Order(tuple(argv), folder or os.getcwd(), timeout_s)  # noqa: PTH109
+            (place / "order").write_bytes(msgspec.json.encode(order))
+            own = _start(place)
+        _wait(place, argv[0], timeout_s + GRACE_S, own)
+        ended = msgspec.json.decode((place / "outcome").read_bytes(), type=_Ended)
+        if ended.problem:
+            raise ProgramError(argv[0], ended.problem)
+        return ProgramOutcome(
+            ended.exit_code, (place / "stdout").read_bytes(), (place / "stderr").read_bytes()
+        )
+
+    def forget(self, older_than_s: float = KEPT_S) -> None:
+        """Remove the records of effects that ended long ago; their steps are settled."""
+        limit = time.time() - older_than_s
+        for outcome in self._folder.glob("*/outcome"):
+            if outcome.stat().st_mtime < limit:
+                shutil.rmtree(outcome.parent, ignore_errors=True)
+
+
+def _start(place: Path) -> subprocess.Popen[bytes]:
+    # The lock goes over with the child, so that there is no moment at which nobody holds it.
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return subprocess.Popen(
+            [sys.executable, "-c", _CHILD, str(place)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=(lock.fileno(),),
+        )
+
+
+def _wait(place: Path, program: str, bound_s: float, own: subprocess.Popen[bytes] | None) -> None:
+    # The child keeps the time itself; this bound is for a child that is stuck.
+    until = time.monotonic() + bound_s
+    if own is not None:
+        try:
+            own.wait(bound_s)
+        except subprocess.TimeoutExpired:
+            end_group(own.pid)
+            own.wait()
+    while not (place / "outcome").exists():
+        if not _held(place) and not (place / "outcome").exists():
+            raise EffectInterruptedError(program, "was killed: look what it did, then resume")
+        if time.monotonic() > until:
+            raise ProgramError(program, f"did not end within {bound_s:g} s")
+        time.sleep(LOOK_S)
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    exit_code: int = 0
+    problem: str = ""
+
+
+def child(place: Path) -> None:
+    """What the small process does; the lock it was given ends with it."""
+    order = msgspec.json.decode((place / "order").read_bytes(), type=Order)
+    (place / "begun").touch()
+    with (place / "stdout").open("wb+") as out, (place / "stderr").open("wb+") as err:
+        ended = _run(order, out.fileno(), err.fileno())
+        for file in (out, err):
+            _keep_end(file.fileno())
+    staged = place / "outcome.new"
+    staged.write_bytes(msgspec.json.encode(ended))
+    staged.rename(place / "outcome")
+
+
+def _run(order: Order, out: int, err: int) -> _Ended:
+    try:
+        process = subprocess.Popen(
+            list(order.argv),
+            cwd=order.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            close_fds=True,
+        )
+    except OSError as error:
+        return _Ended(problem=f"cannot be started: {error.strerror or error}")
+    try:
+        return _Ended(exit_code=process.wait(order.timeout_s))
+    except subprocess.TimeoutExpired:
+        end_group(process.pid)
+        process.wait()
+        return _Ended(problem=f"was ended after {order.timeout_s:g} s")
+
+
+def _keep_end(fd: int) -> None:
+    size = os.fstat(fd).st_size
+    if size > KEPT_BYTES:
+        last = os.pread(fd, KEPT_BYTES, size - KEPT_BYTES)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, last, 0)
+
+
+def _held(place: Path) -> bool:
+    try:
+        with (place / "lock").open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
+_CHILD = """
+import sys
+from pathlib import Path
+from cortex.actors.effects import child
+child(Path(sys.argv[1]))
+"""

@@ -1,0 +1,50 @@
+"""The gate `command`: a program ends with 0."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cortex.bus.events import GateEvaluate, GateEvaluated
+from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+
+from ..programs import ProgramError, argv_of, run_program
+from .verdict import failed, passed
+
+
+class CommandParameters(msgspec.Struct, frozen=True):
+    """What `command` takes."""
+
+    run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
+    timeout_s: float | None = None
+
+
+class Command(Component):
+    """Passes when the program ends with 0; it runs in the workspace."""
+
+    workers = 2
+    serves = (Serves("gate", "command", CommandParameters, traits={"read_only": False}),)
+
+    def __init__(self, config: Config) -> None:
+        self._shell = config.handlers.shell
+
+    @on(GateEvaluate, where={"gate": "command"})
+    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+        """Run it."""
+        asked = msgspec.convert(event.parameters, CommandParameters)
+        timeout_s = min(asked.timeout_s or event.timeout_s, event.timeout_s)
+        try:
+            argv = argv_of(asked.run, self._shell.allow)
+            outcome = run_program(argv, event.workspace, timeout_s)
+        except ProgramError as error:
+            yield failed(event, str(error))
+            return
+        evidence: dict[str, Any] = {
+            "command": list(argv),
+            "exit_code": outcome.exit_code,
+            "output": outcome.tail(),
+        }
+        if outcome.exit_code == 0:
+            yield passed(event, **evidence)
+        else:
+            yield failed(event, f"{argv[0]} ended with {outcome.exit_code}", **evidence)

@@ -1,0 +1,35 @@
+"""The answers of gates."""
+
+from typing import Any
+
+from cortex.bus.events import GateEvaluate, GateEvaluated
+
+
+def passed(asked: GateEvaluate, **evidence: Any) -> GateEvaluated:
+    """The gate passes, because of *evidence*."""
+    return _answer(asked, "passed", "", evidence)
+
+
+def failed(asked: GateEvaluate, reason: str, **evidence: Any) -> GateEvaluated:
+    """The gate does not pass; *reason* says what to do about it."""
+    return _answer(asked, "failed", reason, evidence)
+
+
+def waiting(asked: GateEvaluate, question: str) -> GateEvaluated:
+    """A person must answer *question* first."""
+    return _answer(asked, "waiting", question, {})
+
+
+def _answer(
+    asked: GateEvaluate, outcome: str, reason: str, evidence: dict[str, Any]
+) -> GateEvaluated:
+    return GateEvaluated(
+        execution_id=asked.execution_id,
+        gate=asked.gate,
+        outcome=outcome,
+        index=asked.index,
+        step_id=asked.step_id,
+        attempt=asked.attempt,
+        reason=reason,
+        evidence=evidence,
+    )

@@ -1,0 +1,50 @@
+"""The action `answer_question`: a model's answer, as it stands."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepCompleted, StepExecute
+from cortex.runtime.kernel import Component, Delivery, Serves, on
+
+
+class AnswerQuestionParameters(msgspec.Struct, frozen=True):
+    """What `answer_question` takes."""
+
+    question: str
+
+
+class AnswerQuestionResult(msgspec.Struct, frozen=True):
+    """What `answer_question` gives."""
+
+    text: str
+    extractive: bool  # True: the answer holds quotations of the context and nothing else
+
+
+class AnswerQuestion(Component):
+    """Gives the answer that a model gave to the step's context."""
+
+    workers = 1
+    serves = (
+        Serves(
+            "action",
+            "answer_question",
+            AnswerQuestionParameters,
+            AnswerQuestionResult,
+            traits={"effect": "read", "asks_model": True},
+        ),
+    )
+
+    @on(StepExecute, where={"action": "answer_question"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Pass the answer on."""
+        text = str(event.answer.get("text", ""))
+        result = AnswerQuestionResult(text, bool(event.answer.get("extractive")))
+        yield StepCompleted(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            result=msgspec.to_builtins(result),
+            summary="answered",
+        )

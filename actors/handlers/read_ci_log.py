@@ -1,0 +1,105 @@
+"""The action `read_ci_log`: what failed in a CI log of any size, and the lines that prove it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.runtime.context import Offer, TokenCounter
+from cortex.runtime.kernel import Component, Delivery, Serves, on
+
+from .reading import parameters_of
+from .triage import Finding, LogError, Report, excerpt, read_log, report_of
+
+EXCERPT_TOKENS = 3_000
+FINDINGS = 10
+
+
+class ReadCiLogParameters(msgspec.Struct, frozen=True):
+    """What `read_ci_log` takes."""
+
+    log: str  # path of the log, plain or gzip; relative ones start at the workspace
+    excerpt_tokens: int = EXCERPT_TOKENS
+
+
+class ReadCiLogResult(msgspec.Struct, frozen=True):
+    """What `read_ci_log` gives."""
+
+    log: str  # absolute path
+    summary: str
+    failed_command: str
+    findings: list[Finding]  # best first
+    lines: int  # of the whole log
+    size_bytes: int
+    tokens: int  # of the whole log
+    excerpt: str  # the lines that say most
+    context: list[Offer]
+
+
+class ReadCiLog(Component):
+    """Reads CI logs in a process of its own: a log of 100 MB must not hold up the hub."""
+
+    workers = 1
+    cpu = True
+    serves = (
+        Serves(
+            "action",
+            "read_ci_log",
+            ReadCiLogParameters,
+            ReadCiLogResult,
+            traits={"effect": "read"},
+        ),
+    )
+
+    def __init__(self) -> None:
+        self._counter = TokenCounter()
+
+    @on(StepExecute, where={"action": "read_ci_log"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Read, rank, and cut an excerpt."""
+        asked = parameters_of(event, ReadCiLogParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        path = Path(event.workspace or ".", asked.log).absolute()
+        try:
+            log = read_log(path, count=self._counter.count)
+        except LogError as error:
+            yield StepFailed(
+                execution_id=event.execution_id,
+                step_id=event.step_id,
+                attempt=event.attempt,
+                error=str(error),
+                retry=False,
+            )
+            return
+        report, lines = report_of(log), excerpt(log, asked.excerpt_tokens, self._counter.count)
+        offer = Offer(
+            kind="evidence",
+            text="\n".join(lines.texts),
+            source=str(path),
+            line_numbers=tuple(lines.numbers),
+        )
+        yield StepCompleted(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            result=msgspec.to_builtins(_result(path, report, lines.text(), offer)),
+            summary=report.summary,
+        )
+
+
+def _result(path: Path, report: Report, text: str, offer: Offer) -> ReadCiLogResult:
+    return ReadCiLogResult(
+        log=str(path),
+        summary=report.summary,
+        failed_command=report.failed_command or "",
+        findings=list(report.findings[:FINDINGS]),
+        lines=report.lines,
+        size_bytes=report.size_bytes,
+        tokens=report.tokens or 0,
+        excerpt=text,
+        context=[offer] if offer.text else [],
+    )

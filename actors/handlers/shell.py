@@ -1,0 +1,109 @@
+"""The action `shell`: run a program in the workspace, once."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.log import Blobs
+
+from ..effects import EffectInterruptedError, Effects
+from ..programs import ProgramError, argv_of
+from .reading import parameters_of
+
+INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
+
+
+class ShellParameters(msgspec.Struct, frozen=True):
+    """What `shell` takes."""
+
+    run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
+    folder: str = ""  # relative to the workspace
+    may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
+    timeout_s: float | None = None
+
+
+class ShellResult(msgspec.Struct, frozen=True):
+    """What `shell` gives."""
+
+    exit_code: int
+    stdout: str  # the end of it, where it is long
+    stderr: str
+    stdout_blob: str  # digest of all that was kept
+    stderr_blob: str
+
+
+class Shell(Component):
+    """Runs programs; one that was run for a step before is not run again for the same attempt."""
+
+    workers = 4
+    serves = (Serves("action", "shell", ShellParameters, ShellResult, traits={"effect": "write"}),)
+
+    def __init__(self, config: Config, blobs: Blobs, home: Home | None) -> None:
+        self._settings = config.handlers.shell
+        self._blobs = blobs
+        folder = home.path if home else Path(tempfile.mkdtemp(prefix="cortex-"))
+        self._effects = Effects(folder / "effects")
+
+    def on_start(self) -> None:
+        """Tidy up after runs that are long settled."""
+        self._effects.forget()
+
+    @on(StepExecute, where={"action": "shell"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Run it, or find out how it ended."""
+        asked = parameters_of(event, ShellParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
+        folder = str(Path(event.workspace or ".", asked.folder).absolute())
+        try:
+            argv = argv_of(asked.run, self._settings.allow)
+            outcome = self._effects.run(delivery.effect_key(), argv, folder, timeout_s)
+        except EffectInterruptedError as error:
+            yield _failed(event, str(error), kind="interrupted", retry=False)
+            return
+        except ProgramError as error:
+            yield _failed(event, str(error))
+            return
+        if outcome.exit_code and not asked.may_fail:
+            said = outcome.tail(3)
+            yield _failed(event, f"{argv[0]} ended with {outcome.exit_code}: {said}")
+            return
+        yield StepCompleted(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            result=msgspec.to_builtins(
+                ShellResult(
+                    outcome.exit_code,
+                    _end(outcome.stdout),
+                    _end(outcome.stderr),
+                    self._blobs.put(outcome.stdout),
+                    self._blobs.put(outcome.stderr),
+                )
+            ),
+            summary=f"{argv[0]} ended with {outcome.exit_code}",
+        )
+
+
+def _end(output: bytes) -> str:
+    return output[-INLINE_BYTES:].decode(errors="replace")
+
+
+def _failed(
+    event: StepExecute, error: str, *, kind: str = "failed", retry: bool = True
+) -> StepFailed:
+    return StepFailed(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        error=error,
+        kind=kind,
+        retry=retry,
+    )

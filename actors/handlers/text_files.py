@@ -1,0 +1,124 @@
+"""The actions `read_text` and `write_text`: a text file as a step's result, and the reverse."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.runtime.context import Offer
+from cortex.runtime.kernel import Component, Delivery, Serves, on
+
+from .reading import parameters_of
+
+LARGEST_BYTES = 128 * 1024  # more does not stand in an event
+
+
+class ReadTextParameters(msgspec.Struct, frozen=True):
+    """What `read_text` takes."""
+
+    path: str  # relative ones start at the workspace
+
+
+class ReadTextResult(msgspec.Struct, frozen=True):
+    """What `read_text` gives."""
+
+    path: str
+    text: str
+    context: list[Offer]
+
+
+class WriteTextParameters(msgspec.Struct, frozen=True):
+    """What `write_text` takes."""
+
+    path: str  # relative ones start at the workspace; what is there is replaced
+    text: str
+
+
+class WriteTextResult(msgspec.Struct, frozen=True):
+    """What `write_text` gives."""
+
+    path: str
+    digest: str  # sha256 of the file
+
+
+class TextFiles(Component):
+    """Reads and writes text files, whole."""
+
+    workers = 1
+    serves = (
+        Serves(
+            "action", "read_text", ReadTextParameters, ReadTextResult, traits={"effect": "read"}
+        ),
+        Serves(
+            "action", "write_text", WriteTextParameters, WriteTextResult, traits={"effect": "write"}
+        ),
+    )
+
+    @on(StepExecute, where={"action": "read_text"})
+    def read(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Read one file."""
+        asked = parameters_of(event, ReadTextParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        path = Path(event.workspace or ".", asked.path).absolute()
+        try:
+            data = _bounded(path)
+        except OSError as error:
+            yield _failed(event, f"{path} cannot be read: {error.strerror or error}")
+            return
+        text = data.decode(errors="replace")
+        offer = Offer(kind="notes", text=text, source=str(path))
+        result = ReadTextResult(str(path), text, [offer] if text.strip() else [])
+        yield _completed(event, result, f"read {path.name}")
+
+    @on(StepExecute, where={"action": "write_text"})
+    def write(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Write one file; doing it again comes to the same."""
+        asked = parameters_of(event, WriteTextParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        path = Path(event.workspace or ".", asked.path).absolute()
+        data = asked.text.encode()
+        staged = path.with_name(f".{path.name}.{delivery.new_id()}")
+        try:
+            staged.write_bytes(data)
+            staged.replace(path)
+        except OSError as error:
+            staged.unlink(missing_ok=True)
+            yield _failed(event, f"{path} cannot be written: {error.strerror or error}")
+            return
+        result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
+        yield _completed(event, result, f"wrote {path.name}")
+
+
+def _bounded(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        raise OSError(f"it is larger than {LARGEST_BYTES // 1024} kB: cut it into parts")
+    return data
+
+
+def _completed(event: StepExecute, result: msgspec.Struct, summary: str) -> StepCompleted:
+    return StepCompleted(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        result=msgspec.to_builtins(result),
+        summary=summary,
+    )
+
+
+def _failed(event: StepExecute, error: str) -> StepFailed:
+    return StepFailed(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        error=error,
+        retry=False,
+    )

@@ -1,0 +1,85 @@
+"""Which processes there are now: the fold of what the compiler has said about them."""
+
+import msgspec
+
+from cortex.bus import CortexError, Event
+from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
+from cortex.runtime.log import Blobs
+from cortex.runtime.processes import LinkedProcess, ProcessTable
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a snapshot holds: enough to fold it again."""
+
+    compiled: tuple[ProcessCompiled, ...]
+    missing: dict[str, tuple[str, ...]]
+
+
+class Catalogue:
+    """The process table, with what is missing where something is unlinked."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.table = ProcessTable()
+        self._blobs = blobs
+        self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
+        self._missing: dict[str, tuple[str, ...]] = {}  # by digest of the linked form
+        self._lost: dict[str, str] = {}  # why a process cannot be read, by name
+
+    def fold(self, event: Event) -> None:
+        """Take up one event; others than the compiler's change nothing."""
+        match event:
+            case ProcessCompiled():
+                self._compile(event)
+            case ProcessUnlinked():
+                self._missing[event.digest] = event.missing
+            case ProcessRetired():
+                self.table = self.table.without(event.name)
+                for key in [key for key in self._compiled if key[0] == event.name]:
+                    del self._compiled[key]
+
+    def linked(self, process: LinkedProcess) -> str:
+        """Digest of the blob that holds *process*."""
+        return self._compiled[process.name, process.version].linked
+
+    def missing(self, process: LinkedProcess) -> tuple[str, ...]:
+        """What *process* needs and is not there; nothing where it may run."""
+        return self._missing.get(process.digest, ())
+
+    def lost(self, name: str) -> str | None:
+        """Why the process *name* cannot be read, where it was compiled and its blob is gone."""
+        return self._lost.get(name)
+
+    def interfaces(self) -> set[str]:
+        """Names of every interface that some process implements."""
+        found: set[str] = set()
+        for name in self.table.names():
+            for process in self.table.versions(name):
+                found.update(interface for interface, _ in process.implements)
+        return found
+
+    def snapshot(self) -> bytes:
+        """The catalogue, for `restore`."""
+        return msgspec.msgpack.encode(Kept(tuple(self._compiled.values()), self._missing))
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up the catalogue that `snapshot` gave."""
+        kept = msgspec.msgpack.decode(snapshot, type=Kept)
+        for event in kept.compiled:
+            self._compile(event)
+        self._missing = dict(kept.missing)
+
+    def _compile(self, event: ProcessCompiled) -> None:
+        try:
+            process = _READ(self._blobs.get(event.linked))
+        except msgspec.ValidationError:
+            return  # an interface: nobody runs it
+        except CortexError as error:
+            self._lost[event.name] = str(error)
+            return
+        self._lost.pop(event.name, None)
+        self._missing.pop(event.digest, None)
+        self._compiled[event.name, event.process_version] = event
+        self.table = self.table.add([process])
+
+
+_READ = msgspec.json.Decoder(LinkedProcess).decode

@@ -1,0 +1,124 @@
+"""Which process a request or a trigger means, or why none."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from cortex.runtime.processes import LinkedProcess, ManualTrigger, Match, Tie
+
+from .catalogue import Catalogue
+from .preferences import Preferences
+
+MANUAL = "manual"  # the field `source` of a trigger that names its process
+
+
+class Chosen(Struct, frozen=True):
+    """The process that was meant."""
+
+    process: LinkedProcess
+    because: str
+    runners_up: tuple[str, ...] = ()
+
+
+class Refusal(Struct, frozen=True):
+    """Why none was chosen, and what to do."""
+
+    reason: str
+    candidates: tuple[str, ...] = ()  # those that fit equally
+
+
+def for_request(
+    catalogue: Catalogue, preferences: Preferences, name: str, version: int
+) -> Chosen | Refusal:
+    """The process that runs as *name*, which may be an interface; version 0 is the newest."""
+    table = catalogue.table
+    process = table.get(name, version or None)
+    if process is not None:
+        return _runnable(catalogue, Chosen(process, "named by the request"))
+    versions = ", ".join(str(each.version) for each in table.versions(name))
+    if versions:
+        return Refusal(f"there is no version {version} of {name}: it has {versions}")
+    if name not in catalogue.interfaces():
+        return Refusal(_unknown(catalogue, name))
+    wanted = preferences.for_interface(name)
+    return _outcome(
+        catalogue, preferences, wanted, table.implementing(name, wanted), f"implements {name}"
+    )
+
+
+def for_trigger(
+    catalogue: Catalogue, preferences: Preferences, fields: Mapping[str, Any]
+) -> Chosen | Refusal:
+    """The process that answers a trigger with *fields*."""
+    if fields.get("source") == MANUAL and "process" in fields:
+        return _manual(catalogue, str(fields["process"]))
+    wanted = preferences.for_trigger(fields)
+    match = catalogue.table.match(fields, wanted)
+    if match is None:
+        given = " ".join(f"{name}={value}" for name, value in sorted(fields.items()))
+        return Refusal(
+            f"no process answers a trigger with {given or 'no fields'}: "
+            "give one a trigger that matches, or run one by its name"
+        )
+    return _outcome(catalogue, preferences, wanted, match, "most specific match")
+
+
+def _manual(catalogue: Catalogue, name: str) -> Chosen | Refusal:
+    process = catalogue.table.get(name)
+    if process is None:
+        return Refusal(_unknown(catalogue, name))
+    if not any(isinstance(trigger, ManualTrigger) for trigger in process.triggers):
+        return Refusal(
+            f"{name} has no manual trigger: add `trigger: manual`, or run it by its name"
+        )
+    return _runnable(catalogue, Chosen(process, "named by the trigger"))
+
+
+def _outcome(
+    catalogue: Catalogue,
+    preferences: Preferences,
+    wanted: list[str],
+    match: Match | Tie | None,
+    because: str,
+) -> Chosen | Refusal:
+    if match is None:
+        return Refusal("no process that may run fits: those that do are abstract or retired")
+    if isinstance(match, Tie):
+        return Refusal(str(match), tuple(each.name for each in match.candidates))
+    if match.by == "preference":
+        because = f"named by {preferences.whose(match.chosen.name, wanted)}"
+    names = tuple(each.name for each in match.runners_up)
+    return _runnable(catalogue, Chosen(match.chosen, because, names))
+
+
+def _runnable(catalogue: Catalogue, chosen: Chosen) -> Chosen | Refusal:
+    process = chosen.process
+    if process.abstract:
+        concrete = [
+            name
+            for name in catalogue.table.names()
+            if (each := catalogue.table.get(name)) and process.name in each.chain[1:]
+            if not each.abstract
+        ]
+        instead = f"run {' or '.join(concrete)}" if concrete else "extend it and run that"
+        return Refusal(f"{process.name} is abstract and cannot be run: {instead}")
+    missing = catalogue.missing(process)
+    if missing:
+        what = ", ".join(missing)
+        return Refusal(
+            f"{process.name} is unlinked: {what} is not there; it runs again once that is back"
+        )
+    return chosen
+
+
+def _unknown(catalogue: Catalogue, name: str) -> str:
+    lost = catalogue.lost(name)
+    if lost:
+        return f"{name} was compiled and cannot be read: {lost}; compile it again"
+    known = sorted({*catalogue.table.names(), *catalogue.interfaces()})
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f"there is no process or interface {name}: did you mean {near[0]}?"
+    return f"there is no process or interface {name}: `cortex process list` shows those there are"

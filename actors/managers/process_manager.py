@@ -1,0 +1,186 @@
+"""The manager that says which process runs: for requests, for triggers, and by the calendar."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from cortex.bus import Event, Recorded
+from cortex.bus.events import (
+    ExecutionFailed,
+    ExecutionRequest,
+    ExecutionStarted,
+    ProcessCompiled,
+    ProcessRetired,
+    ProcessUnlinked,
+    TriggerMatched,
+    TriggerReceived,
+    TriggerUnmatched,
+)
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes.execution import checked_inputs
+
+from . import schedules
+from .catalogue import Catalogue
+from .choosing import Chosen, Refusal, for_request, for_trigger
+from .preferences import Preferences
+
+
+class ProcessManager(Component):
+    """Starts executions on compiled processes, or says why it does not."""
+
+    recalls = 1
+
+    def __init__(
+        self,
+        blobs: Blobs,
+        config: Config,
+        history: Callable[[str], Iterator[Recorded]],
+        home: Home | None = None,
+        user_preferences: Mapping[str, str] | None = None,
+    ) -> None:
+        self._catalogue = Catalogue(blobs)
+        self._history = history
+        self._preferences = Preferences(config.preferences, user_preferences or {})
+        self._workspace = str(home.path.parent) if home else ""
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        """Take up what the compiler said."""
+        self._catalogue.fold(event)
+
+    def snapshot(self) -> bytes:
+        """The catalogue."""
+        return self._catalogue.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up the catalogue."""
+        self._catalogue.restore(snapshot)
+
+    @on(ProcessCompiled)
+    @on(ProcessRetired)
+    def enter(
+        self, event: ProcessCompiled | ProcessRetired, delivery: Delivery
+    ) -> Iterator[Output]:
+        """Keep the process, or let it go, and arm what it schedules."""
+        before = self._catalogue.table.get(event.name)
+        self._catalogue.fold(event)
+        after = self._catalogue.table.get(event.name)
+        yield from schedules.rearm(event.name, before, after, self._workspace, delivery)
+
+    @on(ProcessUnlinked)
+    def unlink(self, event: ProcessUnlinked, delivery: Delivery) -> None:
+        """Refuse new executions until what is missing is back; schedules stay armed."""
+        self._catalogue.fold(event)
+
+    @on(ExecutionRequest)
+    def begin(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
+        """Begin an execution, or say why not."""
+        if not event.process:
+            yield _started(event, None, "", dict(event.inputs))
+            return
+        chosen = for_request(
+            self._catalogue, self._preferences, event.process, event.process_version
+        )
+        if isinstance(chosen, Refusal):
+            yield ExecutionFailed(execution_id=event.execution_id, reason=chosen.reason)
+            return
+        process = chosen.process
+        inputs, wrong = checked_inputs(process.inputs, event.inputs)
+        if wrong:
+            reason = f"the inputs of {process.name} are wrong: {'; '.join(wrong)}"
+            yield ExecutionFailed(execution_id=event.execution_id, reason=reason)
+            return
+        yield _started(event, process, self._catalogue.linked(process), inputs)
+
+    @on(TriggerReceived)
+    def answer(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
+        """Choose the process that answers a trigger, and ask for its execution."""
+        if self._repeated(event, delivery):
+            return
+        if event.fields.get("source") == schedules.SOURCE and "process" in event.fields:
+            yield from self._scheduled(event, delivery)
+            return
+        chosen = for_trigger(self._catalogue, self._preferences, event.fields)
+        yield from _matched(event, chosen, delivery)
+
+    def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
+        name = str(event.fields["process"])
+        process = self._catalogue.table.get(name)
+        found = schedules.find(process, event.fields) if process else None
+        if process is None or found is None:
+            yield _unmatched(event, f"{name} no longer has this schedule")
+            return
+        index, schedule = found
+        due_ns = schedules.due_ns_of(event.fields, delivery.time_ns)
+        firing = schedules.firing(schedule, due_ns, delivery.time_ns)
+        if firing.run:
+            chosen = for_request(self._catalogue, self._preferences, name, 0)
+            if isinstance(chosen, Chosen):
+                chosen = Chosen(chosen.process, "its schedule")
+            yield from _matched(event, chosen, delivery)
+        else:
+            reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
+            yield _unmatched(event, reason)
+        yield from schedules.armed(name, index, schedule, firing.next_ns, self._workspace, delivery)
+
+    def _repeated(self, event: TriggerReceived, delivery: Delivery) -> bool:
+        """Whether this trigger was received before: whoever sends one may send it again."""
+        for record in self._history(event.stream()):
+            if record.position >= delivery.position:
+                return False
+            if record.topic == event.topic_name():
+                return True
+        return False
+
+
+def _started(
+    request: ExecutionRequest, process: LinkedProcess | None, linked: str, inputs: dict[str, object]
+) -> ExecutionStarted:
+    return ExecutionStarted(
+        execution_id=request.execution_id,
+        process=process.name if process else "",
+        process_version=process.version if process else 0,
+        digest=process.digest if process else "",
+        linked=linked,
+        inputs=inputs,
+        goal=request.goal,
+        workspace=request.workspace,
+        trigger=request.trigger,
+        parent=request.parent,
+        parent_step=request.parent_step,
+        breakpoints=request.breakpoints,
+    )
+
+
+def _matched(
+    event: TriggerReceived, chosen: Chosen | Refusal, delivery: Delivery
+) -> Iterator[Output]:
+    if isinstance(chosen, Refusal):
+        yield _unmatched(event, chosen.reason, chosen.candidates)
+        return
+    process = chosen.process
+    execution_id = delivery.new_id()
+    yield TriggerMatched(
+        trigger_id=event.trigger_id,
+        execution_id=execution_id,
+        process=process.name,
+        digest=process.digest,
+        because=chosen.because,
+        runners_up=chosen.runners_up,
+    )
+    declared = {field.name for field in process.inputs}
+    yield ExecutionRequest(
+        execution_id=execution_id,
+        process=process.name,
+        process_version=process.version,
+        # A trigger offers inputs to whichever process is chosen; it takes what it declares.
+        inputs={name: value for name, value in event.inputs.items() if name in declared},
+        goal=event.goal,
+        workspace=event.workspace,
+        trigger=event.trigger_id,
+    )
+
+
+def _unmatched(
+    event: TriggerReceived, reason: str, candidates: tuple[str, ...] = ()
+) -> TriggerUnmatched:
+    return TriggerUnmatched(trigger_id=event.trigger_id, reason=reason, candidates=candidates)

@@ -1,0 +1,128 @@
+"""When schedules are due, and what becomes of times that passed while nobody was there."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+from msgspec import Struct
+
+from cortex.bus.events import TriggerReceived
+from cortex.runtime.kernel import Delivery, Forget, Later
+from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
+
+SOURCE = "schedule"  # the field `source` of a trigger that a schedule fired
+LATE_NS = 60_000_000_000  # a time that is answered within a minute was not missed
+
+
+class Firing(Struct, frozen=True):
+    """What to do about a schedule whose time came."""
+
+    run: bool  # False: it was missed, and missed times are skipped
+    next_ns: int | None  # None where there is no next time
+    late_s: float
+
+
+def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
+    """The first time of *schedule* after *after_ns*; None where there is none in 50 years.
+
+    At a clock change a time that does not exist moves to the end of the gap, and one that exists
+    twice counts once; schedules by the hour or minute go on at their pace.
+    """
+    after = datetime.fromtimestamp(after_ns // 1_000_000_000, UTC)
+    for due in CronSim(schedule.cron, after.astimezone(ZoneInfo(schedule.timezone))):
+        due_ns = int(due.timestamp()) * 1_000_000_000
+        # In the hour that comes twice, its first round may lie behind us.
+        if due_ns > after_ns:
+            return due_ns
+    return None
+
+
+def firing(schedule: ScheduleTrigger, due_ns: int, now_ns: int) -> Firing:
+    """What its policy about missed times says now that the time *due_ns* is answered."""
+    late_s = max(0, now_ns - due_ns) / 1e9
+    missed = now_ns - due_ns > LATE_NS
+    # With "all" the next one may have passed too: its deadline comes at once.
+    after_ns = due_ns if schedule.missed == "all" else max(due_ns, now_ns)
+    run = not (missed and schedule.missed == "skip")
+    return Firing(run, next_due_ns(schedule, after_ns), late_s)
+
+
+def schedules_of(process: LinkedProcess | None) -> tuple[ScheduleTrigger, ...]:
+    """The schedules of *process*; none of an abstract one."""
+    if process is None or process.abstract:
+        return ()
+    return tuple(each for each in process.triggers if isinstance(each, ScheduleTrigger))
+
+
+def rearm(
+    name: str,
+    before: LinkedProcess | None,
+    after: LinkedProcess | None,
+    workspace: str,
+    delivery: Delivery,
+) -> Iterator[Later | Forget]:
+    """Deadlines for what *name* schedules now, and an end of those it no longer does.
+
+    A schedule that stays as it is keeps its deadline, which may have passed and not come yet.
+    """
+    old, new = schedules_of(before), schedules_of(after)
+    for index in range(max(len(old), len(new))):
+        if index >= len(new):
+            yield Forget(deadline(name, index))
+        elif index >= len(old) or old[index] != new[index]:
+            due_ns = next_due_ns(new[index], delivery.time_ns)
+            yield from armed(name, index, new[index], due_ns, workspace, delivery)
+
+
+def armed(
+    name: str,
+    index: int,
+    schedule: ScheduleTrigger,
+    due_ns: int | None,
+    workspace: str,
+    delivery: Delivery,
+) -> Iterator[Later | Forget]:
+    """The deadline of a schedule; an end of it where it never comes again."""
+    if due_ns is None:
+        yield Forget(deadline(name, index))
+        return
+    due = datetime.fromtimestamp(due_ns / 1e9, UTC).isoformat()
+    yield Later(
+        deadline(name, index),
+        due_ns,
+        TriggerReceived(
+            trigger_id=delivery.new_id(index + 1),
+            fields={
+                "source": SOURCE,
+                "process": name,
+                "cron": schedule.cron,
+                "timezone": schedule.timezone,
+                "due": due,
+            },
+            goal=f"scheduled run of {name}",
+            workspace=workspace,
+        ),
+    )
+
+
+def find(process: LinkedProcess, fields: dict[str, Any]) -> tuple[int, ScheduleTrigger] | None:
+    """The schedule that fired with *fields*, and its place; None where it has gone since."""
+    for index, schedule in enumerate(schedules_of(process)):
+        if (schedule.cron, schedule.timezone) == (fields.get("cron"), fields.get("timezone")):
+            return index, schedule
+    return None
+
+
+def due_ns_of(fields: dict[str, Any], default: int) -> int:
+    """The time that fired with *fields*; *default* where they do not say."""
+    try:
+        return round(datetime.fromisoformat(str(fields.get("due"))).timestamp()) * 1_000_000_000
+    except ValueError:
+        return default
+
+
+def deadline(name: str, index: int) -> str:
+    """Name of the deadline of the schedule at *index* of the process *name*."""
+    return f"schedule/{name}" if index == 0 else f"schedule/{name}/{index}"

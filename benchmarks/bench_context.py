@@ -1,0 +1,147 @@
+"""What does it cost to compile a step's context from 50 knowledge files, and what is then in it?
+
+Ours: `ContextCompiler.compile` into an effective window of 24,000 tokens. The peer is what most
+programs do: concatenate the files and cut at the same number of tokens. The limit is one exact
+count of the same material, below which no compiler with exact counts can be. "Asked for" is the
+share of steps whose prompt holds the paragraph that they ask for: a step's description is a
+heading of one of the files, drawn with a fixed seed, and what must be in is the paragraph below it.
+
+Material: the documents of `$CORTEX_EVAL/corpus/narrative`, cut into 50 files of about equal size.
+"""
+
+import os
+import random
+import re
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from cortex.runtime.context import ContextCompiler, Item, Request, Step, TokenCounter
+
+CORPUS = (
+    Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[2] / "shared" / "eval"))
+    / "corpus"
+    / "narrative"
+)
+RESULTS = Path(__file__).parent / "results" / "bench_context.txt"
+FILES = 50
+WINDOW = 24_000
+STEPS = 60
+ROUNDS = 7
+
+
+class Asked(NamedTuple):
+    """A heading and the first paragraph below it."""
+
+    heading: str
+    paragraph: str
+
+
+def files() -> list[Item]:
+    """The corpus as 50 knowledge files, cut at blank lines."""
+    paths = sorted(path for path in CORPUS.iterdir() if path.suffix in (".md", ".rst", ".txt"))
+    text = "\n\n".join(path.read_text(errors="replace") for path in paths)
+    paragraphs = text.split("\n\n")
+    target = len(text) / FILES
+    items: list[list[str]] = [[]]
+    size = 0
+    for paragraph in paragraphs:
+        if size >= target * len(items):
+            items.append([])
+        items[-1].append(paragraph)
+        size += len(paragraph) + 2
+    return [
+        Item(
+            id=f"corpus.part_{nr:02}", section="knowledge", kind="knowledge", text="\n\n".join(part)
+        )
+        for nr, part in enumerate(items)
+    ]
+
+
+def headings(items: list[Item]) -> Iterator[Asked]:
+    """Headings that stand once in the material, and what they are about."""
+    text = "\n\n".join(item.text for item in items)
+    pattern = r"^(?:#{2,4} ([^\n#]{12,70})|([A-Z][^\n]{12,70})\n[-=~']{12,})\n+([A-Z][^\n]{50,})"
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        heading = match[1] or match[2]
+        if text.count(heading) == 1 and len(heading.split()) >= 3:
+            yield Asked(heading, match[3])
+
+
+def request(items: list[Item], description: str) -> Request:
+    """The step that asks for *description*."""
+    step = Step(process="bench", id="ask", description=description)
+    return Request(step=step, window=200_000, effective_window=WINDOW, items=tuple(items))
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Median milliseconds, and peak megabytes of one further run."""
+    spent: list[float] = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        work()
+        spent.append((time.perf_counter() - start) * 1_000)
+    tracemalloc.start()
+    work()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return statistics.median(spent), peak / 1e6
+
+
+def first_count_ms() -> float:
+    """What loading the token ranks costs, once a process."""
+    start = time.perf_counter()
+    TokenCounter().count("x")
+    return (time.perf_counter() - start) * 1_000
+
+
+def main() -> None:
+    """Measure, print, and keep what was printed."""
+    if not CORPUS.is_dir():
+        sys.exit(f"skipped: no documents at {CORPUS}; set CORTEX_EVAL")
+    loading_ms = first_count_ms()
+    counter = TokenCounter()
+    compiler = ContextCompiler(counter)
+    items = files()
+    whole = "\n\n".join(item.text for item in items)
+    asked = random.Random(20).sample(list(headings(items)), STEPS)
+    prompts = [compiler.compile(request(items, each.heading)) for each in asked]
+    room = max(prompt.tokens for prompt in prompts)
+    cut = counter.truncate(whole, room)
+    ours = timed(lambda: compiler.compile(request(items, asked[0].heading)))
+    peer = timed(lambda: counter.truncate(whole, room))
+    limit = timed(lambda: counter.count(whole))
+    tokens = counter.count(whole)
+    kept = sum(each.paragraph in p.text for each, p in zip(asked, prompts, strict=True)) / STEPS
+    kept_by_peer = sum(each.paragraph in cut for each in asked) / STEPS
+    mean = statistics.mean(prompt.tokens for prompt in prompts)
+    lines = [
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {sys.version.split()[0]}",
+        f"material: {len(items)} files, {tokens:,} tokens; window {WINDOW:,}; {STEPS} steps",
+        f"token ranks, first count of a process: {loading_ms:,.0f} ms",
+        "",
+        f"{'':34}{'ms':>8}{'peak MB':>9}{'tokens':>9}{'of all':>8}{'asked for':>11}{'x limit':>9}",
+    ]
+    for name, (ms, mb), size, share in (
+        ("ours, compile", ours, mean, kept),
+        ("concatenate and truncate", peer, room, kept_by_peer),
+        ("limit: count the material once", limit, tokens, None),
+    ):
+        said = "" if share is None else f"{share:.0%}"
+        of_all, of_limit = size / tokens, ms / limit[0]
+        lines.append(
+            f"{name:34}{ms:8,.0f}{mb:9,.1f}{size:9,.0f}{of_all:8.1%}{said:>11}{of_limit:9.2f}"
+        )
+    report = "\n".join(lines)
+    print(report)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(report + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Does the text of a failure lead to the right line of a checkout, and how long does that take?
+
+Two parts. The first reads the logs of tests/fixtures/checkouts and asks for file and line of each.
+The peer is what one writes first: the first `path:line` in the log whose path fits one file. The
+second part makes a git checkout of 5,000 files, many of one name, and times the question there. The
+bare limits are git's own listing and one read of every file.
+"""
+
+import random
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cortex.actors.handlers.source import Checkout, find_relevant_code, parse_frames
+
+CHECKOUTS = Path(__file__).parents[1] / "tests" / "fixtures" / "checkouts"
+FILES = 5_000
+PROBES = 200
+_FIRST = re.compile(r"(?P<path>[\w@.~+/\\-]+\.\w+)(?::(?:line )?|\(|\", line )(?P<line>\d+)")
+
+Answer = tuple[str, int] | None
+
+
+def ours(log: str, checkout: Checkout) -> Answer:
+    """Ask the library."""
+    found = find_relevant_code(log, checkout, limit=1)
+    return (found[0].path, found[0].line) if found else None
+
+
+def naive(log: str, checkout: Checkout) -> Answer:
+    """Take the first path:line whose path fits exactly one file."""
+    for match in _FIRST.finditer(log):
+        files = [path for path in checkout.files if match["path"].endswith(path)]
+        files = files or [path for path in checkout.files if path.endswith("/" + match["path"])]
+        if len(files) == 1:
+            return files[0], int(match["line"])
+    return None
+
+
+def accuracy() -> None:
+    """Print right first answers by language."""
+    print(f"{'language':<12} {'cases':>5} {'ours':>6} {'naive':>6}")
+    sums = [0, 0, 0]
+    for table in sorted(CHECKOUTS.glob("*.yaml")):
+        cases: list[dict[str, Any]] = yaml.safe_load(table.read_text(encoding="utf-8"))
+        checkout = Checkout(CHECKOUTS / table.stem)
+        right = [
+            sum(ask(case["log"], checkout) == (case["path"], case["line"]) for case in cases)
+            for ask in (ours, naive)
+        ]
+        sums = [a + b for a, b in zip(sums, [len(cases), *right], strict=True)]
+        print(f"{table.stem:<12} {len(cases):>5} {right[0]:>6} {right[1]:>6}")
+    total, mine, theirs = sums
+    print(f"{'all':<12} {total:>5} {mine / total:>6.1%} {theirs / total:>6.1%}")
+
+
+def make_checkout(root: Path, dice: random.Random) -> list[tuple[str, int, str]]:
+    """Write FILES modules, a hundred names in many folders, and return some (path, line, name)."""
+    names = [f"{noun}.py" for noun in ("utils", "models", "views", "api", *map(str, range(96)))]
+    places = []
+    for index in range(FILES // 5):
+        folder = root / f"pkg{index // 100}" / f"part{index // 20 % 5}" / f"m{index % 20}"
+        folder.mkdir(parents=True)
+        for name in dice.sample(names, 5):
+            functions = [f"f{dice.randrange(400)}" for _ in range(30)]
+            (folder / name).write_text("".join(map(_function, range(30), functions)))
+            chosen = dice.randrange(30)
+            path = (folder / name).relative_to(root).as_posix()
+            places.append((path, chosen * 4 + 2, functions[chosen]))
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "-A"], check=True)
+    return dice.sample(places, PROBES)
+
+
+def _function(number: int, name: str) -> str:
+    return f"def {name}(x):\n    y = x * {number}\n    return y\n\n"
+
+
+def trace_of(places: list[tuple[str, int, str]]) -> str:
+    """Return a traceback through *places*, their paths as a container would log them."""
+    frames = [f'  File "/builds/acme/{path}", line {line}, in {f}' for path, line, f in places]
+    return "\n".join(["Traceback (most recent call last):", *frames, "ValueError: oh no"])
+
+
+def timed(work: Callable[[], object], rounds: int = 3) -> float:
+    """Return the best of some rounds in milliseconds."""
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - began)
+    return best * 1000
+
+
+def large() -> None:
+    """Print the times on the generated checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        places = make_checkout(root, random.Random(7))
+        listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
+        listing += ["--exclude-standard"]
+        git_ms = timed(lambda: subprocess.run(listing, capture_output=True, check=True))
+        open_ms = timed(lambda: Checkout(root))
+        size_mb = sum(file.stat().st_size for file in root.rglob("*.py")) / 1e6
+        print(f"\n{FILES} files, {size_mb:.1f} MB")
+        print(
+            f"list     ours {open_ms:.1f} ms, limit (git) {git_ms:.1f} ms, x{open_ms / git_ms:.1f}"
+        )
+        checkout = Checkout(root)
+        time_traces(places, checkout)
+        time_symbols(places[0][2], checkout)
+
+
+def time_traces(places: list[tuple[str, int, str]], checkout: Checkout) -> None:
+    """Print right answers and times of questions with a stack trace."""
+    logs = [trace_of(places[i : i + 4]) for i in range(0, PROBES, 4)]
+    wanted = [places[i + 3][:2] for i in range(0, PROBES, 4)]
+    spent = {}
+    for name, way in (("ours", ours), ("naive", naive)):
+        began = time.perf_counter()
+        answers = [way(log, checkout) for log in logs]
+        spent[name] = (time.perf_counter() - began) * 1000 / len(logs)
+        right = sum(answer == want for answer, want in zip(answers, wanted, strict=True))
+        print(f"traces   {name:<5} {right}/{len(logs)} right, {spent[name]:.2f} ms a trace")
+    lines = "\n".join(logs).splitlines() * 500
+    parse_ms = timed(lambda: parse_frames(lines), 1)
+    noise = [f"2024 INFO worker {i} did item {i}" for i in range(100_000)]
+    noise_ms = timed(lambda: parse_frames(noise), 1)
+    print(f"parse    {len(lines) / parse_ms * 1000:,.0f} trace lines/s, ", end="")
+    print(f"{len(noise) / noise_ms * 1000:,.0f} other lines/s")
+
+
+def time_symbols(symbol: str, checkout: Checkout) -> None:
+    """Print the times of a question that names a symbol only, so that every file is searched."""
+    log = f"NameError: name '{symbol}' is not defined"
+    cold_ms = timed(lambda: find_relevant_code(log, Checkout(checkout.root)))
+    warm_ms = timed(lambda: find_relevant_code(log, checkout))
+    read_ms = timed(lambda: [(checkout.root / path).read_bytes() for path in checkout.files])
+    print(f"symbol   ours {warm_ms:.1f} ms ({cold_ms:.1f} ms with listing), ", end="")
+    print(f"limit (read every file) {read_ms:.1f} ms, x{warm_ms / read_ms:.1f}")
+
+
+if __name__ == "__main__":
+    accuracy()
+    large()

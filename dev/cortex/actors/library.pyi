@@ -1,0 +1,1 @@
+from actors.library import *

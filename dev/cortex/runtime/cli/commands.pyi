@@ -1,0 +1,1 @@
+from runtime.cli.commands import *

@@ -1,0 +1,163 @@
+"""`cortex events`: the log itself, event by event."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from cortex.bus import Recorded, as_map
+from cortex.runtime.kernel import Home
+
+from ..history import History
+from ..options import with_home, with_screen
+from ..screen import Screen
+from ..selection import Selection
+from ..times import iso, local, parse_time
+from ..tree import Family
+
+LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class EventLine(msgspec.Struct):
+    """One event."""
+
+    position: int
+    time: str  # UTC
+    topic: str
+    stream: str
+    version: int  # within the stream
+    id: str  # UUIDv7 in hex
+    schema: int
+    correlation: str | None
+    causation: int | None
+    source: str
+    key: str | None
+    body: dict[str, Any]
+
+
+@click.group(cls=Family)
+def events() -> None:
+    """Read the event log."""
+
+
+def with_selection(function: Function) -> Function:
+    """Add the options that choose events."""
+    for option in (
+        click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
+        click.option("--source", default="", help="The component or client that published it."),
+        click.option("--execution", default="", metavar="ID", help="Events of this execution."),
+        click.option("--until", default="", metavar="TIME", help="Before this time."),
+        click.option("--since", default="", metavar="TIME", help="From then on: 1h, 2d, a date."),
+        click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
+    ):
+        function = option(function)
+    return function
+
+
+@events.command()
+@with_selection
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many, the newest.")
+@with_home
+@with_screen
+def query(home: Home, screen: Screen, limit: int | None, **asked: Any) -> None:
+    """Show the events that fit everything given, the oldest first.
+
+    With --json one JSON document a line.
+    """
+    with History.open(home) as history:
+        chosen = history.select(_selection(history, **asked))
+        for record in deque(chosen, limit) if limit else chosen:
+            _show(screen, record)
+
+
+@events.command()
+@with_selection
+@click.option("-f", "--follow", is_flag=True, help="Go on as events come, until Ctrl-C.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(min=0), default=20, show_default=True,
+    help="How many to begin with.",
+)
+@with_home
+@with_screen
+def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> None:
+    """Show the newest events that fit, and with -f those that come."""
+    with History.open(home) as history:
+        selection = _selection(history, **asked)
+        after = 0
+        newest: deque[Recorded] = deque(maxlen=lines)
+        for record in history.read() if follow else history.select(selection):
+            after = record.position
+            if selection.fits(record):
+                newest.append(record)
+        for record in newest:
+            _show(screen, record)
+        if not follow:
+            return
+    for record in _coming(home, after):
+        if selection.fits(record):
+            _show(screen, record)
+
+
+def _coming(home: Home, after: int) -> Iterator[Recorded]:
+    while True:
+        with History.open(home) as history:
+            for record in history.read(after):
+                after = record.position
+                yield record
+        time.sleep(LOOK_S)
+
+
+def _selection(
+    history: History,
+    *,
+    topic: tuple[str, ...],
+    since: str,
+    until: str,
+    execution: str,
+    source: str,
+    key: str,
+) -> Selection:
+    now_ns = time.time_ns()
+    return Selection(
+        topics=topic,
+        since_ns=parse_time(since, now_ns) if since else None,
+        until_ns=parse_time(until, now_ns) if until else None,
+        execution=history.execution_id(execution) if execution else "",
+        source=source,
+        key=key,
+    )
+
+
+def _show(screen: Screen, record: Recorded) -> None:
+    body = as_map(record)
+    screen.record(
+        EventLine(
+            record.position,
+            iso(record.time_ns),
+            record.topic,
+            record.stream,
+            record.version,
+            record.id.hex(),
+            record.schema,
+            record.correlation,
+            record.causation,
+            record.source,
+            record.key,
+            body,
+        )
+    )
+    if screen.as_json:
+        return
+    said = msgspec.json.encode({k: v for k, v in body.items() if k != "topic"}).decode()
+    fields = (str(record.position), local(record.time_ns), record.topic, record.stream, said)
+    if screen.terminal:
+        position, when, topic, stream, said = fields
+        said = said if len(said) <= 160 else f"{said[:160]} ..."
+        screen.line(f"{position:>7}  {when}  {topic:<24}  {stream}  {said}")
+    else:
+        screen.line("\t".join(fields))

@@ -1,0 +1,159 @@
+"""`cortex execution`: what ran, how it went, and what is to become of it."""
+
+import getpass
+
+import click
+
+from cortex.bus.events import ExecutionCancel, ExecutionPause, ExecutionRated, ExecutionResume
+from cortex.runtime.kernel import Home
+
+from ..exits import OK, WAITING
+from ..history import REQUESTS, History
+from ..options import with_home, with_screen
+from ..outcome import show_outcome
+from ..reading import rows_of
+from ..screen import Screen
+from ..station import Station
+from ..summary import ExecutionRow, cells_of, document_of, row_of
+from ..tree import Family
+
+HEADERS = ("execution", "status", "process", "requested (UTC)", "took", "tokens", "about")
+STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "cancelled")
+
+
+@click.group(cls=Family)
+def execution() -> None:
+    """Look at executions and steer them."""
+
+
+@execution.command(name="list")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those in this status.")
+@click.option("--process", default="", help="Only those of this process.")
+@click.option("--children", is_flag=True, help="Also those that run as a step of another.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@with_home
+@with_screen
+def list_(
+    status: str | None, process: str, children: bool, limit: int, home: Home, screen: Screen
+) -> None:
+    """List executions, the newest first."""
+    with History.open(home) as history:
+        found = _rows(history, (), status, process, children=children, limit=limit)
+    _show_rows(screen, found)
+
+
+@execution.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@with_home
+@with_screen
+def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
+    """List executions that have all WORDS in goal, process, reason or status."""
+    with History.open(home) as history:
+        found = _rows(history, words, None, "", children=True, limit=limit)
+    _show_rows(screen, found)
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@with_home
+@with_screen
+def show(execution_id: str, home: Home, screen: Screen) -> None:
+    """Show what an execution was given and what came of it."""
+    with History.open(home) as history:
+        found = history.execution_id(execution_id)
+        document = document_of(history.execution(found), rows_of(history, found))
+    show_outcome(screen, document)
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@click.option("--approve", "answer", flag_value="approved", help="Answer the question with yes.")
+@click.option("--deny", "answer", flag_value="denied", help="Answer the question with no.")
+@click.option("--note", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def resume(execution_id: str, answer: str | None, note: str, home: Home, screen: Screen) -> int:
+    """Go on with an execution that is paused or halted, or was interrupted."""
+    with Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        event = ExecutionResume(
+            execution_id=found, answer=answer or "", by=getpass.getuser(), note=note
+        )
+        return station.go_on(found, event)
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@click.option("--reason", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
+    """Stop an execution before its next step; `resume` goes on with it."""
+    with Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        code = station.go_on(found, ExecutionPause(execution_id=found, reason=reason))
+    return OK if code == WAITING else code
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@click.option("--reason", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
+    """End an execution without a result."""
+    with Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        return station.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("verdict", type=click.Choice(("good", "bad", "mixed")))
+@click.option("--note", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen) -> None:
+    """Say how good an execution's outcome was."""
+    with Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        station.publish(
+            ExecutionRated(execution_id=found, verdict=verdict, note=note, by=getpass.getuser())
+        )
+        screen.document(station.document(found))
+    screen.line(f"execution {found} was rated {verdict}")
+
+
+def _rows(
+    history: History,
+    words: tuple[str, ...],
+    status: str | None,
+    process: str,
+    *,
+    children: bool,
+    limit: int,
+) -> list[ExecutionRow]:
+    found: list[ExecutionRow] = []
+    for record in history.newest(REQUESTS):
+        if record.version != 1 or not record.correlation:  # a second request for the same
+            continue
+        state = history.execution(record.correlation)
+        if (state.parent and not children) or (status and state.status != status):
+            continue
+        row = row_of(state, rows_of(history, record.correlation))
+        said = f"{row.goal} {row.process} {row.reason} {row.status} {row.verdict}".casefold()
+        if (process and row.process != process) or not all(w.casefold() in said for w in words):
+            continue
+        found.append(row)
+        if len(found) == limit:
+            break
+    return found
+
+
+def _show_rows(screen: Screen, found: list[ExecutionRow]) -> None:
+    screen.document(found)
+    if found or not screen.terminal:
+        screen.table(HEADERS, map(cells_of, found))
+    else:
+        screen.line("no executions: `cortex run PROCESS` makes one")

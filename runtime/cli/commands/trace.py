@@ -1,0 +1,76 @@
+"""`cortex trace`: everything that happened in an execution."""
+
+import click
+import msgspec
+
+from cortex.bus.events import StepDelegated
+from cortex.runtime.kernel import Home
+
+from ..history import History
+from ..options import with_home, with_screen
+from ..reading import rows_of
+from ..screen import Screen
+from ..spans import Span, spans_of
+from ..summary import ExecutionDocument, document_of
+from ..timeline import show_primitives, show_spans
+
+DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
+
+
+class TraceDocument(msgspec.Struct):
+    """One execution with its spans, and its children's under it."""
+
+    execution: ExecutionDocument
+    spans: list[Span]
+    children: list["TraceDocument"]
+
+
+@click.command()
+@click.argument("execution_id", metavar="EXECUTION")
+@click.option("--full", is_flag=True, help="Show answers, results and evidence uncut.")
+@with_home
+@with_screen
+def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
+    """Show everything that happened in an execution.
+
+    EXECUTION is an id, or as much of it as no other has. Columns: position in the log, seconds
+    since the start, time taken.
+    """
+    with History.open(home) as history:
+        document = _trace(history, history.execution_id(execution_id), DEEPEST)
+    screen.document(document)
+    if not screen.as_json:
+        _show(screen, document, full=full, indent="")
+
+
+def _trace(history: History, execution_id: str, depth: int) -> TraceDocument:
+    rows = rows_of(history, execution_id, around=True)
+    own = [row for row in rows if row[0].correlation == execution_id]
+    called = [event.child for _, event in own if isinstance(event, StepDelegated)]
+    return TraceDocument(
+        document_of(history.execution(execution_id), own),
+        spans_of(rows, execution_id),
+        [_trace(history, child, depth - 1) for child in dict.fromkeys(called) if depth],
+    )
+
+
+def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -> None:
+    execution = document.execution
+    screen.line(f"{indent}execution {execution.id}  {execution.status}", "bold")
+    for name, value in (
+        ("process", f"{execution.process or '(ad hoc)'} version {execution.version}"),
+        ("goal", execution.goal),
+        ("workspace", execution.workspace),
+        ("requested", execution.requested),
+        ("reason", execution.reason),
+        ("tokens", f"{execution.tokens:,}"),
+    ):
+        if value:
+            screen.line(f"{indent}{name:<10} {value}")
+    screen.line()
+    show_spans(screen, document.spans, full=full, indent=indent)
+    screen.line()
+    show_primitives(screen, document.spans)
+    for child in document.children:
+        screen.line()
+        _show(screen, child, full=full, indent=indent + "  ")

@@ -1,0 +1,36 @@
+"""What the command ends with; part of its interface, so numbers are never given a new meaning."""
+
+OK = 0
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+UNUSABLE = 4
+WAITING = 5
+DEFECT = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+MEANINGS = {
+    OK: "done; an execution completed",
+    FAILED: "the execution failed, halted or was cancelled; a source has errors",
+    USAGE: "the command line is wrong",
+    NOT_FOUND: "what was named is not there, or several fit",
+    UNUSABLE: "the home, its config.toml or its log cannot be used",
+    WAITING: "an execution waits: for a person's answer, at a breakpoint, or because it was paused",
+    DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
+    INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
+    BROKEN_PIPE: "whoever read the output went away, as `head` does",
+}
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The code that the command ends with when *error* reaches it."""
+    # Here, not at the top: `cortex --help` gets along without the bus.
+    from cortex.bus import CortexError, LogError
+    from cortex.runtime.kernel import HomeError
+
+    if isinstance(error, LogError | HomeError):
+        return UNUSABLE
+    if isinstance(error, CortexError):
+        return error.exit_code
+    return FAILED if isinstance(error, OSError) else DEFECT

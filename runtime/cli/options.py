@@ -1,0 +1,49 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .screen import Screen
+
+if TYPE_CHECKING:
+    from cortex.runtime.kernel import Home
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_screen(function: Function) -> Function:
+    """Add --json; the command gets its `Screen` as `screen`."""
+
+    @wraps(function)
+    def call(*args: Any, as_json: bool, **options: Any) -> Any:
+        return function(*args, screen=Screen(as_json=as_json), **options)
+
+    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return option(call)  # type: ignore[return-value]  # it takes the place of *function*
+
+
+def with_home(function: Function) -> Function:
+    """Add --home; the command gets the `Home` as `home`, made or not."""
+
+    @wraps(function)
+    def call(*args: Any, home: Path | None, **options: Any) -> Any:
+        return function(*args, home=home_at(home), **options)
+
+    option = click.option(
+        "--home",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER",
+        help="The home, instead of the one that belongs to this folder.",
+    )
+    return option(call)  # type: ignore[return-value]  # it takes the place of *function*
+
+
+def home_at(path: Path | None) -> "Home":
+    """The home at *path*; without one, the home that the working folder belongs to."""
+    from cortex.runtime.kernel import Home
+
+    return Home.find() if path is None else Home(path.expanduser().absolute())

@@ -1,0 +1,126 @@
+"""How an execution goes, step by step, while it runs."""
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from cortex.bus import Client, Event, Recorded
+from cortex.bus.events import (
+    ContextRefused,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPaused,
+    ExecutionResumed,
+    GateEvaluated,
+    StepCompleted,
+    StepDelegated,
+    StepExecute,
+    StepFailed,
+    StepProgress,
+    StepSkipped,
+    StepUnclaimed,
+)
+
+from .screen import Screen
+from .times import duration
+
+WAIT_S = 0.5  # Ctrl-C is heard at least this often
+FAMILIES = ("execution.*", "step.*", "gate.*", "context.*")
+Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
+_STOPS = (
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionCancelled,
+    ExecutionHalted,
+    ExecutionPaused,
+)
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """An execution came to a stop; it may be a child of the one that is followed."""
+
+    event: Stop
+    position: int
+
+
+class Progress:
+    """Follows one execution and its children, and says on standard error what it sees."""
+
+    def __init__(self, client: Client, screen: Screen, execution_id: str, *, quiet: bool) -> None:
+        self.execution_id = execution_id
+        self._client = client
+        self._screen = screen
+        self._quiet = quiet
+        self._followed = {execution_id: ""}  # ids, and how far their lines are set in
+        self._asked_ns: dict[tuple[str, str], int] = {}
+
+    def until_stopped(self, after: int, patience_s: float | None = None) -> Stopped | None:
+        """Follow from position *after* until it stops; None when *patience_s* is over before."""
+        feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
+        try:
+            deadline = None if patience_s is None else time.monotonic() + patience_s
+            while deadline is None or time.monotonic() < deadline:
+                for stopped in self._stops(feed.next(WAIT_S)):
+                    return stopped
+            return None
+        finally:
+            feed.close()
+
+    def _stops(self, records: list[Recorded]) -> Iterator[Stopped]:
+        for record in records:
+            if record.correlation not in self._followed:
+                continue
+            event = self._client.vocabulary.read(record)
+            if isinstance(event, StepDelegated):
+                margin = self._followed[record.correlation] + "  "
+                self._followed.setdefault(event.child, margin)
+            self._tell(record, event)
+            if not isinstance(event, _STOPS):
+                continue
+            own = event.execution_id == self.execution_id
+            # A child that ends is its parent's business; one that waits needs a person.
+            if own or isinstance(event, ExecutionPaused):
+                yield Stopped(event, record.position)
+
+    def _tell(self, record: Recorded, event: Event) -> None:
+        if self._quiet:
+            return
+        margin = self._followed[record.correlation or self.execution_id]
+        line, style = self._line(record, event)
+        if line:
+            self._screen.note(f"{margin}{line}", style)
+
+    def _line(self, record: Recorded, event: Event) -> tuple[str, str]:
+        match event:
+            case StepExecute() | StepDelegated():
+                self._asked_ns[event.execution_id, event.step_id] = record.time_ns
+                return "", ""
+            case StepProgress():
+                return (f"  {event.step_id}: {event.note}", "dim")
+            case StepCompleted():
+                told = f": {event.summary}" if event.summary else ""
+                return f"done     {event.step_id}{self._took(record, event)}{told}", "green"
+            case StepFailed():
+                return f"failed   {event.step_id}: {event.error}", "red"
+            case StepSkipped():
+                return f"skipped  {event.step_id}: {event.reason}", "dim"
+            case StepUnclaimed():
+                return f"waiting  {event.step_id}: nobody carries out {event.action}", "yellow"
+            case GateEvaluated() if event.outcome == "failed":
+                return f"gate     {event.gate} failed: {event.reason}", "red"
+            case GateEvaluated() if event.outcome == "passed":
+                return f"gate     {event.gate} passed", "green"
+            case ContextRefused():
+                return f"refused  {event.step_id}: {event.reason}", "red"
+            case ExecutionResumed():
+                return "resumed", ""
+        return "", ""
+
+    def _took(self, record: Recorded, event: StepCompleted) -> str:
+        asked_ns = self._asked_ns.get((event.execution_id, event.step_id))
+        return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
+
+

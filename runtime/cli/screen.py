@@ -1,0 +1,87 @@
+"""Where a command writes: a table for people, tab-separated text on a pipe, JSON when asked."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+import click
+import msgspec
+
+# What a log or a model wrote must not move the cursor or change the colours of a terminal.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+class Screen:
+    """Standard output and standard error of one command."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.terminal = _is_terminal(sys.stdout)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line for people; nothing where JSON was asked for."""
+        if not self.as_json:
+            click.echo(_styled(clean(text), style, sys.stdout))
+
+    def block(self, text: str) -> None:
+        """A text of several lines, as it is."""
+        for line in text.rstrip("\n").split("\n"):
+            self.line(line)
+
+    def note(self, text: str, style: str = "") -> None:
+        """How it goes, on standard error: it is no part of the result."""
+        click.echo(_styled(clean(text), style, sys.stderr), err=True)
+
+    def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table, aligned on a terminal and separated by tabs on a pipe."""
+        if self.as_json:
+            return
+        if self.terminal:
+            _draw(headers, rows)
+            return
+        for row in ([header.upper() for header in headers], *rows):
+            click.echo("\t".join(re.sub(r"\s+", " ", clean(cell)).strip() for cell in row))
+
+    def document(self, value: Any) -> None:
+        """The one JSON document of this command; nothing unless JSON was asked for."""
+        if self.as_json:
+            click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+    def record(self, value: Any) -> None:
+        """One JSON document of a stream of them, on a line of its own."""
+        if self.as_json:
+            click.echo(msgspec.json.encode(value))
+
+
+def clean(text: str) -> str:
+    """*text* without what would act on a terminal."""
+    return _CONTROL.sub("", text)
+
+
+def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    # Here, not at the top: most commands draw no table, and rich takes its time to load.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    Console(soft_wrap=False).print(table)
+
+
+def _styled(text: str, style: str, stream: IO[str]) -> str:
+    if not style or not _is_terminal(stream) or os.environ.get("NO_COLOR"):
+        return text
+    codes = ";".join(_STYLES[name] for name in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def _is_terminal(stream: IO[str]) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

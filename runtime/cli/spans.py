@@ -1,0 +1,246 @@
+"""A trace: the events of an execution as spans within spans, each under one of five primitives.
+
+Pure: the same events give the same trace, so that spans need no place in the log.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from cortex.bus import Event, Recorded, as_map
+from cortex.bus.events import (
+    ContextCompile,
+    ContextCompiled,
+    ContextRefused,
+    ExecutionRequest,
+    GateEvaluate,
+    GateEvaluated,
+    ModelFailed,
+    ModelInvoke,
+    ModelResponded,
+    ModelSelected,
+    StepCompleted,
+    StepDelegated,
+    StepExecute,
+    StepFailed,
+    StepSkipped,
+)
+
+from .times import iso
+
+Primitive: TypeAlias = Literal["orchestrate", "execute", "learn", "build", "refine"]
+
+PRIMITIVES: dict[str, Primitive] = {  # by topic, else by family
+    "step": "execute",
+    "model": "execute",
+    "tool": "execute",
+    "memory": "learn",
+    "learning.action_observed": "learn",
+    "execution.rated": "learn",
+    "learning.process_proposed": "build",
+    "package": "build",
+    "learning.refinement_proposed": "refine",
+    "memory.consolidated": "refine",
+}
+_HIDDEN = frozenset(("execution_id", "step_id", "index", "topic"))  # told by the span's place
+_ENDS_EXECUTION = frozenset(("completed", "failed", "cancelled"))
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """Something that was asked and answered, or a single event."""
+
+    id: str  # "12": position of its first event
+    parent: str  # id of the span around it; "" for the execution itself
+    primitive: Primitive
+    kind: str  # "execution", "gate", "step", "context", "model", or an event's topic
+    name: str  # of the gate, step, model, ...
+    status: str  # "passed", "completed", ...; "open" where no answer was recorded
+    position: int  # of its first event
+    last_position: int
+    started: str  # UTC
+    started_ns: int
+    duration_s: float
+    attributes: dict[str, Any] = {}
+
+
+Row = tuple[Recorded, Event | None]
+
+
+def spans_of(rows: Iterable[Row], execution_id: str) -> list[Span]:
+    """The spans of one execution, in the order in which they began."""
+    builder = _Builder(execution_id)
+    for record, event in rows:
+        builder.take(record, event)
+    return builder.spans
+
+
+class _Builder:
+    def __init__(self, execution_id: str) -> None:
+        self.spans: list[Span] = []
+        self._execution_id = execution_id
+        self._root: Span | None = None
+        self._open: dict[tuple[str, str, int], Span] = {}  # by kind, step, and attempt or index
+        self._steps: dict[str, Span] = {}  # the newest span of each step
+
+    def take(self, record: Recorded, event: Event | None) -> None:
+        """Add one event."""
+        if self._root is None and record.correlation == self._execution_id:
+            request = event if isinstance(event, ExecutionRequest) else None
+            name = (request.process if request else "") or "ad-hoc work"
+            self._root = self._begin(record, "execution", name, None, _attributes(event, record))
+        elif self._root is not None:
+            self._root.status = _status_after(record, self._root.status)
+            _extend(self._root, record)
+        match event:
+            case GateEvaluate() | GateEvaluated():
+                self._gate(record, event)
+            case ContextCompile() | ContextCompiled() | ContextRefused():
+                self._context(record, event)
+            case ModelSelected() | ModelInvoke() | ModelResponded() | ModelFailed():
+                self._model(record, event)
+            case StepExecute() | StepDelegated():
+                self._step_asked(record, event)
+            case StepCompleted() | StepFailed() | StepSkipped():
+                self._step_settled(record, event)
+            case ExecutionRequest():
+                pass  # it is the execution's own span
+            case _:
+                self._single(record, event)
+
+    def _gate(self, record: Recorded, event: GateEvaluate | GateEvaluated) -> None:
+        where = ("gate", event.step_id, event.index)
+        if isinstance(event, GateEvaluate):
+            around = self._steps.get(event.step_id) if event.step_id else None
+            if event.step_id and around is None:
+                around = self._step(record, event.step_id, "")
+            said = {"parameters": event.parameters} if event.parameters else {}
+            self._open[where] = self._begin(record, "gate", event.gate, around, said)
+        elif (span := self._open.pop(where, None)) is not None:
+            _end(span, record, event.outcome, {"reason": event.reason, "evidence": event.evidence})
+
+    def _context(
+        self, record: Recorded, event: ContextCompile | ContextCompiled | ContextRefused
+    ) -> None:
+        where = ("context", event.step_id, event.attempt)
+        if isinstance(event, ContextCompile):
+            step = self._attempt(record, event.step_id, event.attempt, "")
+            self._open[where] = self._begin(record, "context", event.step_id, step, {})
+        elif (span := self._open.pop(where, None)) is not None:
+            status = "compiled" if isinstance(event, ContextCompiled) else "refused"
+            _end(span, record, status, _attributes(event, record))
+
+    def _model(
+        self, record: Recorded, event: ModelSelected | ModelInvoke | ModelResponded | ModelFailed
+    ) -> None:
+        if isinstance(event, ModelSelected):
+            self._single(record, event)
+            return
+        where = ("model", event.step_id, event.attempt)
+        if isinstance(event, ModelInvoke):
+            step = self._steps.get(event.step_id)
+            self._open[where] = self._begin(record, "model", event.model, step, {})
+        elif (span := self._open.pop(where, None)) is not None:
+            status = "responded" if isinstance(event, ModelResponded) else "failed"
+            _end(span, record, status, _attributes(event, record))
+
+    def _step_asked(self, record: Recorded, event: StepExecute | StepDelegated) -> None:
+        action = event.action if isinstance(event, StepExecute) else ""
+        step = self._attempt(record, event.step_id, event.attempt, action)
+        if isinstance(event, StepExecute):
+            step.attributes |= {"action": action}
+            if event.parameters:
+                step.attributes |= {"parameters": event.parameters}
+        else:
+            step.attributes |= {"child": event.child, "purpose": event.purpose}
+
+    def _step_settled(
+        self, record: Recorded, event: StepCompleted | StepFailed | StepSkipped
+    ) -> None:
+        step = self._steps.get(event.step_id) or self._step(record, event.step_id, "")
+        match event:
+            case StepCompleted():
+                said: dict[str, Any] = {"summary": event.summary, "result": event.result}
+                _end(step, record, "completed", said)
+            case StepFailed():
+                _end(step, record, "failed", {"error": event.error, "failure": event.kind})
+            case StepSkipped():
+                _end(step, record, "skipped", {"reason": event.reason})
+
+    def _attempt(self, record: Recorded, step_id: str, attempt: int, action: str) -> Span:
+        """The span of this attempt: the one that is open, or a new one."""
+        step = self._steps.get(step_id)
+        if step is None or (step.status != "open" and step.attributes.get("attempt") != attempt):
+            step = self._step(record, step_id, action)
+        step.attributes["attempt"] = attempt
+        return step
+
+    def _step(self, record: Recorded, step_id: str, action: str) -> Span:
+        said = {"action": action} if action else {}
+        self._steps[step_id] = span = self._begin(record, "step", step_id, None, said)
+        return span
+
+    def _single(self, record: Recorded, event: Event | None) -> None:
+        step_id = getattr(event, "step_id", "")
+        around = self._steps.get(step_id) if step_id else None
+        said = _attributes(event, record)
+        span = self._begin(record, record.topic, record.key or step_id, around, said)
+        span.status = "recorded"
+
+    def _begin(
+        self,
+        record: Recorded,
+        kind: str,
+        name: str,
+        around: Span | None,
+        attributes: dict[str, Any],
+    ) -> Span:
+        parent = around or (self._root if kind != "execution" else None)
+        span = Span(
+            id=str(record.position),
+            parent=parent.id if parent else "",
+            primitive=_primitive(record.topic),
+            kind=kind,
+            name=name,
+            status="open",
+            position=record.position,
+            last_position=record.position,
+            started=iso(record.time_ns),
+            started_ns=record.time_ns,
+            duration_s=0.0,
+            attributes=attributes,
+        )
+        if any(other.id == span.id for other in self.spans[-2:]):
+            span.id += f".{kind}"  # a span that began with the same event as the one around it
+        self.spans.append(span)
+        return span
+
+
+def _end(span: Span, record: Recorded, status: str, attributes: dict[str, Any]) -> None:
+    span.status = status
+    span.attributes |= {name: value for name, value in attributes.items() if value or value == 0}
+    _extend(span, record)
+
+
+def _extend(span: Span, record: Recorded) -> None:
+    span.last_position = record.position
+    span.duration_s = (record.time_ns - span.started_ns) / 1e9
+
+
+def _attributes(event: Event | None, record: Recorded) -> dict[str, Any]:
+    body = msgspec.structs.asdict(event) if event is not None else as_map(record)
+    return {k: v for k, v in body.items() if k not in _HIDDEN and v not in ("", (), {}, [], None)}
+
+
+def _status_after(record: Recorded, status: str) -> str:
+    family, _, verb = record.topic.partition(".")
+    if family != "execution" or status in _ENDS_EXECUTION:
+        return status
+    if verb in ("started", "resumed"):
+        return "running"
+    return verb if verb in _ENDS_EXECUTION | {"paused", "halted"} else status
+
+
+def _primitive(topic: str) -> Primitive:
+    family = topic.partition(".")[0]
+    return PRIMITIVES.get(topic) or PRIMITIVES.get(family) or "orchestrate"

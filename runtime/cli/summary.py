@@ -1,0 +1,135 @@
+"""An execution in one row, and the whole of it as `execution show` and `run --json` give it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Event, Recorded
+from cortex.bus.events import ContextCompiled, ExecutionRated, ExecutionRequest, StepCompleted
+from cortex.runtime.processes.execution import Execution
+
+from .exits import FAILED, OK, WAITING
+from .times import duration, iso
+
+_CODES = {"completed": OK, "paused": WAITING}
+Row = tuple[Recorded, Event | None]
+
+
+class ExecutionRow(msgspec.Struct, kw_only=True):
+    """One execution in a list."""
+
+    id: str
+    status: str  # requested, running, paused, halted, completed, failed or cancelled
+    process: str  # "" for ad-hoc work
+    version: int
+    goal: str
+    requested: str  # UTC
+    duration_s: float  # from its first event to its last
+    steps: dict[str, str]  # settled steps: completed, failed or skipped
+    tokens: int
+    reason: str  # why it is paused, halted, failed or cancelled
+    verdict: str  # a person's; "" without one
+    parent: str  # the execution that runs it as a step
+
+
+class CompiledContext(msgspec.Struct, kw_only=True):
+    """A prompt that was compiled for a step."""
+
+    step: str
+    attempt: int
+    tokens: int
+    sections: dict[str, int]
+    window: int
+    model: str
+    prompt: str  # digest
+
+
+class ExecutionDocument(ExecutionRow, kw_only=True):
+    """One execution, with what it was given and what came of it."""
+
+    workspace: str
+    inputs: dict[str, Any]
+    question: str  # what a person is asked
+    step: str  # the step it stands at
+    outputs: dict[str, Any]
+    results: dict[str, Any]  # of completed steps
+    summaries: dict[str, str]
+    contexts: list[CompiledContext]
+
+
+def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionRow:
+    """The row of an execution and its events."""
+    return ExecutionRow(**_row_fields(state, rows))
+
+
+def document_of(state: Execution, rows: Sequence[Row]) -> ExecutionDocument:
+    """All there is to show of an execution and its events."""
+    started = state.started
+    events = [event for _, event in rows]
+    return ExecutionDocument(
+        **_row_fields(state, rows),
+        workspace=started.workspace if started else "",
+        inputs=started.inputs if started else {},
+        question=state.question,
+        step=state.step_id,
+        outputs=state.outputs,
+        results=state.results,
+        summaries={e.step_id: e.summary for e in events if isinstance(e, StepCompleted)},
+        contexts=[_context(e) for e in events if isinstance(e, ContextCompiled)],
+    )
+
+
+def exit_code(status: str) -> int:
+    """What a command that ran an execution to this status ends with."""
+    return _CODES.get(status, FAILED)
+
+
+def cells_of(row: ExecutionRow) -> tuple[str, ...]:
+    """The row as the table of `execution list` has it."""
+    return (
+        row.id,
+        row.status,
+        row.process or "(ad hoc)",
+        row.requested[:19].replace("T", " "),
+        duration(row.duration_s),
+        f"{row.tokens:,}",
+        row.reason or row.goal,
+    )
+
+
+def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
+    started = state.started
+    request = next((e for _, e in rows if isinstance(e, ExecutionRequest)), None)
+    times_ns = [record.time_ns for record, _ in rows] or [0]
+    return {
+        "id": state.execution_id,
+        "status": state.status,
+        "process": started.process if started else request.process if request else "",
+        "version": started.process_version if started else 0,
+        "goal": started.goal if started else request.goal if request else "",
+        "requested": iso(times_ns[0]),
+        "duration_s": (times_ns[-1] - times_ns[0]) / 1e9,
+        "steps": dict(state.statuses),
+        "tokens": state.tokens,
+        "reason": state.reason if state.status != "completed" else "",
+        "verdict": _verdict(event for _, event in rows),
+        "parent": state.parent,
+    }
+
+
+def _verdict(events: Iterable[Event | None]) -> str:
+    given = [event.verdict for event in events if isinstance(event, ExecutionRated)]
+    return given[-1] if given else ""
+
+
+def _context(event: ContextCompiled) -> CompiledContext:
+    return CompiledContext(
+        step=event.step_id,
+        attempt=event.attempt,
+        tokens=event.tokens,
+        sections=event.sections,
+        window=event.window,
+        model=event.model,
+        prompt=event.prompt,
+    )

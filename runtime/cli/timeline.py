@@ -1,0 +1,100 @@
+"""A trace for people: the spans of an execution, by position and time, and by primitive."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from .screen import Screen
+from .spans import Span
+from .times import duration
+
+PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
+ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
+WIDTH = 100
+_GOOD = frozenset(("passed", "completed", "compiled", "responded", "recorded", "skipped"))
+_PLAIN = frozenset(("attempt", "action", "schema"))  # told elsewhere on the line, or nothing new
+
+
+def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str = "") -> None:
+    """Print *spans* as a tree along time."""
+    depth: dict[str, int] = {}
+    first_ns = spans[0].started_ns if spans else 0
+    for span in spans:
+        depth[span.id] = depth.get(span.parent, -1) + 1
+        margin = indent + "  " * depth[span.id]
+        style = "" if span.status in _GOOD else "yellow" if span.status == "open" else "red"
+        if span.kind == "execution":
+            style = "bold"
+        after_s = (span.started_ns - first_ns) / 1e9
+        took = duration(span.duration_s) if span.last_position > span.position else ""
+        screen.line(f"{span.position:>8} {after_s:>9.3f} {took:>10}  {margin}{_title(span)}", style)
+        for line in _details(span, full=full):
+            for part in _wrapped(line, full=full):
+                screen.line(f"{'':>29}  {margin}  {part}", "dim")
+
+
+def show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
+    """Print how many spans each of the five primitives has, and what they took."""
+    for primitive in PRIMITIVES:
+        own = [s for s in spans if s.primitive == primitive and s.kind != "execution"]
+        took_s = sum(s.duration_s for s in own)
+        told = f"{len(own):>4} spans  {duration(took_s):>10}" if own else "   -"
+        screen.line(f"{primitive:<12}{told}")
+
+
+def _title(span: Span) -> str:
+    status = "" if span.status == "recorded" else span.status
+    parts = [span.kind, span.name, status]
+    attempt = span.attributes.get("attempt", 1)
+    if span.kind == "step":
+        parts.insert(2, f"({span.attributes.get('action') or span.attributes.get('child') or '-'})")
+    if attempt != 1:
+        parts.append(f"attempt {attempt}")
+    return " ".join(part for part in parts if part)
+
+
+def _details(span: Span, *, full: bool) -> Iterator[str]:
+    said = {name: v for name, v in span.attributes.items() if name not in _PLAIN}
+    if span.kind == "context" and "sections" in said:
+        yield from _context_details(said)
+        return
+    if span.kind == "model" and "answer" in said:
+        yield from _answer_details(said, full=full)
+        return
+    if span.kind == "step" and not full:
+        said.pop("result", None)
+    for name, value in said.items():
+        yield f"{name}: {_short(value, full=full)}"
+
+
+def _context_details(said: dict[str, Any]) -> Iterator[str]:
+    sections = ", ".join(f"{name} {n:,}" for name, n in said["sections"].items() if n)
+    yield f"{said.get('tokens', 0):,} tokens of {said.get('window', 0):,} for {said.get('model')}"
+    yield f"sections: {sections}"
+    yield f"items: {said.get('included', 0)} of {said.get('considered', 0)} looked at"
+    for action in said.get("actions", ()):
+        yield f"- {action}"
+    yield f"prompt: {said.get('prompt')}"
+    yield f"manifest: {said.get('manifest')}"
+
+
+def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
+    counts = {name: said.get(name, 0) for name in ("input_tokens", "output_tokens")}
+    yield ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+    lines = str(said["answer"].get("text", "")).splitlines()
+    shown = lines if full else lines[:ANSWER_LINES]
+    yield from (f"| {line}" for line in shown)
+    if len(shown) < len(lines):
+        yield f"| ... {len(lines) - len(shown)} more lines, shown by --full"
+
+
+def _short(value: Any, *, full: bool) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if full or len(text) <= 4 * WIDTH else f"{text[: 4 * WIDTH]} ..."
+
+
+def _wrapped(line: str, *, full: bool) -> list[str]:
+    parts = [part for text in line.splitlines() for part in textwrap.wrap(text, WIDTH) or [""]]
+    return parts if full else parts[: ANSWER_LINES + 2]

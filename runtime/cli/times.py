@@ -1,0 +1,54 @@
+"""Times as people write and read them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import click
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def parse_time(text: str, now_ns: int) -> int:
+    """UTC nanoseconds of *text*: "90s", "1h", "2d" ago, or a date or time in ISO 8601.
+
+    A time without an offset is in the local time zone.
+
+    Raises:
+        click.BadParameter: It is neither.
+    """
+    ago = _AGO.fullmatch(text.strip())
+    if ago:
+        return now_ns - round(float(ago[1]) * _UNITS_S[ago[2]] * 1e9)
+    try:
+        when = datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{text!r} is no time: write 90s, 15m, 1h, 2d or 1w ago, or 2026-03-01T09:30"
+        ) from None
+    since = when - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since // timedelta(microseconds=1)) * 1_000
+
+
+def iso(time_ns: int) -> str:
+    """The time in UTC, to the microsecond, as ISO 8601."""
+    seconds, rest_ns = divmod(time_ns, 1_000_000_000)
+    when = datetime.fromtimestamp(seconds, UTC)
+    return f"{when:%Y-%m-%dT%H:%M:%S}.{rest_ns // 1_000:06d}Z"
+
+
+def local(time_ns: int) -> str:
+    """The time on this machine's clock, to the second."""
+    return f"{datetime.fromtimestamp(time_ns // 1_000_000_000).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in the unit that suits it: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`."""
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.1f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

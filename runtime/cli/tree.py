@@ -1,0 +1,137 @@
+"""The tree of commands; what `cortex --help` shows is here, a command's module is imported late."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "cortex.commands"  # entry points under this name add commands
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Lazy(NamedTuple):
+    """A command that is not imported yet."""
+
+    where: str  # "init:command", in the folder commands/
+    help: str  # its first line
+
+
+COMMANDS = {
+    "completion": Lazy("completion:completion", "Print the completion script of a shell."),
+    "doctor": Lazy("doctor:doctor", "Check this installation and this home."),
+    "events": Lazy("events:events", "Read the event log."),
+    "execution": Lazy("execution:execution", "Look at executions and steer them."),
+    "init": Lazy("init:init", "Make a home in a folder."),
+    "process": Lazy("process:process", "Look at processes and check their sources."),
+    "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
+    "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
+    "trigger": Lazy("trigger:trigger", "Say that something happened, and run what answers it."),
+}
+
+
+class Family(click.Group):
+    """A command with commands under it; alone it shows what they are."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; without arguments this is a call for help."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a hint where a name is nearly right."""
+        from difflib import get_close_matches
+
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class CommandTree(Family):
+    """Built-in commands by name, and those that other packages add by entry point."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
+        """Names of all commands, sorted."""
+        return sorted(COMMANDS.keys() | _added().keys())
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's
+        cmd_name: str,
+    ) -> click.Command | None:
+        """The command of that name, imported now."""
+        lazy = COMMANDS.get(cmd_name)
+        if lazy is not None:
+            return _load(lazy)
+        added = _added().get(cmd_name)
+        if added is None:
+            return None
+        try:
+            command = added.load()
+        except Exception as error:
+            raise click.ClickException(
+                f"the command {cmd_name} of {added.value} cannot be loaded: {error}; upgrade or "
+                "uninstall the package that brings it"
+            ) from error
+        if not isinstance(command, click.Command):
+            raise click.ClickException(f"{added.value} is not a click command")
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The list of commands, without importing the built-in ones."""
+        rows = [(name, lazy.help) for name, lazy in COMMANDS.items()]
+        rows += [(name, f"From {point.value}.") for name, point in _added().items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(rows))
+
+
+def _load(lazy: Lazy) -> click.Command:
+    from importlib import import_module
+
+    module, _, name = lazy.where.partition(":")
+    command: click.Command = getattr(import_module(f"{__package__}.commands.{module}"), name)
+    return command
+
+
+def _added() -> "dict[str, EntryPoint]":
+    # Here, not at the top: reading what is installed takes longer than all else `--help` does.
+    from importlib.metadata import entry_points
+
+    return {p.name: p for p in entry_points(group=GROUP) if p.name not in COMMANDS}
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from cortex.runtime.kernel import VERSION
+
+        click.echo(f"cortex {VERSION}")
+        ctx.exit()
+
+
+@click.group(cls=CommandTree, context_settings=SETTINGS)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+def root() -> None:
+    """Run the work of LLM agents as compiled processes on an append-only event log.
+
+    Every command takes --help; commands that show something take --json. The home is named by
+    --home or CORTEX_HOME; else it is the nearest .cortex/ folder, else your own data folder.
+    """

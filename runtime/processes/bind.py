@@ -1,0 +1,146 @@
+"""Names to what they stand for: actions, gates, topics and child processes."""
+
+from collections.abc import Iterable
+
+from .definitions import GateUse, StepDefinition, TopicUse
+from .diagnostics import TextEdit
+from .interfaces import field_of
+from .linked import (
+    LinkedAction,
+    LinkedChild,
+    LinkedGate,
+    LinkedInterface,
+    LinkedProcess,
+    LinkedTopic,
+    Origin,
+)
+from .nodes import Node, Reporter, span_of
+from .readers import map_of
+from .registry import ActionSpec, Ambiguous, GateSpec
+from .suggest import did_you_mean, nearest
+from .world import World
+
+Child = LinkedProcess | LinkedInterface
+
+
+class Binder:
+    """Binds one name at a time; a name that stands for nothing is reported."""
+
+    def __init__(self, world: World, reporter: Reporter) -> None:
+        self._world = world
+        self._reporter = reporter
+
+    def action(self, definition: StepDefinition) -> ActionSpec | None:
+        """Return the announcement of the action of *definition*."""
+        name = definition.action or ""
+        spec = self._world.registry.actions.get(name)
+        # An abstract step is never carried out: its action is a hint to whoever overrides it.
+        if spec is None and not definition.abstract:
+            remedy = self._world.action_remedy(name)
+            message = f"no component carries out `{name}`"
+            place = definition.node.at("action")
+            self._unknown("P401", message, place, name, self._world.registry.actions, remedy)
+        return spec
+
+    def linked_action(self, spec: ActionSpec) -> LinkedAction:
+        """Return the pointer to *spec*."""
+        return LinkedAction(
+            name=spec.name,
+            component=spec.component,
+            effect=spec.effect,
+            asks_model=spec.asks_model,
+            spec=self._world.registry.fingerprints[f"action:{spec.name}"],
+        )
+
+    def gate(self, name: str, place: Node) -> GateSpec | None:
+        """Return the announcement of the gate *name*."""
+        spec = self._world.registry.gates.get(name)
+        if spec is None:
+            remedy = self._world.gate_remedy(name)
+            message = f"no component evaluates `{name}`"
+            self._unknown("P402", message, place, name, self._world.registry.gates, remedy)
+        return spec
+
+    def linked_gate(self, use: GateUse, spec: GateSpec | None, owner: str) -> LinkedGate:
+        """Return the pointer to *spec* with the parameters of *use*."""
+        return LinkedGate(
+            name=use.name,
+            component=spec.component if spec else "",
+            parameters=map_of(use.parameters),
+            read_only=bool(spec and spec.read_only),
+            spec=self._world.registry.fingerprints[f"gate:{use.name}"] if spec else "",
+            origin=Origin(process=owner),
+        )
+
+    def topic(self, use: TopicUse, owner: str) -> LinkedTopic:
+        """Return the pointer to the knowledge under *use*; an empty one if there is none."""
+        found = self._world.topic(use.topic)
+        if isinstance(found, Ambiguous):
+            message = f"`{use.topic}` could be any of {', '.join(found.paths)}"
+            self._reporter.report("P404", message, use.node)
+        elif found is None:
+            remedy = self._world.topic_remedy(use.topic)
+            message = f"there is no knowledge under `{use.topic}`"
+            known = self._world.topics.names()
+            self._unknown("P403", message, use.node, use.topic, known, remedy)
+        else:
+            return LinkedTopic(
+                topic=use.topic,
+                path=found.path,
+                digest=found.digest,
+                root=found.root,
+                origin=Origin(process=owner),
+            )
+        return LinkedTopic(
+            topic=use.topic, path="", digest="", root="", origin=Origin(process=owner)
+        )
+
+    def child(self, name: str, place: Node) -> Child | None:
+        """Return the process or interface *name* that is to run as a child execution."""
+        world = self._world
+        if name in world.interfaces:
+            interface = world.interfaces[name]
+            self._check_implementers(interface, place)
+            return interface
+        if name in world.abstract:
+            self._reporter.report("P410", f"process `{name}` is abstract", place)
+        elif name in world.processes:
+            return world.processes[name]
+        elif name in world.defined:
+            self._reporter.report("P315", f"`{name}` does not compile", place)
+        else:
+            known = {*world.defined, *world.interfaces}
+            remedy = did_you_mean(name, known, "correct the name or add the process")
+            message = f"there is no process and no interface `{name}`"
+            self._unknown("P408", message, place, name, known, remedy)
+        return None
+
+    def _check_implementers(self, interface: LinkedInterface, place: Node) -> None:
+        """Whichever implements it has to run on what the interface is given."""
+        implementers = self._world.implementers.get(interface.name, [])
+        if not implementers:
+            self._reporter.report("P411", f"nothing implements `{interface.name}`", place)
+        given = {field.name for field in interface.inputs}
+        for process in implementers:
+            for definition, _ in process.inputs:
+                if definition.name not in given and field_of(definition).required:
+                    message = (
+                        f"`{process.definition.name}` implements `{interface.name}` and requires "
+                        f"the input `{definition.name}`, which the interface does not have"
+                    )
+                    remedy = f"add `{definition.name}` to the `inputs:` of the interface"
+                    self._reporter.report("P406", message, place, remedy=remedy)
+
+    def _unknown(
+        self, code: str, message: str, place: Node, name: str, known: Iterable[str], remedy: str
+    ) -> None:
+        found = nearest(name, known)
+        fix = (TextEdit(span_of(place), found),) if found else None
+        self._reporter.report(code, message, place, remedy=remedy, fix=fix)
+
+
+def child_of(found: Child) -> LinkedChild:
+    """Return the pointer to *found*."""
+    if isinstance(found, LinkedInterface):
+        return LinkedChild(interface=found.name, digest=found.digest)
+    return LinkedChild(process=found.name, digest=found.digest)

@@ -1,0 +1,49 @@
+"""What came of compiling a set of sources."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from .codes import LINK_CODES
+from .diagnostics import Diagnostic, errors_of
+from .errors import LinkError, ProcessLoadError
+from .linked import LinkedInterface, LinkedProcess
+from .parse import Parsed
+from .registry import Registry
+from .units import Unit
+from .world import Resolution
+
+
+class Compilation(Struct, frozen=True, kw_only=True):
+    """What came of a set of sources."""
+
+    processes: Mapping[str, LinkedProcess]  # by name, the highest version of each
+    interfaces: Mapping[str, LinkedInterface]
+    older: tuple[LinkedProcess, ...] = ()  # lower versions that are among the sources as well
+    diagnostics: tuple[Diagnostic, ...] = ()  # by file and place
+    compiled: tuple[str, ...] = ()  # names that were compiled now and not taken over
+    strict: bool = False
+    # What the next compilation takes over from; of no use to anybody else.
+    files: Mapping[str, Parsed] = {}
+    units: Mapping[tuple[str, int], Unit] = {}
+    resolutions: Mapping[str, Resolution] = {}
+    registry: Registry = Registry()
+    implementers: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The errors among the diagnostics."""
+        return errors_of(self.diagnostics)
+
+    def raise_for_errors(self) -> None:
+        """Raise what the errors amount to, if there are any.
+
+        Raises:
+            ProcessLoadError: A source is wrong in itself or in what it inherits.
+            LinkError: The sources are right, and something they name is not there.
+        """
+        errors = self.errors
+        if errors and all(each.code in LINK_CODES for each in errors):
+            raise LinkError(errors)
+        if errors:
+            raise ProcessLoadError(errors)

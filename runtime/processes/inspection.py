@@ -1,0 +1,104 @@
+"""Where each step, gate and topic of a linked process comes from."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from .linked import LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """A gate or topic and who asked for it."""
+
+    name: str
+    bound_to: str  # the component, or the file
+    origin: str
+
+
+class StepItem(Struct, frozen=True, kw_only=True):
+    """A step, what it runs, and whose form of it stands."""
+
+    id: str
+    runs: str  # "action run_tests (Shell)", "process triage", "abstract"
+    origin: str
+    overrides: tuple[str, ...] = ()  # whose forms it replaced, nearest first
+    gates: tuple[Item, ...] = ()
+    knowledge: tuple[Item, ...] = ()
+
+
+class Inspection(Struct, frozen=True, kw_only=True):
+    """A linked process, taken apart."""
+
+    name: str
+    version: int
+    digest: str
+    abstract: bool
+    chain: tuple[str, ...]
+    implements: tuple[str, ...]
+    gates: tuple[Item, ...]
+    knowledge: tuple[Item, ...]
+    steps: tuple[StepItem, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def inspect(process: LinkedProcess) -> Inspection:
+    """Return the origin of everything in *process*."""
+    return Inspection(
+        name=process.name,
+        version=process.version,
+        digest=process.digest,
+        abstract=process.abstract,
+        chain=process.chain,
+        implements=tuple(name for name, _ in process.implements),
+        gates=_gates(process.gates),
+        knowledge=_topics(process.knowledge),
+        steps=tuple(_step(step) for step in process.steps),
+    )
+
+
+def _step(step: LinkedStep) -> StepItem:
+    if step.action:
+        runs = f"action {step.action.name} ({step.action.component})"
+    elif step.child:
+        named = step.child.process is not None
+        runs = f"process {step.child.process}" if named else f"any {step.child.interface}"
+    else:
+        runs = "abstract"
+    return StepItem(
+        id=step.id,
+        runs=runs,
+        origin=step.origin.process,
+        overrides=step.origin.overrides,
+        gates=_gates(step.gates),
+        knowledge=_topics(step.knowledge),
+    )
+
+
+def _gates(gates: Iterable[LinkedGate]) -> tuple[Item, ...]:
+    return tuple(_item(gate.name, gate.component, gate.origin) for gate in gates)
+
+
+def _topics(topics: Iterable[LinkedTopic]) -> tuple[Item, ...]:
+    return tuple(_item(topic.topic, topic.path, topic.origin) for topic in topics)
+
+
+def _item(name: str, bound_to: str, origin: Origin) -> Item:
+    return Item(name=name, bound_to=bound_to, origin=origin.process)
+
+
+def _lines(inspection: Inspection) -> Iterable[str]:
+    kind = " (abstract)" if inspection.abstract else ""
+    yield f"{inspection.name} {inspection.version}{kind}  {inspection.digest}"
+    yield f"chain       {' <- '.join(inspection.chain)}"
+    if inspection.implements:
+        yield f"implements  {', '.join(inspection.implements)}"
+    for title, items in (("gate", inspection.gates), ("knowledge", inspection.knowledge)):
+        for item in items:
+            yield f"{title:<11} {item.name} -> {item.bound_to}  from {item.origin}"
+    for number, step in enumerate(inspection.steps, 1):
+        instead = f", overrides {', '.join(step.overrides)}" if step.overrides else ""
+        yield f"step {number:<6} {step.id} -> {step.runs}  from {step.origin}{instead}"
+        for gate in step.gates:
+            yield f"            gate {gate.name} -> {gate.bound_to}  from {gate.origin}"

@@ -1,0 +1,79 @@
+"""Sources from disk: the one place where the compiler reads files."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from .compilation import Compilation
+from .compile import compile_sources
+from .diagnostics import Diagnostic, Span
+from .documents import MAX_SIZE_BYTES
+from .nodes import Reporter
+from .registry import Registry, Topics
+
+SUFFIXES = (".yaml", ".yml")
+_START = Span(1, 1, 1, 1)
+
+
+def read_source(path: Path, file: str) -> tuple[str | None, tuple[Diagnostic, ...]]:
+    """Return the text of *path*, called *file* in diagnostics; None and why if it is not text."""
+    reporter = Reporter(file)
+    try:
+        if not path.is_file():
+            reporter.report("P014", "this is not a plain file", _START)
+            return None, tuple(reporter.found)
+        with path.open("rb") as source:
+            content = source.read(MAX_SIZE_BYTES + 1)
+    except OSError as error:
+        reporter.report("P014", f"the file cannot be read: {error.strerror or error}", _START)
+        return None, tuple(reporter.found)
+    if len(content) > MAX_SIZE_BYTES:
+        reporter.report("P001", f"the file has more than {MAX_SIZE_BYTES:,} bytes", _START)
+        return None, tuple(reporter.found)
+    try:
+        return content.decode("utf-8-sig"), ()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        span = Span(line, 1, line, 1)
+        reporter.report("P003", f"byte {error.start:,} is not UTF-8", span)
+        return None, tuple(reporter.found)
+
+
+def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
+    """Return the sources below *folder*, by path from there; hidden files are left out."""
+    sources: dict[str, str] = {}
+    diagnostics: list[Diagnostic] = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.endswith(SUFFIXES) or name.startswith("."):
+                continue
+            path = Path(root, name)
+            file = path.relative_to(folder).as_posix()
+            text, found = read_source(path, file)
+            diagnostics += found
+            if text is not None:
+                sources[file] = text
+    return sources, tuple(diagnostics)
+
+
+def compile_folder(
+    folder: Path,
+    registry: Registry,
+    topics: Topics,
+    *,
+    known: Mapping[tuple[str, int], str] | None = None,
+    strict: bool = False,
+    previous: Compilation | None = None,
+) -> Compilation:
+    """Compile all sources below *folder*; see ``compile_sources``."""
+    sources, unreadable = read_folder(folder)
+    compilation = compile_sources(
+        sources, registry, topics, known=known, strict=strict, previous=previous
+    )
+    if not unreadable:
+        return compilation
+    found = sorted((*unreadable, *compilation.diagnostics), key=lambda each: each.file)
+    return replace(compilation, diagnostics=tuple(found))

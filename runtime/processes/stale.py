@@ -1,0 +1,69 @@
+"""What has to be compiled again: whatever changed, and whoever used it."""
+
+from collections.abc import Iterable, Mapping
+
+from .compilation import Compilation
+from .nodes import line_of
+from .units import Unit, current_units
+from .world import World
+
+Key = tuple[str, int]
+
+
+def changed_since(previous: Compilation, current: Iterable[Unit], world: World) -> set[str]:
+    """Return what differs from *previous*, named as units name it in ``uses``."""
+    before = {unit.subject: unit for unit in current_units(previous.units.values()).values()}
+    now = {unit.subject: unit for unit in current}
+    changed = {key for key in before.keys() | now.keys() if before.get(key) is not now.get(key)}
+    old, new = previous.registry.fingerprints, world.registry.fingerprints
+    changed |= {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    changed |= {
+        f"topic:{name}"
+        for name, resolution in previous.resolutions.items()
+        if world.topic(name) != resolution
+    }
+    return changed
+
+
+def stale_units(
+    units: Iterable[Unit], changed: Iterable[str], standings: Mapping[Key, tuple[str, str]]
+) -> set[Key]:
+    """Return the units that are new, had errors, or used, through others too, what *changed*."""
+    users: dict[str, list[Unit]] = {}
+    waiting: list[Unit] = []
+    for unit in units:
+        for key in unit.uses:
+            users.setdefault(key, []).append(unit)
+        if unit.linked is None or unit.standing != standings.get(unit.key):
+            waiting.append(unit)
+    waiting += [unit for key in changed for unit in users.get(key, ())]
+    stale: set[Key] = set()
+    while waiting:
+        unit = waiting.pop()
+        if unit.key not in stale:
+            stale.add(unit.key)
+            waiting += users.get(unit.subject, ())
+    return stale
+
+
+def standings_of(
+    units: Iterable[Unit], current: Mapping[str, Unit], known: Mapping[tuple[str, int], str]
+) -> dict[Key, tuple[str, str]]:
+    """Return what speaks against the name or version of a unit, as code and message."""
+    standings: dict[Key, tuple[str, str]] = {}
+    first: dict[tuple[str, int], Unit] = {}
+    for unit in units:
+        definition = unit.definition
+        version = (definition.name, definition.version)
+        digest = known.get(version)
+        if current[unit.name].is_interface != unit.is_interface:
+            standings[unit.key] = ("P313", f"`{unit.name}` is both a process and an interface")
+        elif version in first:
+            where = f"{first[version].key[0]}:{line_of(first[version].definition.node.start) + 1}"
+            message = f"version {version[1]} of `{version[0]}` is defined in {where} already"
+            standings[unit.key] = ("P502", message)
+        elif digest is not None and digest != definition.source_digest:
+            message = f"version {version[1]} of `{version[0]}` was compiled from another source"
+            standings[unit.key] = ("P501", message)
+        first.setdefault(version, unit)
+    return standings

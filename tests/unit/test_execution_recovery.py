@@ -1,0 +1,257 @@
+"""A runtime that stops anywhere and starts again writes the log it would have written."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cortex.actors.engines.process_execution import ProcessExecutionEngine
+from cortex.bus import Event
+from cortex.bus.events import (
+    ContextCompiled,
+    ExecutionCancel,
+    ExecutionCompleted,
+    ExecutionPause,
+    ExecutionRequest,
+    ExecutionResume,
+    ModelInvoke,
+    StepCompleted,
+    StepExecute,
+    StepFailed,
+    StepSkipped,
+)
+from cortex.runtime.processes import (
+    Continue,
+    GoTo,
+    Halt,
+    LinkedChild,
+    LinkedProcess,
+    LinkedStep,
+    MapOf,
+    OnFailure,
+    Retry,
+    RunProcess,
+)
+from cortex.runtime.processes.execution import ENGINE
+
+from .execution_world import (
+    ASKED,
+    World,
+    action_step,
+    answer_to,
+    child_step,
+    constant,
+    gate,
+    process_of,
+)
+
+INNER = process_of(
+    action_step("a"), action_step("b", asks_model=True, gates=(gate("g"),)), name="inner"
+)
+SCRIPT = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["answer"] * 6 + ["fail", "twice", "pump", "pump", "begin", "begin", "fire"]
+            + ["pause", "resume", "cancel", "restart"]
+        ),
+        st.integers(0, 9),
+    ),
+    max_size=60,
+)  # fmt: skip
+
+
+@st.composite
+def steps(draw: st.DrawFn, step_id: str, last: str) -> LinkedStep:
+    on_failure: OnFailure = draw(
+        st.sampled_from(
+            [
+                Halt(),
+                Continue(),
+                GoTo(last) if step_id != last else Halt(),
+                RunProcess(LinkedChild(process="inner", digest="d"), MapOf(())),
+            ]
+        )
+    )
+    more = {
+        "on_failure": on_failure,
+        "retry": Retry(attempts=draw(st.integers(1, 3)), backoff_s=draw(st.sampled_from([0, 1]))),
+        "timeout_s": draw(st.sampled_from([None, 5.0])),
+        "breakpoint": draw(st.booleans()),
+        "when": draw(st.sampled_from([None, None, constant(False)])),
+        "gates": draw(st.sampled_from([(), (gate("g"),), (gate("g"), gate("h"))])),
+    }
+    if draw(st.integers(0, 3)) == 0:
+        return child_step(step_id, "inner", **more)
+    return action_step(step_id, asks_model=draw(st.booleans()), **more)
+
+
+@st.composite
+def processes(draw: st.DrawFn) -> LinkedProcess:
+    names = [f"s{n}" for n in range(draw(st.integers(1, 4)))]
+    gates = draw(st.sampled_from([(), (gate("g"),)]))
+    return process_of(*[draw(steps(name, names[-1])) for name in names], gates=gates)
+
+
+def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: bool) -> World:
+    """Let *script* happen to three executions; with *restarts*, the engine forgets at times."""
+    world = World(process, INNER)
+    ids = ["x", "y", "z"]
+    world.publish(*[ExecutionRequest(execution_id=each, process="p") for each in ids])
+    for what, n in script:
+        if what == "restart":
+            if restarts:
+                world.restart()
+        elif what == "pump":
+            world.pump(limit=n + 1)
+        elif what == "fire":
+            world.fire()
+        elif what == "begin":
+            world.begin_one(n)
+        elif what in ("pause", "resume", "cancel"):
+            kinds = {"pause": ExecutionPause, "resume": ExecutionResume, "cancel": ExecutionCancel}
+            world.publish(kinds[what](execution_id=ids[n % 3]))
+        else:
+            answer_one(world, what, n)
+    return world
+
+
+def answer_one(world: World, how: str, n: int) -> None:
+    asked = world.open(*ASKED)
+    if not asked:
+        return
+    position, request = asked[n % len(asked)]
+    if how == "fail" and isinstance(request, StepExecute):
+        answer: Event = StepFailed(
+            execution_id=request.execution_id,
+            step_id=request.step_id,
+            attempt=request.attempt,
+            error="it broke",
+        )
+    else:
+        answer = answer_to(request)
+    world.publish(answer, source="Worker")
+    if how != "twice":  # so that it is answered again later
+        world.forget_request(position)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(processes(), SCRIPT)
+def test_stopping_anywhere_and_starting_again_changes_no_event(
+    process: LinkedProcess, script: list[tuple[str, int]]
+) -> None:
+    straight = play(process, script, restarts=False)
+    restarted = play(process, script, restarts=True)
+    straight.drain()
+    restarted.restart()
+    restarted.drain()
+
+    assert restarted.records == straight.records
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(processes(), SCRIPT)
+def test_no_recorded_step_runs_twice_and_no_model_is_asked_without_its_context(
+    process: LinkedProcess, script: list[tuple[str, int]]
+) -> None:
+    world = play(process, script, restarts=True)
+    world.drain()
+
+    asked = Counter(
+        (type(e), e.execution_id, e.step_id, e.attempt, getattr(e, "index", 0))
+        for e in world.said(*ASKED)
+    )
+    assert set(asked.values()) <= {1}
+    compiled = {(e.execution_id, e.step_id, e.prompt) for e in world.said(ContextCompiled)}
+    invoked = {(e.execution_id, e.step_id, e.prompt) for e in world.said(ModelInvoke)}
+    assert invoked <= compiled
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(processes(), SCRIPT)
+def test_every_execution_comes_to_an_end_or_waits_for_a_person(
+    process: LinkedProcess, script: list[tuple[str, int]]
+) -> None:
+    world = play(process, script, restarts=False)
+
+    world.drain()
+
+    for execution_id in ("x", "y", "z"):
+        assert world.state(execution_id).status not in ("unknown", "requested", "running")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(processes(), SCRIPT)
+def test_the_state_in_memory_is_the_fold_of_the_stream(
+    process: LinkedProcess, script: list[tuple[str, int]]
+) -> None:
+    world = play(process, script, restarts=False)
+    world.drain()
+
+    for execution_id, state in world.engine._executions.items():
+        assert world.state(execution_id) == state
+
+
+def test_the_page_that_was_not_committed_is_handled_anew() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    before = list(world.records)
+    world.publish(world.answers()[0], source="Worker")
+
+    world.pump_without_commit()
+    world.play()
+
+    assert [asked.step_id for asked in world.said(StepExecute)] == ["one", "two"]
+    assert world.records[: len(before)] == before
+
+
+def test_more_executions_than_are_kept_in_memory_all_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ProcessExecutionEngine, "executions_kept", 3)
+    world = World(process_of(action_step("one"), action_step("two")))
+    ids = [f"e{n}" for n in range(9)]
+
+    for each in ids:
+        world.start(execution_id=each)
+    world.answer_all()
+
+    assert {world.state(each).status for each in ids} == {"completed"}
+    assert len(world.engine._executions) == 3
+
+
+def test_the_fold_knows_the_engine_by_its_name_on_disk() -> None:
+    assert ProcessExecutionEngine.component_name() == ENGINE
+
+
+def test_what_others_say_in_the_engines_words_is_not_believed() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    before = world.state()
+
+    world.publish(
+        StepExecute(execution_id="x", step_id="two", action="work"),
+        StepSkipped(execution_id="x", step_id="one", reason="because I say so"),
+        ExecutionCompleted(execution_id="x", outputs={"forged": True}),
+    )
+    world.play()
+    world.restart()
+    world.answer(StepExecute)
+
+    assert before.stage == "handler"
+    assert world.state().statuses == {"one": "completed"}
+    assert world.state().step_id == "two"
+
+
+def test_an_answer_to_an_earlier_attempt_does_not_settle_a_later_one() -> None:
+    step = action_step("one", retry=Retry(attempts=2, backoff_s=0))
+    world = World(process_of(step))
+    world.start()
+    failed = StepFailed(execution_id="x", step_id="one", error="it broke")
+    world.publish(failed, StepCompleted(execution_id="x", step_id="one", result={"late": True}))
+
+    world.play()
+
+    assert world.state().attempt == 2
+    assert world.state().stage == "handler"
+    assert world.state().results == {}

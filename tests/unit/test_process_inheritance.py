@@ -1,0 +1,273 @@
+"""What a process inherits: order, overrides, gates and knowledge, on chains of any shape."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.runtime.processes import (
+    ActionSpec,
+    Compilation,
+    GateSpec,
+    Registry,
+    TopicTable,
+    apply_edits,
+    compile_sources,
+)
+
+REGISTRY = Registry(
+    [ActionSpec(name=name, component="Worker") for name in ("work", "other")],
+    [GateSpec(name=name, component="Judge") for name in ("g0", "g1", "g2", "g3")],
+)
+TOPICS = TopicTable({f"t{number}": f"t{number}.md" for number in range(4)})
+
+BASE = """\
+process: base
+version: 1
+gates: [g0]
+knowledge: [t0]
+steps:
+  - {id: a, action: work, gates: [g1]}
+  - {id: b, action: work}
+  - {id: c, action: work}
+---
+"""
+
+
+def compiled(*sources: str) -> Compilation:
+    files = {f"{number}.yaml": text for number, text in enumerate(sources)}
+    return compile_sources(files, REGISTRY, TOPICS)
+
+
+def codes(compilation: Compilation) -> list[str]:
+    return [each.code for each in compilation.diagnostics]
+
+
+def order(child_steps: str) -> list[str]:
+    text = f"process: child\nversion: 1\nextends: base\nsteps:\n{child_steps}"
+    compilation = compiled(BASE + text)
+    assert codes(compilation) == []
+    return [step.id for step in compilation.processes["child"].steps]
+
+
+def test_without_the_marker_new_steps_follow_the_inherited_ones() -> None:
+    assert order("  - {id: x, action: work}\n  - {id: y, action: work}\n") == list("abcxy")
+
+
+def test_the_marker_stands_for_the_inherited_steps_where_it_stands() -> None:
+    steps = "  - {id: x, action: work}\n  - inherit: all\n  - {id: y, action: work}\n"
+
+    assert order(steps) == list("xabcy")
+
+
+def test_steps_after_the_same_one_keep_the_order_they_were_written_in() -> None:
+    steps = (
+        "  - {id: x, action: work, after: a}\n"
+        "  - {id: z, action: work, after: x}\n"
+        "  - {id: y, action: work, after: a}\n"
+    )
+
+    assert order(steps) == list("axzybc")
+
+
+def test_steps_before_the_same_one_keep_the_order_they_were_written_in() -> None:
+    steps = "  - {id: x, action: work, before: c}\n  - {id: y, action: work, before: c}\n"
+
+    assert order(steps) == list("abxyc")
+
+
+def test_an_override_stands_in_place_and_keeps_the_gates_of_the_step_it_replaces() -> None:
+    text = (
+        "process: child\nversion: 1\nextends: base\n"
+        "steps:\n  - {id: a, action: other, gates: [g2]}\n"
+    )
+
+    child = compiled(BASE + text).processes["child"]
+
+    assert [step.id for step in child.steps] == ["a", "b", "c"]
+    step = child.steps[0]
+    assert step.action
+    assert step.action.name == "other"
+    assert [(gate.name, gate.origin.process) for gate in step.gates] == [
+        ("g1", "base"),
+        ("g2", "child"),
+    ]
+    assert step.origin.overrides == ("base",)
+
+
+def test_an_override_without_its_action_is_refused_and_the_fix_repeats_it() -> None:
+    text = BASE + "process: child\nversion: 1\nextends: base\nsteps:\n  - id: b\n    timeout: 5\n"
+
+    compilation = compiled(text)
+
+    assert codes(compilation) == ["P213"]
+    fix = compilation.diagnostics[0].fix
+    assert fix
+    assert codes(compiled(apply_edits(text, fix))) == []
+
+
+def test_a_step_that_names_its_own_knowledge_sees_that_and_no_more() -> None:
+    text = (
+        "process: p\nversion: 1\nknowledge: [t0, t1]\nsteps:\n"
+        "  - {id: a, action: work}\n"
+        "  - {id: b, action: work, knowledge: [t2]}\n"
+        "  - {id: c, action: work, knowledge: [inherit: all, t2]}\n"
+        "  - {id: d, action: work, knowledge: []}\n"
+    )
+
+    steps = compiled(text).processes["p"].steps
+
+    assert [[topic.topic for topic in step.knowledge] for step in steps] == [
+        ["t0", "t1"],
+        ["t2"],
+        ["t0", "t1", "t2"],
+        [],
+    ]
+
+
+def test_an_abstract_step_has_to_be_overridden_in_a_concrete_child() -> None:
+    base = "process: base\nversion: 1\nabstract: true\nsteps: [{id: a, abstract: true}]\n---\n"
+    child = "process: child\nversion: 1\nextends: base\n"
+
+    assert codes(compiled(base + child)) == ["P303"]
+    assert codes(compiled(base + child + "abstract: true\n")) == []
+    assert codes(compiled(base + child + "steps: [{id: a, action: work}]\n")) == []
+
+
+def test_an_abstract_step_in_a_concrete_process_is_an_error() -> None:
+    text = "process: p\nversion: 1\nsteps: [{id: a, abstract: true}]\n"
+
+    assert codes(compiled(text)) == ["P211"]
+
+
+def test_what_is_wrong_with_a_parent_is_told_there_and_once() -> None:
+    parent = "process: base\nversion: 1\nsteps: [{id: a, action: wrok}]\n"
+    child = "process: child\nversion: 1\nextends: base\n"
+
+    compilation = compiled(parent, child)
+
+    assert [(each.file, each.code) for each in compilation.diagnostics] == [
+        ("0.yaml", "P401"),
+        ("1.yaml", "P315"),
+    ]
+    assert "did you mean `work`?" in compilation.diagnostics[0].remedy
+
+
+def test_a_missing_parent_names_the_nearest() -> None:
+    compilation = compiled(BASE + "process: child\nversion: 1\nextends: bsae\nsteps: []\n")
+
+    assert "P301" in codes(compilation)
+    assert any("did you mean `base`?" in each.remedy for each in compilation.diagnostics)
+
+
+def test_every_member_of_an_inheritance_circle_is_told_and_nobody_else() -> None:
+    text = "---\n".join(
+        f"process: {name}\nversion: 1\nextends: {parent}\nsteps: [{{id: a, action: work}}]\n"
+        for name, parent in [("p", "q"), ("q", "r"), ("r", "p"), ("s", "p"), ("t", "t")]
+    )
+
+    found = [(each.code, each.message) for each in compiled(text).diagnostics]
+
+    assert found[:3] == [
+        ("P302", "p extends q extends r extends p"),
+        ("P302", "q extends r extends p extends q"),
+        ("P302", "r extends p extends q extends r"),
+    ]
+    assert [code for code, _ in found[3:]] == ["P315", "P302"]
+
+
+def test_a_chain_of_a_thousand_parents_is_no_problem() -> None:
+    text = BASE + "---\n".join(
+        f"process: p{number}\nversion: 1\nextends: {f'p{number + 1}' if number < 999 else 'base'}\n"
+        for number in range(1_000)
+    )
+
+    compilation = compiled(text)
+
+    assert codes(compilation) == []
+    assert len(compilation.processes["p0"].chain) == 1_001
+
+
+def test_a_step_cannot_be_put_beside_one_that_is_not_there() -> None:
+    text = (
+        BASE + "process: child\nversion: 1\nextends: base\n"
+        "steps: [{id: x, action: work, after: d}, {id: a, action: work, before: b}]\n"
+    )
+
+    assert codes(compiled(text)) == ["P304", "P305"]
+
+
+def test_insertion_and_the_marker_need_a_parent() -> None:
+    text = (
+        "process: p\nversion: 1\nknowledge: [inherit: all]\n"
+        "steps: [inherit: all, {id: a, action: work, after: b}]\n"
+    )
+
+    assert codes(compiled(text)) == ["P314", "P314", "P305"]
+
+
+def test_an_inherited_input_keeps_its_type() -> None:
+    base = "process: base\nversion: 1\ninputs: {n: integer}\nsteps: [{id: a, action: work}]\n---\n"
+
+    text = base + "process: child\nversion: 1\nextends: base\ninputs: {n: string}\n"
+
+    assert codes(compiled(text)) == ["P312"]
+
+
+STEP_IDS = st.sampled_from([f"s{number}" for number in range(8)])
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> str:
+    """Return a chain of one to four processes that is valid whatever was drawn."""
+    documents: list[str] = []
+    inherited: list[str] = []
+    for level in range(draw(st.integers(1, 4))):
+        lines = [f"process: p{level}", "version: 1"]
+        if level:
+            lines.append(f"extends: p{level - 1}")
+        lines.append(f"gates: {draw(st.lists(st.sampled_from(['g0', 'g1']), unique=True))}")
+        lines.append(f"knowledge: {draw(st.lists(st.sampled_from(['t0', 't1']), unique=True))}")
+        lines.append("steps:")
+        ids = draw(st.lists(STEP_IDS, unique=True, min_size=0 if level else 1))
+        for step_id in ids:
+            gates = draw(st.lists(st.sampled_from(["g2", "g3"]), unique=True))
+            place = ""
+            if inherited and step_id not in inherited and draw(st.booleans()):
+                key = draw(st.sampled_from(["before", "after"]))
+                place = f", {key}: {draw(st.sampled_from(inherited))}"
+            lines.append(f"  - {{id: {step_id}, action: work, gates: {gates}{place}}}")
+        if level and draw(st.booleans()):
+            lines.append("  - inherit: all")
+        if lines[-1] == "steps:":
+            lines.pop()
+        documents.append("\n".join(lines) + "\n")
+        inherited += [step_id for step_id in ids if step_id not in inherited]
+    return "---\n".join(documents)
+
+
+@given(chains())
+@settings(max_examples=200, deadline=None)
+def test_on_every_chain_a_child_is_at_least_as_constrained_as_its_parent(text: str) -> None:
+    compilation = compiled(text)
+
+    assert compilation.errors == ()
+    for child in compilation.processes.values():
+        for parent in (compilation.processes[name] for name in child.chain[1:]):
+            ids = [step.id for step in child.steps]
+            assert {gate.name for gate in parent.gates} <= {gate.name for gate in child.gates}
+            assert {t.topic for t in parent.knowledge} <= {t.topic for t in child.knowledge}
+            for step in parent.steps:
+                gates = {gate.name for gate in step.gates}
+                assert gates <= {gate.name for gate in child.step(step.id).gates}
+            kept = [step.id for step in parent.steps]
+            assert [step_id for step_id in ids if step_id in kept] == kept
+
+
+@given(chains())
+@settings(max_examples=100, deadline=None)
+def test_compiling_twice_gives_the_same_bytes(text: str) -> None:
+    once, twice = compiled(text), compiled(text)
+
+    assert once.processes == twice.processes
+    assert [each.digest for each in once.processes.values()] == [
+        each.digest for each in twice.processes.values()
+    ]

@@ -1,0 +1,176 @@
+"""The report names what failed, says why and proves it with line numbers, whatever wrote it."""
+
+# ruff: noqa: E501, RUF001  # a table, with the very marks that tools print
+
+from pathlib import Path
+
+import pytest
+
+from cortex.actors.handlers.triage import Finding, Report, parse_log, read_log, triage
+
+LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
+
+
+def report(name: str) -> Report:
+    return triage(read_log(LOGS / f"{name}.log"))
+
+
+# (log, kind, what the title says, what the message says, a reference), one row a failure
+EXPECTED = [
+    ("ansible", "error", "FAILED! =>", "", ""),
+    ("asan", "crash", "heap-buffer-overflow on address", "", "/builds/codec/src/varint.c:27"),
+    ("bazel", "failing_test", "//store/btree:split_test", "", ""),
+    ("cargo_test", "failing_test", "balance::tests::sums_to_zero", "book is off", "src/balance.rs:77"),
+    ("cargo_test", "failing_test", "balance::tests::rounding", "panicked", "src/balance.rs:91"),
+    ("docker_build", "error", "No matching distribution found for leftpadder==9.1", "", ""),
+    ("dotnet", "failing_test", "Billing.Tests.InvoiceTests.Total_includes_tax(rate: 19)",
+     "Actual:   100", "/src/Billing.Tests/InvoiceTests.cs:33"),
+    ("dotnet_build", "compile_error", "error CS1061", "", "/src/Billing/Ledger.cs:42"),
+    ("exunit", "failing_test", "test refuses an empty basket (Shop.CheckoutTest)",
+     "Assertion with == failed", "test/shop/checkout_test.exs:21"),
+    ("gcc_link", "compile_error", "'FRAME_MAX' undeclared", "", "/builds/codec/src/frame.c:118"),
+    ("gcc_link", "compile_error", "undefined reference to `ring_new'", "", "/builds/codec/tools/probe.c:33"),
+    ("go_test", "failing_test", "TestDrain/keeps_order", "want [1 2 3]", "drain_test.go:57"),
+    ("go_test", "crash", "nil pointer dereference", "", "/builds/queue/store/bolt.go:88"),
+    ("gtest_ctest", "failing_test", "ring_test", "***Failed", ""),
+    ("gtest_ctest", "failing_test", "Ring.WrapsAround", "Which is: 7", "/builds/codec/tests/ring_test.cc:48"),
+    ("gtest_ctest", "failing_test", "fuzz_smoke", "SegFault", ""),
+    ("lit_automake", "failing_test", "Front :: parse/attr-error.c", "", ""),
+    ("lit_automake", "failing_test", "tests/unlink-race.sh", "", ""),
+    ("maven", "failing_test", "org.example.pay.LedgerTest.roundsHalfUp", "expected: <10.01>", "LedgerTest.java:64"),
+    ("maven", "failing_test", "org.example.pay.LedgerTest.closesTheBook", "NullPointer", "Ledger.java:112"),
+    ("minitest", "failing_test", "OrdersControllerTest#test_should_create_order", "didn't change by 1",
+     "test/controllers/orders_controller_test.rb:27"),
+    ("minitest", "failing_test", "MailerTest#test_welcome_mail", "NoMethodError", "app/mailers/welcome_mailer.rb:9"),
+    ("oom_killed", "crash", "Killed", "", "/builds/run.sh:12"),
+    ("phpunit", "failing_test", "CouponTest::testExpiredCouponIsRefused", "must be of type",
+     "/builds/shop/cart/src/Cart/Coupon.php:31"),
+    ("phpunit", "failing_test", "BasketTest::testTotal with data set", "4 matches expected 3",
+     "/builds/shop/cart/tests/Cart/BasketTest.php:73"),
+    ("playwright", "failing_test", "basket › keeps items after a reload", "Timed out 5000ms",
+     "/builds/web/basket.spec.ts:22"),
+    ("python_crash", "error", "plan.PlanError: stage 'prod' has no owner", "", "/srv/deploy/plan.py:29"),
+    ("rspec", "failing_test", "Invoice#total adds the tax of every line", "got: #<Money", "./app/models/invoice.rb:42"),
+    ("rspec", "failing_test", "Checkout when the card is declined keeps the basket", "PaymentError", "./lib/checkout.rb:17"),
+    ("rustc", "compile_error", "error[E0308]: mismatched types", "expected `usize`", "src/report.rs:31"),
+    ("rustc", "compile_error", "error[E0425]", "not found in this scope", "src/main.rs:9"),
+    ("scalatest", "failing_test", "should refuse a trailing comma", "was not equal to", "ParserSpec.scala:31"),
+    ("shell", "error", "jq: command not found", "", "./scripts/publish.sh:9"),
+    ("tap", "failing_test", "should throw", "", "/builds/wire/test/version.js:14"),
+    ("timeout", "timeout", "maximum execution time", "", ""),
+    ("tsc_eslint", "compile_error", "error TS2322", "", "src/app/error-page.ts:12"),
+    ("tsc_eslint", "compile_error", "error TS2339", "", "src/app/menu.tsx:48"),
+    ("tsc_eslint", "lint", "menu.tsx 9:5", "", ""),
+    ("unknown_tool", "error", 'the pot "large" is missing', "", "kitchen/pots.list:12"),
+    ("vitest", "failing_test", "src/date.test.ts > formatDate > uses the user's time zone",
+     "to be '2024-03-02'", "src/date.test.ts:27"),
+    ("xctest", "failing_test", "-[KitTests.ParserTests testNesting]", "XCTAssertEqual failed",
+     "/Users/runner/work/Kit/Tests/KitTests/ParserTests.swift:52"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "kind", "title", "message", "place"), EXPECTED)
+def test_a_failure_is_named_first_with_its_reason_and_place(
+    log: str, kind: str, title: str, message: str, place: str
+) -> None:
+    first = report(log).findings[:4]
+
+    found = next(f for f in first if title in f.title)
+
+    assert found.kind == kind
+    assert message in found.message
+    assert place in [*(f"{ref.path}:{ref.line}" for ref in found.references), ""]
+
+
+@pytest.mark.parametrize("log", sorted({row[0] for row in EXPECTED}))
+def test_all_that_failed_ranks_above_what_only_sounds_like_it(log: str) -> None:
+    titles = [row[2] for row in EXPECTED if row[0] == log]
+
+    leading = report(log).findings[: len(titles) + 1]
+
+    assert all(any(title in f.title for f in leading) for title in titles)
+
+
+@pytest.mark.parametrize("path", sorted(LOGS.glob("*.log")), ids=lambda path: path.stem)
+def test_every_cited_line_is_in_the_original_at_that_number(path: Path) -> None:
+    original = path.read_text(encoding="utf-8").split("\n")
+
+    for finding in triage(read_log(path)).findings:
+        for part in finding.evidence:
+            cited = original[part.first - 1 : part.last]
+            assert [line.rstrip() for line in cited] == part.text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("log", "command"),
+    [
+        ("rspec", "bundle exec rspec"),
+        ("go_test", "go test ./..."),
+        ("docker_build", "/bin/sh -c pip install -r requirements.txt"),
+        ("timeout", "make integration"),
+        ("shell", "jq -r .name package.json"),
+        ("gtest_ctest", "ctest --output-on-failure"),
+    ],
+)
+def test_the_command_that_failed_is_named(log: str, command: str) -> None:
+    assert report(log).failed_command == command
+
+
+def test_a_test_told_twice_is_one_finding_under_its_fullest_name() -> None:
+    log = parse_log(
+        "____ TestRing.test_wraps ____\n\nE   AssertionError: 7\n\ntests/test_ring.py:4: AssertionError\n"
+        "==== short test summary info ====\nFAILED tests/test_ring.py::TestRing::test_wraps - Asse...\n"
+    )
+
+    tests = [f for f in triage(log).findings if f.kind == "failing_test"]
+
+    assert [f.title for f in tests] == ["tests/test_ring.py::TestRing::test_wraps"]
+    assert tests[0].seen == 2
+
+
+def test_a_mocha_name_over_several_lines_is_joined() -> None:
+    log = parse_log(
+        "  1 failing\n\n  1) Basket\n       when empty\n         costs nothing:\n     Error: 1\n"
+    )
+
+    assert triage(log).findings[0].title == "Basket when empty costs nothing"
+
+
+def test_a_name_of_several_lines_is_the_same_test_as_its_short_form_in_the_list() -> None:
+    log = parse_log(
+        "  Basket\n    1) costs nothing\n\n\n  1 failing\n\n"
+        "  1) Basket\n       costs nothing:\n     Error: 1\n"
+    )
+
+    assert [f.title for f in triage(log).findings] == ["Basket costs nothing"]
+
+
+def test_a_verdict_on_the_line_after_the_name_is_seen() -> None:
+    log = parse_log(
+        "    [junit] Testcase: testOk took 0.1 sec\n    [junit] Testcase: testNext took 1.4 sec\n"
+        "    [junit] \tCaused an ERROR\n    [junit] java.lang.IllegalStateException: no\n"
+    )
+
+    assert [f.title for f in triage(log).findings] == ["testNext"]
+
+
+def test_a_qualified_name_before_the_verdict_is_a_test_and_a_total_is_none() -> None:
+    log = parse_log("org.example.Ring.wraps FAILED\n    boom\n\nResults: FAILURE (9 tests)\n")
+
+    tests = [f.title for f in triage(log).findings if f.kind == "failing_test"]
+
+    assert tests == ["org.example.Ring.wraps"]
+
+
+def test_a_log_in_which_nothing_failed_gives_no_findings() -> None:
+    said = triage(parse_log("compiling\n12 passed, 0 failed\nerrors: 0\n"))
+
+    assert said.findings == ()
+    assert "3 lines" in said.summary
+
+
+def test_a_report_says_the_same_twice() -> None:
+    def again() -> list[Finding]:
+        return list(report("maven").findings)
+
+    assert again() == again()
