@@ -1,5 +1,6 @@
 """An event: a frozen record whose class says its topic, its schema and where it belongs."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -101,11 +102,6 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
 
-def encode(record: Recorded) -> bytes:
-    """The exact bytes of *record* that the log keeps and hashes."""
-    return _ENCODE(record)
-
-
 def decode(data: bytes) -> Recorded:
     """The record of which *data* are the bytes.
 
@@ -121,5 +117,7 @@ def as_map(record: Recorded) -> dict[str, Any]:
     return body
 
 
-_ENCODE = msgspec.msgpack.Encoder(enc_hook=None).encode
+_ENCODE = msgspec.msgpack.Encoder().encode
+# The exact bytes of a record that the log keeps and hashes; bound, since every append pays for it.
+encode: Callable[[Recorded], bytes] = _ENCODE
 _DECODE_RECORD = msgspec.msgpack.Decoder(Recorded).decode

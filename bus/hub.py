@@ -48,13 +48,17 @@ class Hub:
         self.vocabulary = vocabulary
         self._log = log
         self._entropy = entropy
-        self._known = Known.of(log)
-        self._due = [(d.due_ns, d.name) for d in self._known.deadlines.values()]
-        heapq.heapify(self._due)
-        self._tail = Tail(self._known.head)
+        self._load(Known.of(log))
         self._ring = Tail(0, RING)  # ephemeral events, by their own count
         self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
+        self._torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
+
+    def _load(self, known: Known) -> None:
+        self._known = known
+        self._due = [(d.due_ns, d.name) for d in known.deadlines.values()]
+        heapq.heapify(self._due)
+        self._tail = Tail(known.head)
 
     @property
     def head(self) -> int:
@@ -68,25 +72,29 @@ class Hub:
             LogError: The log could not be written; nothing changed for any of them.
         """
         turn = self._turn(now_ns)
-        answers = [self._answer(turn, client, request) for client, request in requests]
+        try:
+            answers = [self._answer(turn, client, request) for client, request in requests]
+        except BaseException:
+            turn.put_back()
+            raise
         self._settle(turn)
         return answers
 
     def tick(self, now_ns: int) -> None:
         """Append the events whose deadlines have come, and wake who waits for a lease to lapse."""
         turn = self._turn(now_ns)
-        due: list[tuple[int, str]] = []
+        due: dict[str, int] = {}  # a name that was set twice for one time stands twice in the heap
         while self._due and self._due[0][0] <= now_ns:
-            entry = heapq.heappop(self._due)
-            deadline = self._known.deadlines.get(entry[1])
-            if deadline is not None and deadline.due_ns == entry[0]:
-                due.append(entry)
+            due_ns, name = heapq.heappop(self._due)
+            deadline = self._known.deadlines.get(name)
+            if deadline is not None and deadline.due_ns == due_ns and name not in due:
+                due[name] = due_ns
                 turn.fire(deadline)
         try:
             self._settle(turn)
-        except CortexError:
-            for entry in due:  # still to be done: they are on disk and the heap says so
-                heapq.heappush(self._due, entry)
+        except BaseException:
+            for name, due_ns in due.items():  # still to be done: they are on disk
+                heapq.heappush(self._due, (due_ns, name))
             raise
         self._woken |= {n for n, q in self._known.queues.items() if q.mature(now_ns)}
 
@@ -135,6 +143,13 @@ class Hub:
         return self._page(request, seen, records, through)
 
     def _turn(self, now_ns: int) -> Turn:
+        if self._torn:
+            before, known = self._known, Known.of(self._log)
+            for name in before.passing:
+                known.stand(before.standings[name])
+            known.passing |= before.passing
+            self._load(known)
+            self._torn = False
         random = int.from_bytes(self._entropy(8), "big") >> 2
         return Turn(self._known, self._log, self.vocabulary, self.record, random, now_ns)
 
@@ -153,14 +168,13 @@ class Hub:
         end = self._rung
         if request.ring_after >= end:
             return Page(tuple(records), through, ring_through=end)
-        first = self._ring.before
-        fresh = self._ring.after(max(request.ring_after, first), RING) or ()
+        fresh = self._ring.newest(request.ring_after, end)
         return Page(
             tuple(records),
             through,
             tuple(r for r in fresh if seen.matches(r.topic, r.key)),
             end,
-            max(0, first - request.ring_after),
+            end - request.ring_after - len(fresh),
         )
 
     def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
@@ -192,16 +206,19 @@ class Hub:
 
     def _settle(self, turn: Turn) -> None:
         batch = turn.batch
-        if not batch.empty():
-            try:
+        try:
+            self._torn = True
+            if not batch.empty():
                 self._log.write(batch)
-            except BaseException:
-                turn.put_back()
-                raise
+        except CortexError:  # the log's word that it kept nothing
+            turn.put_back()
+            self._torn = False
+            raise
         known = self._known
         known.settle(batch)
         for standing in turn.passing.values():
             known.stand(standing)
+            known.passing.add(standing.name)
         for deadline in batch.deadlines.values():
             heapq.heappush(self._due, (deadline.due_ns, deadline.name))
         if len(known.versions) > VERSIONS_KEPT:
@@ -213,3 +230,4 @@ class Hub:
             self._ring.extend(turn.ephemeral)
             self._rung += len(turn.ephemeral)
         self._woken |= turn.woken
+        self._torn = False

@@ -24,6 +24,7 @@ class Known(msgspec.Struct):
     head: int
     time_ns: int
     standings: dict[str, Standing]
+    passing: set[str]  # names of those that are not on disk
     filters: dict[str, Filter]
     queues: dict[str, WorkQueue]
     deadlines: dict[str, Deadline]
@@ -44,6 +45,7 @@ class Known(msgspec.Struct):
             head=state.head,
             time_ns=state.time_ns,
             standings={s.name: s for s in state.standings},
+            passing=set(),
             filters={s.name: Filter(s.filter) for s in state.standings},
             queues=queues,
             deadlines={d.name: d for d in state.deadlines},
@@ -65,10 +67,10 @@ class Known(msgspec.Struct):
 
     def settle(self, batch: Batch) -> None:
         """Take in a transaction that is on disk."""
-        for standing in batch.standings.values():
-            self.stand(standing)
         for name in batch.dropped:
             self._drop(name)
+        for standing in batch.standings.values():
+            self.stand(standing)
         for (name, _), work in batch.work.items():
             if name in self.queues:
                 self.queues[name].put(work)
@@ -93,6 +95,7 @@ class Known(msgspec.Struct):
 
     def _drop(self, name: str) -> None:
         self.standings.pop(name, None)
+        self.passing.discard(name)
         self.filters.pop(name, None)
         self.queues.pop(name, None)
         self.routes.clear()

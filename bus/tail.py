@@ -28,6 +28,11 @@ class Tail:
             cut = len(kept) - self._keep
             self._run = (before + cut, kept[cut:])
 
+    def newest(self, after: int, through: int) -> Sequence[Recorded]:
+        """Records after *after* up to *through*, without those that are older than the tail."""
+        before, kept = self._run
+        return kept[max(0, after - before) : max(0, through - before)]
+
     def after(self, position: int, limit: int) -> Sequence[Recorded] | None:
         """Up to *limit* records after *position*; None where they are older than the tail."""
         before, kept = self._run

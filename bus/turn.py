@@ -11,6 +11,7 @@ from .errors import (
     SubscriptionError,
 )
 from .event import FORMAT, Draft, Recorded, encode
+from .filter import Filter
 from .known import Known
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
 from .requests import (
@@ -64,7 +65,11 @@ class Turn:
         self._vocabulary = vocabulary
         self._record = record
         self._random = random  # 62 bits, for the ids of this batch
-        self._claimed: list[tuple[str, int]] = []
+        self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
+        self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
+        # Work subscriptions that this batch makes, changes or (None) removes: what follows in it
+        # is routed by that already.
+        self._remade: dict[str, Filter | None] = {}
 
     def publish(self, client: str, request: Publish) -> Answer:
         """Append; a repeated number is answered as it was the first time."""
@@ -107,20 +112,27 @@ class Turn:
         """Take the oldest work that nobody holds."""
         self._standing(request.subscription, "work")
         queue = self._known.queues.get(request.subscription)
-        leases: list[Lease] = []
-        if queue is None:  # subscribed in this very batch
-            return Claimed(())
+        if queue is None or request.subscription in self.batch.dropped:
+            return Claimed(())  # it is new in this very batch
         until_ns = self._now_ns + request.lease_ns
-        for work in queue.claimable(self._now_ns):
-            if (work.subscription, work.position) in self.batch.work:
-                continue  # claimed earlier in this batch
-            taken = Work(*_held(work, until_ns))
-            self.batch.work[taken.subscription, taken.position] = taken
-            self._claimed.append((taken.subscription, taken.position))
-            leases.append(Lease(self._record(taken.position), taken.epoch, taken.attempts))
-            if len(leases) >= request.limit:
-                break
-        return Claimed(tuple(leases))
+        popped: list[int] = []
+        taken: list[tuple[Work, Recorded]] = []
+        try:
+            for work in queue.claimable(self._now_ns):
+                popped.append(work.position)
+                key = (work.subscription, work.position)
+                if key in self.batch.work or key in self._gone:
+                    continue  # claimed, renewed or finished earlier in this batch
+                taken.append((_held(work, until_ns), self._record(work.position)))
+                if len(taken) >= request.limit:
+                    break
+        except BaseException:
+            for position in popped:
+                queue.again(position)
+            raise
+        self._popped += [(request.subscription, position) for position in popped]
+        self.batch.work |= {(w.subscription, w.position): w for w, _ in taken}
+        return Claimed(tuple(Lease(record, w.epoch, w.attempts) for w, record in taken))
 
     def renew(self, request: Renew) -> Answer:
         """Hold one event longer."""
@@ -141,33 +153,45 @@ class Turn:
         answer = self._take(client, request.events, request.due, request.forget)
         self.batch.work.pop((request.subscription, request.position), None)
         self.batch.finished.append((request.subscription, request.position))
+        self._gone.add((request.subscription, request.position))
         return answer
 
     def subscribe(self, request: Subscribe) -> Answer:
         """Make a subscription or take one up."""
         if request.kind not in ("ordered", "work"):
             raise SubscriptionError(request.name, f"is ordered or work, not {request.kind}")
-        standing = self.batch.standings.get(request.name) or self._known.standings.get(request.name)
-        if standing is None:
-            if request.kind == "work" and request.start == "beginning":
-                raise SubscriptionError(request.name, "is work: it takes events from now on")
+        if request.kind == "work" and (request.start == "beginning" or not request.lasting):
+            raise SubscriptionError(request.name, "is work: it lasts, and takes events from now on")
+        before = self._find(request.name)
+        if before is None:
             cursor = 0 if request.start == "beginning" else self.head
             standing = Standing(request.name, request.kind, request.filter, cursor, 0, self.head)
-        elif standing.kind != request.kind:
-            raise SubscriptionError(request.name, f"exists and is {standing.kind}")
+        elif before.kind != request.kind:
+            raise SubscriptionError(request.name, f"exists and is {before.kind}")
+        elif request.lasting == self._is_passing(request.name):
+            raise SubscriptionError(
+                request.name, "exists and lasts, or does not: take another name"
+            )
         else:
-            standing = msgspec.structs.replace(standing, filter=request.filter)
+            standing = msgspec.structs.replace(before, filter=request.filter)
         if not request.lasting:
             self.passing[request.name] = standing
-        elif standing != self._known.standings.get(request.name):
+        elif standing != before:
             self.batch.standings[request.name] = standing
+            if standing.kind == "work":
+                self._remade[request.name] = Filter(standing.filter)
         return Subscribed(standing.cursor, self.head, standing.attempts)
 
     def unsubscribe(self, request: Unsubscribe) -> Answer:
         """Remove a subscription."""
-        if request.name not in self._known.standings:
-            raise SubscriptionError(request.name, "is not known: nothing to remove")
-        self.batch.dropped.append(request.name)
+        name = request.name
+        if self._find(name) is None:
+            raise SubscriptionError(name, "is not known: nothing to remove")
+        self.passing.pop(name, None)
+        self.batch.standings.pop(name, None)
+        self.batch.work = {key: work for key, work in self.batch.work.items() if key[0] != name}
+        self.batch.dropped.append(name)
+        self._remade[name] = None
         return Appended()
 
     def fire(self, deadline: Deadline) -> None:
@@ -177,7 +201,7 @@ class Turn:
 
     def put_back(self) -> None:
         """Make the claimed work claimable again: the batch was not written."""
-        for name, position in self._claimed:
+        for name, position in self._popped:
             self._known.queues[name].again(position)
 
     def _take(
@@ -228,12 +252,13 @@ class Turn:
         return Appended(first, self.head) if self.head >= first else Appended()
 
     def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
+        count = len(self.records) + len(self.ephemeral)
         return Recorded(
             FORMAT,
             position,
             draft.stream,
             version,
-            _uuid7(self.time_ns, len(self.records), self._random + position),
+            _uuid7(self.time_ns, count, self._random + count),
             self.time_ns,
             draft.topic,
             draft.schema,
@@ -249,7 +274,12 @@ class Turn:
         route = self._known.route(draft.topic, draft.key)
         self.woken.update(route.wake)
         for name in route.work:
-            self.batch.work[name, position] = Work(name, position)
+            if name not in self._remade:
+                self.batch.work[name, position] = Work(name, position)
+        for name, seen in self._remade.items():
+            if seen is not None and seen.matches(draft.topic, draft.key):
+                self.batch.work[name, position] = Work(name, position)
+                self.woken.add(name)
 
     def _version(self, stream: str) -> int:
         version = self.versions.get(stream)
@@ -260,20 +290,34 @@ class Turn:
             self.versions[stream] = version
         return version
 
+    def _find(self, name: str) -> Standing | None:
+        """Where a subscription stands after what this batch has staged."""
+        staged = self.batch.standings.get(name) or self.passing.get(name)
+        if staged is None and name not in self.batch.dropped:
+            return self._known.standings.get(name)
+        return staged
+
+    def _is_passing(self, name: str) -> bool:
+        known = name in self._known.passing and name not in self.batch.dropped
+        return known or name in self.passing
+
     def _standing(self, name: str, kind: str) -> Standing:
-        standing = self.batch.standings.get(name) or self._known.standings.get(name)
+        standing = self._find(name)
         if standing is None:
             raise SubscriptionError(name, "is not known: subscribe first")
         if standing.kind != kind:
             raise SubscriptionError(name, f"is {standing.kind}, this asks for {kind}")
+        if self._is_passing(name):
+            raise SubscriptionError(name, "does not last, so that it has no cursor: only fetch")
         return standing
 
     def _held(self, name: str, position: int, epoch: int) -> Work:
         self._standing(name, "work")
-        queue = self._known.queues.get(name)
-        work = self.batch.work.get((name, position)) or (queue.get(position) if queue else None)
-        gone = (name, position) in self.batch.finished
-        if work is None or gone or work.epoch != epoch:
+        work = self.batch.work.get((name, position))
+        if work is None and name not in self.batch.dropped and (name, position) not in self._gone:
+            queue = self._known.queues.get(name)
+            work = queue.get(position) if queue else None
+        if work is None or work.epoch != epoch:
             raise LeaseLostError(name, position, epoch)
         return work
 
@@ -283,8 +327,8 @@ class Turn:
         )
 
 
-def _held(work: Work, until_ns: int) -> tuple[str, int, int, int, int]:
-    return (work.subscription, work.position, work.epoch + 1, work.attempts + 1, until_ns)
+def _held(work: Work, until_ns: int) -> Work:
+    return Work(work.subscription, work.position, work.epoch + 1, work.attempts + 1, until_ns)
 
 
 def _uuid7(time_ns: int, index: int, random: int) -> bytes:

@@ -1,5 +1,6 @@
 """Accessors: each keeps one kind of record and answers what is asked of it."""
 
+from .execution_record import ExecutionRecordAccessor
 from .process_definition import ProcessDefinitionAccessor
 
-__all__ = ["ProcessDefinitionAccessor"]
+__all__ = ["ExecutionRecordAccessor", "ProcessDefinitionAccessor"]

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import msgspec
 
-from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus import CortexError, Event, Recorded, Vocabulary
 from cortex.bus.events import (
+    ComponentFailed,
     ContextCompiled,
     ContextRefused,
     ExecutionCancel,
@@ -41,7 +42,9 @@ from cortex.runtime.processes.execution import (
     Execution,
     advance,
     fold,
+    give_up,
     observed,
+    take_back,
 )
 
 PROCESSES_KEPT = 256
@@ -66,6 +69,24 @@ class ProcessExecutionEngine(Component):
         self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
         self._handled = 0  # position of the newest event that was handled
 
+    @on(ComponentFailed)
+    def take_back(self, event: ComponentFailed, delivery: Delivery) -> Iterator[Output]:
+        """What follows where a component was asked and could not even say that it failed."""
+        self._begin(delivery)
+        asked = self._parked(event, delivery)
+        said: list[Output] = []
+        if asked is not None and delivery.correlation:
+            reason = f"{event.component} could not handle {event.about}: {event.reason}"
+            state = self._load(delivery.correlation, delivery.position)
+            if event.component == delivery.component:
+                state, said = give_up(state, asked, reason, delivery)
+            else:
+                process = self._process(state, asked)
+                state, said = take_back(state, asked, reason, process, delivery)
+            self._keep([state])
+        self._handled = delivery.position
+        yield from said
+
     @on(ContextCompiled)
     @on(ContextRefused)
     @on(ExecutionCancel)
@@ -86,9 +107,7 @@ class ProcessExecutionEngine(Component):
     @on(StepWake)
     def handle(self, event: Event, delivery: Delivery) -> Iterator[Output]:
         """What follows from *event* for its execution, and for the one that waits for it."""
-        if delivery.position <= self._handled:
-            # Handed out again, so what was said last time is not in the log.
-            self._executions.clear()
+        self._begin(delivery)
         before = self._load(event.stream().removeprefix("execution/"), delivery.position)
         own = delivery.source == delivery.component and type(event) in OUTPUTS
         after, said = (before, []) if own else self._advance(before, event, delivery)
@@ -102,10 +121,29 @@ class ProcessExecutionEngine(Component):
         self._handled = delivery.position
         yield from said
 
+    def _begin(self, delivery: Delivery) -> None:
+        if delivery.position <= self._handled:
+            # Handed out again, so what was said last time is not in the log.
+            self._executions.clear()
+
+    def _parked(self, event: ComponentFailed, delivery: Delivery) -> Event | None:
+        """The event of an execution that a component failed on."""
+        for record in self._history(f"execution/{delivery.correlation}"):
+            if record.position == event.position:
+                return self._vocabulary.read(record)
+        return None
+
     def _advance(
         self, state: Execution, event: Event, delivery: Delivery
     ) -> tuple[Execution, list[Output]]:
-        after, said = advance(state, event, self._process(state, event), delivery)
+        try:
+            process = self._process(state, event)
+        except (CortexError, msgspec.DecodeError) as error:
+            if delivery.attempt < self.max_attempts:
+                raise  # the disk may think better of it
+            reason = f"its process cannot be read: {error}"
+            return give_up(state, event, reason, delivery)
+        after, said = advance(state, event, process, delivery)
         if after.adhoc and after is not state:
             action = observed(event, self._history(event.stream()), self._vocabulary)
             if action is not None:

@@ -69,5 +69,5 @@ class AnalyzeFailure(Component):
             step_id=event.step_id,
             attempt=event.attempt,
             result=msgspec.to_builtins(result),
-            summary=asked.summary or "analysed",
+            summary=f"{len(asked.findings)} failures, {len(asked.locations)} places to look at",
         )

@@ -6,9 +6,10 @@ from .source import Location
 from .triage import Finding
 
 FINDINGS = 3
-PROOF_LINES = 12  # of one finding
+PROOF_LINES = 8  # of one finding
 PLACES = 5
-LONGEST = 160  # characters of a line
+LONGEST = 140  # characters of a line
+_TELLING = ("title", "message", "frame", "context")  # roles of evidence, the most telling first
 
 
 def write_report(
@@ -19,36 +20,45 @@ def write_report(
     analysis: str,
 ) -> str:
     """The report as plain text, at most some sixty lines."""
-    lines = [summary or "Nothing in the log says that something failed."]
+    lines = [_cut(summary) or "Nothing in the log says that something failed."]
     if failed_command:
-        lines += ["", f"Failing command: {failed_command}"]
+        lines += ["", f"Failing command: {_cut(failed_command)}"]
     for number, finding in enumerate(findings[:FINDINGS], 1):
         lines += ["", *_finding(number, finding)]
     if len(findings) > FINDINGS:
-        lines += ["", "Also failed: " + "; ".join(f.title for f in findings[FINDINGS:])]
+        others = [f"   {_cut(finding.title)}" for finding in findings[FINDINGS:]]
+        lines += ["", "Also failed:", *others]
     if locations:
         lines += ["", "Where to look:"]
         for place in locations[:PLACES]:
             symbol = f" in {place.symbol}" if place.symbol else ""
-            lines.append(f"  {place.path}:{place.line}{symbol} ({place.why})")
+            lines += [f"   {place.path}:{place.line}{symbol}", f"      {_cut(place.why)}"]
     if analysis:
-        lines += ["", "Analysis:", *(f"  {line}" for line in analysis.splitlines())]
+        lines += ["", "Analysis:", *(f"   {line}" for line in analysis.splitlines())]
     return "\n".join(lines)
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:
-    yield f"{number}. {finding.kind}: {_cut(finding.title)}"
+    yield f"{number}. {finding.kind.replace('_', ' ')}: {_cut(finding.title)}"
     if finding.message:
-        yield f"   Error: {_cut(finding.message)}"
-    yield "   Proof (line of the log):"
-    shown = 0
-    for evidence in finding.evidence:
-        for at, text in enumerate(evidence.text.split("\n"), evidence.first):
-            if text.strip() and shown < PROOF_LINES:
-                shown += 1
-                yield f"   {at:>7}  {_cut(text)}"
+        yield f"   error: {_cut(finding.message.splitlines()[0])}"
+    yield "   proof, by line of the log:"
+    for at, text in _proof(finding):
+        yield f"   {at:>7}  {_cut(text)}"
+
+
+def _proof(finding: Finding) -> list[tuple[int, str]]:
+    """The most telling lines of the evidence, in the order of the log."""
+    ranked = sorted(finding.evidence, key=lambda e: (_TELLING.index(e.role), e.first))
+    lines = [
+        (at, text)
+        for evidence in ranked
+        for at, text in enumerate(evidence.text.split("\n"), evidence.first)
+        if text.strip()
+    ]
+    return sorted(lines[:PROOF_LINES])
 
 
 def _cut(text: str) -> str:
-    line = text.rstrip().replace("\n", " ")
+    line = " ".join(text.split("\n")).rstrip()
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

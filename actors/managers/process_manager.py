@@ -17,7 +17,7 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import checked_inputs
+from cortex.runtime.processes.execution import checked_inputs, too_large
 
 from . import schedules
 from .catalogue import Catalogue
@@ -72,24 +72,14 @@ class ProcessManager(Component):
         self._catalogue.fold(event)
 
     @on(ExecutionRequest)
-    def begin(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
+    def start_execution(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
         """Begin an execution, or say why not."""
-        if not event.process:
-            yield _started(event, None, "", dict(event.inputs))
-            return
-        chosen = for_request(
-            self._catalogue, self._preferences, event.process, event.process_version
-        )
-        if isinstance(chosen, Refusal):
-            yield ExecutionFailed(execution_id=event.execution_id, reason=chosen.reason)
-            return
-        process = chosen.process
-        inputs, wrong = checked_inputs(process.inputs, event.inputs)
-        if wrong:
-            reason = f"the inputs of {process.name} are wrong: {'; '.join(wrong)}"
-            yield ExecutionFailed(execution_id=event.execution_id, reason=reason)
-            return
-        yield _started(event, process, self._catalogue.linked(process), inputs)
+        begun = self._begun(event)
+        problem = begun if isinstance(begun, str) else too_large(begun)
+        if isinstance(begun, str) or problem:
+            yield ExecutionFailed(execution_id=event.execution_id, reason=str(problem))
+        else:
+            yield begun
 
     @on(TriggerReceived)
     def answer(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
@@ -101,6 +91,20 @@ class ProcessManager(Component):
             return
         chosen = for_trigger(self._catalogue, self._preferences, event.fields)
         yield from _matched(event, chosen, delivery)
+
+    def _begun(self, event: ExecutionRequest) -> ExecutionStarted | str:
+        """The beginning of an execution, or why there is none."""
+        if not event.process:
+            return _started(event, None, "", dict(event.inputs))
+        version = event.process_version
+        chosen = for_request(self._catalogue, self._preferences, event.process, version)
+        if isinstance(chosen, Refusal):
+            return chosen.reason
+        process = chosen.process
+        inputs, wrong = checked_inputs(process.inputs, event.inputs)
+        if wrong:
+            return f"the inputs of {process.name} are wrong: {'; '.join(wrong)}"
+        return _started(event, process, self._catalogue.linked(process), inputs)
 
     def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
+from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
 from cortex.bus.events import TriggerReceived
@@ -31,7 +31,11 @@ def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
     twice counts once; schedules by the hour or minute go on at their pace.
     """
     after = datetime.fromtimestamp(after_ns // 1_000_000_000, UTC)
-    for due in CronSim(schedule.cron, after.astimezone(ZoneInfo(schedule.timezone))):
+    try:
+        times = CronSim(schedule.cron, after.astimezone(ZoneInfo(schedule.timezone)))
+    except CronSimError:
+        return None  # the 30th of February
+    for due in times:
         due_ns = int(due.timestamp()) * 1_000_000_000
         # In the hour that comes twice, its first round may lie behind us.
         if due_ns > after_ns:

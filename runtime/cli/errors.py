@@ -3,12 +3,14 @@
 CortexError
 ├── NotFoundError        what was named is not there, or several fit
 ├── RejectedError        a source of a process has errors
-└── RefusedError         it is there, and it cannot be done now
+├── RefusedError         it is there, and it cannot be done now
+├── UnmatchedError       no process answers a trigger, or several do
+└── WaitingError         an execution waits for an answer that nobody is there to give
 """
 
 from cortex.bus import CortexError
 
-from .exits import NOT_FOUND
+from .exits import NOT_FOUND, WAITING
 
 
 class NotFoundError(CortexError, LookupError):
@@ -45,3 +47,32 @@ class RefusedError(CortexError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+class UnmatchedError(CortexError):
+    """No process was chosen for a trigger."""
+
+    exit_code = NOT_FOUND
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class WaitingError(CortexError):
+    """An execution waits for an answer that nobody is there to give."""
+
+    exit_code = WAITING
+
+    def __init__(self, execution_id: str, question: str) -> None:
+        super().__init__(execution_id, question)
+        self.execution_id, self.question = execution_id, question
+
+    def __str__(self) -> str:
+        return (
+            f"execution {self.execution_id} asks: {self.question} -- answer with "
+            f"`cortex execution resume {self.execution_id} --approve` or --deny"
+        )

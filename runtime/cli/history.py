@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cortex.bus import Event, Recorded, Vocabulary, decode
+from cortex.bus import Event, Log, Recorded, Vocabulary, decode
 from cortex.bus.events import VOCABULARY, ExecutionRequest
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs, BlobStore, EventLog, LogMissingError, MemoryBlobs
@@ -22,10 +22,12 @@ REQUESTS = Selection(topics=(ExecutionRequest.topic_name(),))
 class History:
     """What was recorded; without a log, nothing was."""
 
-    def __init__(self, home: Home, log: EventLog | None) -> None:
+    def __init__(
+        self, home: Home, log: Log | None, blobs: Blobs, vocabulary: Vocabulary = VOCABULARY
+    ) -> None:
         self.home = home
-        self.vocabulary: Vocabulary = VOCABULARY
-        self.blobs: Blobs = BlobStore(home.blobs) if log else MemoryBlobs()
+        self.blobs = blobs
+        self.vocabulary = vocabulary
         self._log = log
 
     @classmethod
@@ -41,10 +43,10 @@ class History:
         try:
             log = EventLog.open(home.log_path, readonly=True)
         except LogMissingError:
-            yield cls(home, None)
+            yield cls(home, None, MemoryBlobs())
             return
         try:
-            yield cls(home, log)
+            yield cls(home, log, BlobStore(home.blobs))
         finally:
             log.close()
 

@@ -42,6 +42,16 @@ def with_home(function: Function) -> Function:
     return option(call)  # type: ignore[return-value]  # it takes the place of *function*
 
 
+def with_running(function: Function) -> Function:
+    """Add the options of commands that follow an execution."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Do not tell how it goes."),
+        click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
+    ):
+        function = option(function)
+    return function
+
+
 def home_at(path: Path | None) -> "Home":
     """The home at *path*; without one, the home that the working folder belongs to."""
     from cortex.runtime.kernel import Home

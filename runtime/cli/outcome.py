@@ -23,6 +23,10 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
         screen.line()
     for context in document.contexts:
         screen.line(context_line(context))
+    read = sum(_tokens_read(result) for result in document.results.values())
+    if document.contexts and read:
+        sent = sum(context.tokens for context in document.contexts)
+        screen.line(f"contexts: {sent:,} tokens, of {read:,} that were read ({sent / read:.1%})")
     screen.line()
     told = f": {document.reason}" if document.reason else ""
     screen.line(f"{document.status}{told}", _STYLES.get(document.status, "bold red"))
@@ -70,6 +74,12 @@ def show_value(screen: Screen, value: Any, indent: str = "") -> None:
             _show_named(screen, f"{indent}-", inner, indent)
     else:
         screen.block(_plain(value))
+
+
+def _tokens_read(result: Any) -> int:
+    """How large what a step read was, where it says so."""
+    tokens = result.get("tokens") if isinstance(result, dict) else None
+    return tokens if isinstance(tokens, int) else 0
 
 
 def _show_named(screen: Screen, name: str, value: Any, indent: str) -> None:

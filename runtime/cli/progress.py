@@ -7,6 +7,7 @@ import msgspec
 
 from cortex.bus import Client, Event, Recorded
 from cortex.bus.events import (
+    ContextCompile,
     ContextRefused,
     ExecutionCancelled,
     ExecutionCompleted,
@@ -55,7 +56,7 @@ class Progress:
         self._screen = screen
         self._quiet = quiet
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
-        self._asked_ns: dict[tuple[str, str], int] = {}
+        self._asked_ns: dict[tuple[str, str, int], int] = {}
 
     def until_stopped(self, after: int, patience_s: float | None = None) -> Stopped | None:
         """Follow from position *after* until it stops; None when *patience_s* is over before."""
@@ -95,9 +96,9 @@ class Progress:
 
     def _line(self, record: Recorded, event: Event) -> tuple[str, str]:
         match event:
-            case StepExecute() | StepDelegated():
-                self._asked_ns[event.execution_id, event.step_id] = record.time_ns
-                return "", ""
+            case ContextCompile() | StepExecute() | StepDelegated():
+                where = event.execution_id, event.step_id, event.attempt
+                self._asked_ns.setdefault(where, record.time_ns)
             case StepProgress():
                 return (f"  {event.step_id}: {event.note}", "dim")
             case StepCompleted():
@@ -120,7 +121,5 @@ class Progress:
         return "", ""
 
     def _took(self, record: Recorded, event: StepCompleted) -> str:
-        asked_ns = self._asked_ns.get((event.execution_id, event.step_id))
+        asked_ns = self._asked_ns.get((event.execution_id, event.step_id, event.attempt))
         return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
-
-

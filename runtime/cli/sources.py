@@ -1,33 +1,33 @@
 """Sources of processes: those that come with Cortex, the user's, the home's, and a file by name."""
 
+from hashlib import sha256
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import CortexError
-from cortex.bus.events import ProcessRejected, ProcessSubmit
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import Diagnostic, read_folder, read_source
 
-from .errors import NotFoundError, RejectedError
-from .history import History
+from .catalog import Catalog
+from .errors import NotFoundError, RefusedError, RejectedError
 
-LIBRARY = "library"  # what comes with Cortex, in the room of the processes
+LIBRARY = "cortex.actors.library"  # what comes with Cortex; by name, as components are
 SUFFIXES = (".yaml", ".yml")
 
 
 class Sources(msgspec.Struct):
     """Texts by the name that diagnostics give them, and what could not be read."""
 
-    texts: dict[str, str]
-    unreadable: list[Diagnostic]
+    texts: dict[str, str] = {}
+    unreadable: list[Diagnostic] = []
+    prefixes: tuple[str, ...] = ()  # that names of files from these folders begin with
 
 
 def sources_of(home: Home) -> Sources:
     """All sources that a home compiles, the shipped ones first."""
-    found = Sources({}, [])
-    with as_file(files("cortex.runtime.processes") / LIBRARY) as library:
+    found = Sources()
+    with as_file(files(LIBRARY) / "processes") as library:
         _add(found, library, "library/")
     user = Home.of_user()
     if user != home:
@@ -57,35 +57,34 @@ def source_at(path: Path) -> tuple[str, str]:
     return file, text
 
 
-def is_submitted(history: History, file: str, text: str) -> bool:
-    """Whether the log has *text* as the newest of *file*, and it was not rejected."""
-    newest = ""
-    for record in history.stream(f"source/{file}"):
-        event = history.event(record)
-        if isinstance(event, ProcessSubmit):
-            newest = event.text
-        elif isinstance(event, ProcessRejected):
-            newest = ""  # what was missing then may be there now
-    return newest == text
+def changed(sources: dict[str, str], catalog: Catalog) -> dict[str, str]:
+    """Those of *sources* that the log does not have as they are."""
+    return {
+        file: text
+        for file, text in sources.items()
+        if catalog.sources.get(file) != sha256(text.encode()).hexdigest()
+    }
 
 
-def first_problem(event: ProcessRejected) -> RejectedError:
-    """The rejection as an error that names the first thing to correct."""
-    found = event.diagnostics
-    try:
-        errors = [msgspec.convert(each, Diagnostic) for each in found]
-    except msgspec.ValidationError:
-        return RejectedError(event.file, f"{event.file} was rejected", len(found))
-    first = next((each for each in errors if each.severity == "error"), None)
-    return RejectedError(event.file, str(first or f"{event.file} was rejected"), len(found))
+def gone(sources: Sources, catalog: Catalog) -> list[str]:
+    """Files of a home that were compiled and are no longer there."""
+    unreadable = {problem.file for problem in sources.unreadable}
+    return [
+        file
+        for file in catalog.sources
+        if file.startswith(sources.prefixes)
+        and file not in sources.texts
+        and file not in unreadable
+    ]
 
 
 def _add(found: Sources, folder: Path, prefix: str) -> None:
+    found.prefixes = (*found.prefixes, prefix)
     if not folder.is_dir():
         return
     try:
         texts, problems = read_folder(folder)
     except OSError as error:
-        raise CortexError(f"{folder} cannot be read: {error.strerror}; check its mode") from error
+        raise RefusedError(f"{folder} cannot be read: {error.strerror}; check its mode") from error
     found.texts |= {prefix + name: text for name, text in texts.items()}
     found.unreadable += [msgspec.structs.replace(p, file=prefix + p.file) for p in problems]

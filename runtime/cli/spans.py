@@ -85,10 +85,9 @@ class _Builder:
 
     def take(self, record: Recorded, event: Event | None) -> None:
         """Add one event."""
-        if self._root is None and record.correlation == self._execution_id:
-            request = event if isinstance(event, ExecutionRequest) else None
-            name = (request.process if request else "") or "ad-hoc work"
-            self._root = self._begin(record, "execution", name, None, _attributes(event, record))
+        if self._root is None and record.stream == f"execution/{self._execution_id}":
+            name = getattr(event, "process", "") or "ad-hoc work"
+            self._root = self._begin(record, "execution", name, None, {})
         elif self._root is not None:
             self._root.status = _status_after(record, self._root.status)
             _extend(self._root, record)

@@ -2,39 +2,44 @@
 
 import logging
 import os
-import secrets
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-import click
+import msgspec
 import structlog
 
 from cortex.bus import Client, Event
 from cortex.bus.events import (
     ExecutionCancel,
+    ExecutionFinish,
     ExecutionPause,
     ExecutionPaused,
     ExecutionResume,
-    ProcessCompiled,
-    ProcessRejected,
-    ProcessSubmit,
+    TriggerMatched,
+    TriggerReceived,
+    TriggerUnmatched,
 )
 from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.processes.execution import Execution
 
-from .errors import NotFoundError, RefusedError, RejectedError
+from .catalog import Catalog
+from .errors import RefusedError, UnmatchedError, WaitingError
 from .exits import INTERRUPTED, OK
-from .history import History
+from .history import STREAM, History
 from .outcome import hints_of, show_outcome
+from .people import answer_to, has_person, user_name
 from .progress import Progress, Stopped
 from .reading import rows_of
 from .screen import Screen
-from .sources import first_problem, is_submitted, sources_of
+from .sources import changed, gone, source_at, sources_of
+from .submission import submit
 from .summary import ExecutionDocument, document_of, exit_code
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
-COMPILE_S = 60.0
+START_S = 30.0
 PAUSE_S = 3.0  # how long Ctrl-C waits for the step at hand
 CTRL_C = "interrupted by Ctrl-C"
 
@@ -45,7 +50,7 @@ class Station:
     def __init__(self, home: Home, runtime: Runtime, screen: Screen) -> None:
         self.home = home
         self.client: Client = runtime.client("cli")
-        self.history = History.beside(home, self.client, runtime.blobs)
+        self.history = History(home, runtime.log, runtime.blobs, runtime.vocabulary)
         self.screen = screen
         self.quiet = False
         self.approve = False  # answers every question with yes
@@ -71,9 +76,9 @@ class Station:
         """
         return self.history.execution_id(prefix)
 
-    def publish(self, event: Event) -> int:
-        """Record *event*; its position comes back."""
-        return self.client.publish(event)
+    def publish(self, *events: Event) -> int:
+        """Record *events* together; the position of the last one comes back."""
+        return self.client.publish(*events)
 
     def document(self, execution_id: str) -> ExecutionDocument:
         """The execution as it stands."""
@@ -82,46 +87,76 @@ class Station:
 
     def submit_changed(self) -> None:
         """Compile what is new among the sources of the home; say what was rejected."""
-        sources = sources_of(self.home)
+        sources, catalog = sources_of(self.home), Catalog(self.history)
+        new = changed(sources.texts, catalog)
         for problem in sources.unreadable:
             self.screen.note(str(problem), "yellow")
-        for error in self.submit(sources.texts):
-            if isinstance(error, RejectedError):
-                self.screen.note(str(error), "yellow")
+        submitted = submit(self.client, self.history.blobs, new, gone(sources, catalog))
+        for rejected in submitted.rejected:
+            self.screen.note(str(rejected), "yellow")
 
-    def submit(self, texts: dict[str, str]) -> "list[ProcessCompiled | RejectedError]":
-        """Compile those of *texts* that are new; what became of them comes back.
+    def submit_file(self, path: Path) -> str:
+        """Compile the source at *path*; the name of the process to run from it comes back.
 
         Raises:
-            RefusedError: The compiler said nothing in time.
+            NotFoundError: There is no such file.
+            RejectedError: It has errors.
+            RefusedError: It holds no process, or several.
         """
-        new = {f: t for f, t in texts.items() if not is_submitted(self.history, f, t)}
-        if not new:
-            return []
-        feed = self.client.follow(("process.*", None))
-        waiting = {
-            self.publish(ProcessSubmit(file=file, text=text)): file for file, text in new.items()
-        }
-        found: list[ProcessCompiled | RejectedError] = []
-        deadline = time.monotonic() + COMPILE_S
+        file, text = source_at(path)
+        if changed({file: text}, Catalog(self.history)):
+            for rejected in submit(self.client, self.history.blobs, {file: text}).rejected:
+                raise rejected
+        compiled = [c.event for c in Catalog(self.history).compiled.values()]
+        names = sorted({e.name for e in compiled if e.file == file and not e.abstract})
+        if len(names) != 1:
+            raise RefusedError(
+                f"{file} has {', '.join(names) or 'no process that can be run'}: "
+                "run a process by its name"
+            )
+        return names[0]
+
+    def until_started(self, execution_id: str) -> None:
+        """Wait until an execution was begun or refused.
+
+        Raises:
+            RefusedError: It was refused, or nobody began it in time.
+        """
+        deadline = time.monotonic() + START_S
+        while (state := self.history.execution(execution_id)).status == "requested":
+            if time.monotonic() > deadline:
+                raise RefusedError(f"execution {execution_id} was not begun in {START_S:g} s")
+            time.sleep(0.01)
+        if state.status == "failed":
+            raise RefusedError(state.reason)
+
+    def match(self, event: TriggerReceived) -> tuple[TriggerMatched, int]:
+        """Record a trigger; the process chosen for it comes back, and the position of that.
+
+        Raises:
+            UnmatchedError: None was chosen.
+            RefusedError: Nobody chose in time.
+        """
+        feed = self.client.follow(("trigger.*", None))
         try:
-            while waiting:
-                if time.monotonic() > deadline:
-                    files = ", ".join(waiting.values())
-                    raise RefusedError(f"{files}: not compiled within {COMPILE_S:g} s; try again")
+            asked = self.publish(event)
+            deadline = time.monotonic() + START_S
+            while time.monotonic() < deadline:
                 for record in feed.next(0.5):
-                    event = self.client.vocabulary.read(record)
-                    if isinstance(event, ProcessCompiled | ProcessRejected):
-                        waiting.pop(record.causation or 0, None)
-                        rejected = isinstance(event, ProcessRejected)
-                        found.append(first_problem(event) if rejected else event)
+                    answer = self.client.vocabulary.read(record)
+                    if record.causation != asked:
+                        continue
+                    if isinstance(answer, TriggerUnmatched):
+                        raise UnmatchedError(answer.reason)
+                    if isinstance(answer, TriggerMatched):
+                        return answer, record.position - 1
         finally:
             feed.close()
-        return found
+        raise RefusedError(f"no process was chosen within {START_S:g} s: try again")
 
-    def run(self, execution_id: str, request: Event) -> int:
-        """Record *request*, follow the execution to its stop, show it; the exit code comes back."""
-        return self.follow(execution_id, self.publish(request) - 1)
+    def run(self, execution_id: str, *events: Event) -> int:
+        """Record *events*, follow the execution to its stop, show it; the exit code comes back."""
+        return self.follow(execution_id, self.publish(*events) - 1)
 
     def follow(self, execution_id: str, after: int) -> int:
         """Follow an execution from position *after*; as `run`."""
@@ -133,37 +168,39 @@ class Station:
         except KeyboardInterrupt:
             return self._interrupted(progress)
         document = self.document(execution_id)
-        waits = isinstance(stopped, Stopped) and isinstance(stopped.event, ExecutionPaused)
-        if waits and stopped and stopped.event.execution_id != execution_id:
+        if stopped and stopped.event.execution_id != execution_id:
             document = self.document(stopped.event.execution_id)  # a child has the question
         show_outcome(self.screen, document)
         return exit_code(document.status)
 
-    def go_on(self, execution_id: str, event: ExecutionResume | ExecutionPause) -> int:
-        """Pause or resume an execution, follow it to its next stop; as `run`.
+    def pause(self, execution_id: str, event: ExecutionPause) -> int:
+        """Pause an execution; as `run`.
 
         Raises:
-            RefusedError: It has ended, or it waits for an answer that is not given.
+            RefusedError: It has ended.
         """
-        state = self.history.execution(execution_id)
-        if state.over:
-            raise RefusedError(
-                f"execution {execution_id} is {state.status}: it cannot go on, run it again"
-            )
-        resumes = isinstance(event, ExecutionResume)
-        if resumes and state.question and not event.answer and not _has_person():
-            raise RefusedError(
-                f"execution {execution_id} asks: {state.question} -- answer with --approve or "
-                "--deny"
-            )
-        if resumes and state.status not in ("paused", "halted"):
-            # It was interrupted and goes on by itself, now that a runtime is there.
-            return self.follow(execution_id, self.history.last_position(execution_id))
-        if not resumes and state.status in ("paused", "halted"):
+        state = self._unfinished(execution_id)
+        if state.status in ("paused", "halted"):
             show_outcome(self.screen, self.document(execution_id))
             return exit_code(state.status)
-        if resumes and state.question and not event.answer:
-            return self.follow(execution_id, self.history.last_position(execution_id) - 1)
+        return self.run(execution_id, event)
+
+    def resume(self, execution_id: str, event: ExecutionResume) -> int:
+        """Go on with an execution; as `run`.
+
+        Raises:
+            RefusedError: It has ended.
+            WaitingError: It waits for an answer that is not given.
+        """
+        state = self._unfinished(execution_id)
+        if state.status not in ("paused", "halted"):
+            # It was interrupted, and goes on by itself now that a runtime is there.
+            last = self.history.stream(STREAM + execution_id)[-1]
+            return self.follow(execution_id, last.position - 1)
+        if state.question and not event.answer:
+            if not has_person():
+                raise WaitingError(execution_id, state.question)
+            event = msgspec.structs.replace(event, answer=answer_to(state.question))
         return self.run(execution_id, event)
 
     def cancel(self, execution_id: str, event: ExecutionCancel) -> int:
@@ -172,11 +209,25 @@ class Station:
         Raises:
             RefusedError: It has ended.
         """
-        state = self.history.execution(execution_id)
-        if state.over:
-            raise RefusedError(f"execution {execution_id} is {state.status} already")
+        self._unfinished(execution_id)
         self.run(execution_id, event)
         return OK
+
+    def finish(self, execution_id: str, event: ExecutionFinish) -> int:
+        """End an ad-hoc execution; as `run`.
+
+        Raises:
+            RefusedError: It has ended, or a process runs in it.
+        """
+        if not self._unfinished(execution_id).adhoc:
+            raise RefusedError(f"execution {execution_id} runs a process, which ends it: cancel it")
+        return self.run(execution_id, event)
+
+    def _unfinished(self, execution_id: str) -> Execution:
+        state = self.history.execution(execution_id)
+        if state.over:
+            raise RefusedError(f"execution {execution_id} is {state.status}: run it again instead")
+        return state
 
     def _answer(self, stopped: Stopped) -> Event | None:
         """What to say to a pause so that it goes on; None where it stays."""
@@ -187,13 +238,9 @@ class Station:
             return ExecutionResume(execution_id=event.execution_id, by=user_name())
         if not event.question:
             return None
-        if self.approve:
-            approved = True
-        elif _has_person():
-            approved = click.confirm(event.question, err=True)
-        else:
+        if not (self.approve or has_person()):
             return None
-        answer = "approved" if approved else "denied"
+        answer = "approved" if self.approve else answer_to(event.question)
         return ExecutionResume(execution_id=event.execution_id, answer=answer, by=user_name())
 
     def _interrupted(self, progress: Progress) -> int:
@@ -208,30 +255,6 @@ class Station:
         hint = hints_of(document)[0] if document.status == "paused" else ""
         self.screen.note(hint or f"cortex execution resume {execution_id}", "cyan")
         return INTERRUPTED
-
-
-def new_id() -> str:
-    """An id for an execution or a trigger: 16 lower-case letters and digits."""
-    letters = "abcdefghijklmnopqrstuvwxyz234567"
-    return "".join(secrets.choice(letters) for _ in range(16))
-
-
-def user_name() -> str:
-    """Who is at the keyboard, as far as the system can tell."""
-    return os.environ.get("USER") or f"uid {os.getuid()}"
-
-
-def unknown_process(name: str, known: list[str]) -> NotFoundError:
-    """The error for a process that is not there."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`cortex process list` shows those there are"
-    return NotFoundError("process", name, f"is not here: {hint}")
-
-
-def _has_person() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _log_to_stderr() -> None:

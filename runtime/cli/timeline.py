@@ -14,7 +14,10 @@ PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
 WIDTH = 100
 _GOOD = frozenset(("passed", "completed", "compiled", "responded", "recorded", "skipped"))
-_PLAIN = frozenset(("attempt", "action", "schema"))  # told elsewhere on the line, or nothing new
+# Told elsewhere on the page, or of use to a program alone.
+_PLAIN = frozenset(("attempt", "action", "schema"))
+_LONG = frozenset(("result", "outputs", "linked", "digest", "trigger", "trigger_id", "by"))
+DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 
 
 def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str = "") -> None:
@@ -63,10 +66,9 @@ def _details(span: Span, *, full: bool) -> Iterator[str]:
     if span.kind == "model" and "answer" in said:
         yield from _answer_details(said, full=full)
         return
-    if span.kind == "step" and not full:
-        said.pop("result", None)
     for name, value in said.items():
-        yield f"{name}: {_short(value, full=full)}"
+        if full or name not in _LONG:
+            yield f"{name}: {_short(value, full=full)}"
 
 
 def _context_details(said: dict[str, Any]) -> Iterator[str]:
@@ -92,9 +94,10 @@ def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
 
 def _short(value: Any, *, full: bool) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if full or len(text) <= 4 * WIDTH else f"{text[: 4 * WIDTH]} ..."
+    most = DETAIL_LINES * WIDTH - 20
+    return text if full or len(text) <= most else f"{text[:most]} ..."
 
 
 def _wrapped(line: str, *, full: bool) -> list[str]:
     parts = [part for text in line.splitlines() for part in textwrap.wrap(text, WIDTH) or [""]]
-    return parts if full else parts[: ANSWER_LINES + 2]
+    return parts if full else parts[:DETAIL_LINES]

@@ -4,7 +4,7 @@ from .component import Component, Delivery, Forget, Later, Output, Serves, on, r
 from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
-from .manifest import Entry
+from .manifest import Entry, built_in, load
 from .runtime import Runtime
 from .version import VERSION
 
@@ -25,6 +25,8 @@ __all__ = [
     "Output",
     "Runtime",
     "Serves",
+    "built_in",
+    "load",
     "on",
     "routes_of",
 ]

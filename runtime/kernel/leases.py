@@ -2,14 +2,42 @@
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
-from cortex.bus import Claim, Claimed, CortexError, Finish, LocalHub, Release, Renew, Request
+from cortex.bus import (
+    Answer,
+    Claim,
+    Claimed,
+    Clock,
+    CortexError,
+    Finish,
+    Release,
+    Renew,
+    Request,
+)
 
 GRACE_NS = 5_000_000_000  # a handler that keeps to its own timeout needs a moment to say so
 UNBOUNDED_NS = 3_600_000_000_000  # an event that states no timeout is held no longer than this
+
+
+class Keeper(Protocol):
+    """What leases need of a hub."""
+
+    @property
+    def clock(self) -> Clock:
+        """Its time."""
+        ...
+
+    def alarm(self, at_ns: int, wake: Callable[[], None]) -> None:
+        """Call *wake* once at *at_ns*."""
+        ...
+
+    def submit(self, client: str, requests: Sequence[Request]) -> Sequence[Answer]:
+        """Answer *requests*."""
+        ...
 
 
 class Held(msgspec.Struct):
@@ -26,7 +54,7 @@ class Held(msgspec.Struct):
 class Leases:
     """The events that this process's workers hold; renewed at a third of their lease."""
 
-    def __init__(self, hub: LocalHub) -> None:
+    def __init__(self, hub: Keeper) -> None:
         self._hub = hub
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Held] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cortex.bus import Client, Vocabulary
+from cortex.bus import Client, Log, Vocabulary
 from cortex.runtime.log import Blobs, BlobStore, MemoryBlobs
 
 from .config import Config
@@ -15,13 +15,15 @@ def ports_in_runtime(
     home: Home | None,
     config: Config,
     blobs: Blobs,
+    log: Log,
     vocabulary: Vocabulary,
     client: Client,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The ports of a component that runs beside the hub.
 
-    `home` may be None; `history(stream)` gives the events of a stream, `ask(query)` an answer.
+    `home` may be None; `log` is for reading, `history(stream)` gives the events of a stream,
+    `ask(query)` an answer.
     """
     return {
         "home": home,
@@ -29,6 +31,7 @@ def ports_in_runtime(
         "blobs": blobs,
         "vocabulary": vocabulary,
         "settings": dict(settings),
+        "log": log,
         "history": client.read_stream,
         "ask": client.ask,
     }

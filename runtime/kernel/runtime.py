@@ -159,7 +159,13 @@ class Runtime:
 
     def _ports_for(self, entry: Entry) -> dict[str, Any]:
         return ports_in_runtime(
-            self.home, self.config, self.blobs, self.vocabulary, self._client, entry.settings
+            self.home,
+            self.config,
+            self.blobs,
+            self.log,
+            self.vocabulary,
+            self._client,
+            entry.settings,
         )
 
     def _tell_restarted(self, label: str, reason: str, times: int) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from .definitions import GateUse, StepDefinition, TopicUse
 from .diagnostics import TextEdit
-from .interfaces import field_of
 from .linked import (
     LinkedAction,
     LinkedChild,
@@ -26,8 +25,9 @@ Child = LinkedProcess | LinkedInterface
 class Binder:
     """Binds one name at a time; a name that stands for nothing is reported."""
 
-    def __init__(self, world: World, reporter: Reporter) -> None:
+    def __init__(self, world: World, reporter: Reporter, circle: tuple[str, ...] = ()) -> None:
         self._world = world
+        self._circle = circle  # that the process stands in: reported as such
         self._reporter = reporter
 
     def action(self, definition: StepDefinition) -> ActionSpec | None:
@@ -107,7 +107,8 @@ class Binder:
         elif name in world.processes:
             return world.processes[name]
         elif name in world.defined:
-            self._reporter.report("P315", f"`{name}` does not compile", place)
+            if name not in self._circle:
+                self._reporter.report("P315", f"`{name}` does not compile", place)
         else:
             known = {*world.defined, *world.interfaces}
             remedy = did_you_mean(name, known, "correct the name or add the process")
@@ -117,19 +118,15 @@ class Binder:
 
     def _check_implementers(self, interface: LinkedInterface, place: Node) -> None:
         """Whichever implements it has to run on what the interface is given."""
-        implementers = self._world.implementers.get(interface.name, [])
-        if not implementers:
+        if not self._world.implementers.get(interface.name):
             self._reporter.report("P411", f"nothing implements `{interface.name}`", place)
-        given = {field.name for field in interface.inputs}
-        for process in implementers:
-            for definition, _ in process.inputs:
-                if definition.name not in given and field_of(definition).required:
-                    message = (
-                        f"`{process.definition.name}` implements `{interface.name}` and requires "
-                        f"the input `{definition.name}`, which the interface does not have"
-                    )
-                    remedy = f"add `{definition.name}` to the `inputs:` of the interface"
-                    self._reporter.report("P406", message, place, remedy=remedy)
+        for process, name in self._world.unmet_inputs(interface):
+            message = (
+                f"`{process}` implements `{interface.name}` and requires the input `{name}`, "
+                "which the interface does not have"
+            )
+            remedy = f"add `{name}` to the `inputs:` of the interface"
+            self._reporter.report("P406", message, place, remedy=remedy)
 
     def _unknown(
         self, code: str, message: str, place: Node, name: str, known: Iterable[str], remedy: str

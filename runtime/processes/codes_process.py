@@ -189,6 +189,13 @@ INHERITANCE: tuple[Rule, ...] = (
         "cannot be linked. Its own errors are reported all the same.",
         "correct the errors there first",
     ),
+    Rule(
+        "P316",
+        "too many parents",
+        "A chain of parents, or the interfaces that one extends, may have 64 members. Nobody can "
+        "tell any more what a longer one comes to.",
+        "take levels out of the chain",
+    ),
 )
 
 LINK: tuple[Rule, ...] = (

@@ -31,7 +31,7 @@ FILE: tuple[Rule, ...] = (
     Rule(
         "P005",
         "too many values",
-        "One file may hold 200,000 values.",
+        "One file may hold 200,000 values and, with what they inherit, 50,000 steps.",
         "split the file",
     ),
     Rule(

@@ -5,6 +5,7 @@ one as *previous*, only units whose own source changed, and whatever used what c
 at.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
@@ -20,13 +21,15 @@ from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node
 from .parse import Parsed, parse
 from .registry import Registry, Topics
-from .resolve import find_circle, resolve
-from .resolved import ResolvedProcess
+from .resolve import resolve
+from .resolved import MAX_CHAIN, ResolvedProcess
 from .stale import Key, changed_since, stale_units, standings_of
 from .suggest import did_you_mean
 from .units import Unit, UnitReporter, children_of, current_units, process_definition, uses_of
 from .validate import validate
 from .world import World
+
+MAX_STEPS_OF_FILE = 50_000  # a long parent and many short children would otherwise take hours
 
 
 def compile_sources(
@@ -71,6 +74,13 @@ class _Compiler:
             for name, unit in self._current.items()
             if (definition := process_definition(unit))
         }
+        self._circles = on_circles(
+            {
+                name: frozenset([definition.extends] if definition.extends else [])
+                for name, definition in self._definitions.items()
+            }
+        )
+        self._steps: Counter[str] = Counter()  # by file, inherited ones included
         self._stale: dict[Key, Unit] = {}
         self._reporters: dict[Key, UnitReporter] = {}
 
@@ -155,7 +165,7 @@ class _Compiler:
                 reporter = self._start(unit)
                 unit.linked = link_interface(definition, definitions, reporter)
                 check_interface(definition, self._world, reporter)
-                unit.uses = uses_of(unit, {})
+                unit.uses = uses_of(unit)
                 self._finish(unit)
             if unit is self._current[unit.name] and isinstance(unit.linked, LinkedInterface):
                 self._world.interfaces[unit.name] = unit.linked
@@ -163,16 +173,14 @@ class _Compiler:
     def _resolve_all(self, units: Iterable[Unit]) -> None:
         """Resolve *units*, parents first; a loop, since chains may be longer than the stack."""
         for unit in list(units):
-            chain: list[Unit] = []
+            chain: dict[Key, Unit] = {}
             each: Unit | None = unit
             while each is not None and not each.is_interface and each.key not in self._reporters:
-                if each in chain:
+                if each.key in chain or each.key not in self._stale:
                     break
-                if each.key not in self._stale:
-                    break
-                chain.append(each)
+                chain[each.key] = each
                 each = self._parent(each)
-            for each in reversed(chain):
+            for each in reversed(chain.values()):
                 self._resolve(each)
 
     def _parent(self, unit: Unit) -> Unit | None:
@@ -187,7 +195,9 @@ class _Compiler:
     def _circle(self, definition: ProcessDefinition) -> tuple[str, ...]:
         if definition.extends == definition.name:
             return (definition.name, definition.name)
-        return find_circle(definition.name, self._definitions)
+        if definition.name not in self._circles:
+            return ()
+        return path_from(definition.name, self._circles)
 
     def _resolve(self, unit: Unit) -> None:
         definition = process_definition(unit)
@@ -215,7 +225,16 @@ class _Compiler:
                     name, self._world.interfaces, "correct the name or add the interface"
                 )
                 reporter.report("P306", f"there is no interface `{name}`", place, remedy=remedy)
+        if parent and parent.resolved and len(parent.resolved.chain) > MAX_CHAIN:
+            message = f"process `{definition.name}` has more than {MAX_CHAIN} parents"
+            reporter.report("P316", message, place)
+            parent = None
         unit.resolved = resolve(definition, parent.resolved if parent else None, reporter)
+        self._steps[definition.file] += len(unit.resolved.steps)
+        if self._steps[definition.file] > MAX_STEPS_OF_FILE:
+            message = f"the file has more than {MAX_STEPS_OF_FILE:,} steps with all they inherit"
+            reporter.report("P005", message, definition.node)
+            unit.resolved = replace(unit.resolved, steps=())
         unit.children = children_of(unit.resolved)
 
     def _find_implementers(self) -> dict[str, tuple[str, ...]]:
@@ -248,26 +267,21 @@ class _Compiler:
         }
         edges = self._edges(implementers)
         circles = on_circles(edges)
-        for unit in self._in_order(edges):
+        for unit in self._in_order():
             if unit.key in self._stale:
-                unit.uses = uses_of(unit, implementers)
+                unit.uses = uses_of(unit)
                 self._link(unit, path_from(unit.name, circles) if unit.name in circles else ())
                 self._finish(unit)
             if unit is self._current.get(unit.name) and isinstance(unit.linked, LinkedProcess):
                 world.processes[unit.name] = unit.linked
 
     def _edges(self, implementers: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
-        edges = {}
-        for name in self._definitions:
-            targets: set[str] = set()
-            for child in self._current[name].children:
-                targets.update(implementers.get(child, ()))
-                if child in self._definitions:
-                    targets.add(child)
-            edges[name] = frozenset(targets)
+        """Return what runs what; an interface runs whatever implements it."""
+        edges = {name: self._current[name].children for name in self._definitions}
+        edges.update((name, frozenset(names)) for name, names in implementers.items())
         return edges
 
-    def _in_order(self, edges: Mapping[str, frozenset[str]]) -> list[Unit]:
+    def _in_order(self) -> list[Unit]:
         """Return the processes, each after those that it runs and, where it can be, its parents."""
         units = [unit for unit in self._units if unit.resolved]
         units.sort(key=lambda unit: len(unit.resolved.chain) if unit.resolved else 0)
@@ -282,7 +296,7 @@ class _Compiler:
                 elif each.name not in entered or each is unit:
                     entered.add(each.name)
                     waiting.append((each, True))
-                    targets = sorted(edges.get(each.name, ()))
+                    targets = sorted(each.children & self._definitions.keys())
                     waiting += [
                         (self._current[name], False) for name in targets if name not in entered
                     ]
@@ -305,7 +319,7 @@ class _Compiler:
                 interface = self._world.interfaces.get(name)
                 if interface:
                     check_contract(resolved, interface, reporter)
-        unit.linked = Linker(resolved, self._world, reporter).link()
+        unit.linked = Linker(resolved, self._world, reporter, circle).link()
 
     def _child_place(self, resolved: ResolvedProcess) -> Node:
         for step in resolved.steps:

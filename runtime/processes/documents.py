@@ -117,7 +117,10 @@ def _report_syntax(error: yaml.YAMLError, text: str, reporter: Reporter) -> None
             reporter.report("P013", "this line is indented by a tab", span, fix=fix)
             return
     message = f"{problem} {context}".strip() if context else str(problem)
-    reporter.report("P002", message, Span(line + 1, column + 1, line + 1, column + 1))
+    content = lines[line] if line < len(lines) else ""
+    remedy = "inside {...} and [...] put `${...}` in quotes" if "${" in content else None
+    place = Span(line + 1, column + 1, line + 1, column + 1)
+    reporter.report("P002", message, place, remedy=remedy)
 
 
 def _next_document(text: str, line: int) -> str | None:

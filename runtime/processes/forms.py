@@ -25,6 +25,8 @@ from .nodes import (
 )
 from .suggest import did_you_mean, listed, nearest
 
+MAX_ITEMS = 1_000  # of a list: some of what is done with them grows with the square
+
 
 class Form(Protocol):
     """A kind of value."""
@@ -178,6 +180,10 @@ class ListOf(Struct, frozen=True):
                 wrong_type(node, reporter, label, "a list")
                 return None
         items = node.items if isinstance(node, SequenceNode) else []
+        if len(items) > MAX_ITEMS:
+            message = f"`{label}` has {len(items):,} items, expected at most {MAX_ITEMS:,}"
+            reporter.report("P106", message, node)
+            items = items[:MAX_ITEMS]
         if len(items) < self.minimum:
             reporter.report("P112", f"`{label}` has no items", node)
         read = [self.item.read(item, reporter, label) for item in items]

@@ -7,7 +7,7 @@ from .edits import add_items
 from .linked import Field, LinkedInterface
 from .nodes import Node, Reporter
 from .registry import digest_of
-from .resolved import ResolvedProcess
+from .resolved import MAX_CHAIN, ResolvedProcess
 from .suggest import did_you_mean, listed
 
 
@@ -87,6 +87,10 @@ def _family(
             remedy = did_you_mean(name, interfaces, "correct the name or add the interface")
             reporter.report("P306", f"there is no interface `{name}`", place, remedy=remedy)
             continue
+        if len(found) >= MAX_CHAIN:
+            message = f"`{definition.name}` extends more than {MAX_CHAIN} interfaces"
+            reporter.report("P316", message, place)
+            break
         found[name] = interfaces[name]
         waiting.extend(reversed(interfaces[name].extends))
     return [*reversed(found.values()), definition]

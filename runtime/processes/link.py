@@ -51,11 +51,17 @@ from .world import World
 class Linker:
     """Links one process; what is wrong goes to the reporter."""
 
-    def __init__(self, process: ResolvedProcess, world: World, reporter: UnitReporter) -> None:
+    def __init__(
+        self,
+        process: ResolvedProcess,
+        world: World,
+        reporter: UnitReporter,
+        circle: tuple[str, ...] = (),
+    ) -> None:
         self._process = process
         self._world = world
         self._reporter = reporter
-        self._binder = Binder(world, reporter)
+        self._binder = Binder(world, reporter, circle)
         self._ids = tuple(step.definition.id for step in process.steps)
         inputs = tuple(field_of(field) for field, _ in process.inputs)
         self._inputs = inputs

@@ -1,5 +1,7 @@
 """Stage one: from text to syntax trees, with everything that is wrong with the file itself."""
 
+from bisect import bisect_left, bisect_right
+
 from msgspec import Struct
 
 from .definitions import Definition
@@ -40,11 +42,13 @@ def _mark_broken(
     definitions: tuple[Definition, ...], starts: list[int], found: list[Diagnostic]
 ) -> None:
     """Tell each definition whether an error stands between its start and the next document's."""
-    lines = [each.span.line for each in found if each.severity == "error"]
+    lines = sorted(each.span.line for each in found if each.severity == "error")
     for definition in definitions:
         first = line_of(definition.node.start) + 1
-        last = min((line for line in starts if line > first), default=float("inf"))
-        definition.broken = any(first <= line < last for line in lines)
+        following = bisect_right(starts, first)
+        last = starts[following] if following < len(starts) else None
+        until = len(lines) if last is None else bisect_left(lines, last)
+        definition.broken = bisect_left(lines, first) < until
 
 
 def _is_empty(node: Node) -> bool:

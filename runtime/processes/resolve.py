@@ -21,21 +21,6 @@ from .resolved import OwnedField, OwnedTopic, ResolvedGate, ResolvedProcess, Res
 from .suggest import did_you_mean, listed
 
 
-def find_circle(name: str, processes: Mapping[str, ProcessDefinition]) -> tuple[str, ...]:
-    """Return the circle of parents that *name* stands in; empty if it stands in none."""
-    seen = [name]
-    while True:
-        definition = processes.get(seen[-1])
-        parent = definition.extends if definition else None
-        if parent is None:
-            return ()
-        if parent == name:
-            return (*seen, name)
-        if parent in seen:
-            return ()  # a circle further up: its own members report it
-        seen.append(parent)
-
-
 def resolve(
     definition: ProcessDefinition, parent: ResolvedProcess | None, reporter: Reporter
 ) -> ResolvedProcess:
@@ -51,6 +36,7 @@ def resolve(
         knowledge=_merge_knowledge(parent, definition),
         inputs=_merge_fields(parent.inputs if parent else (), definition, "inputs", reporter),
         outputs=_merge_fields(parent.outputs if parent else (), definition, "outputs", reporter),
+        orphan=parent.orphan if parent else definition.extends is not None,
         steps=_merge_steps(parent.steps if parent else (), definition, reporter),
     )
     _check_complete(resolved, reporter)
@@ -238,7 +224,7 @@ def _check_complete(process: ResolvedProcess, reporter: Reporter) -> None:
     definition = process.definition
     if definition.abstract:
         return
-    if not process.steps and not definition.broken:
+    if not (process.steps or definition.broken or process.orphan):
         reporter.report("P212", f"process `{definition.name}` has no steps", definition.node)
     left = [
         step.definition.id

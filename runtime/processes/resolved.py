@@ -14,6 +14,8 @@ from .definitions import (
     TopicUse,
 )
 
+MAX_CHAIN = 64  # parents of a process, or interfaces of an interface
+
 
 class ResolvedGate(Struct, gc=False, frozen=True):
     """A gate, who asked for it first, and who asked for it again."""
@@ -47,3 +49,4 @@ class ResolvedProcess(Struct, gc=False, frozen=True, kw_only=True):
     inputs: tuple[OwnedField, ...]
     outputs: tuple[OwnedField, ...]
     steps: Sequence[ResolvedStep]
+    orphan: bool = False  # a parent of its chain is not there; that has been reported

@@ -43,6 +43,8 @@ def stale_units(
         if unit.key not in stale:
             stale.add(unit.key)
             waiting += users.get(unit.subject, ())
+            for interface in unit.resolved.implements if unit.resolved else ():
+                waiting += users.get(f"implementers:{interface}", ())
     return stale
 
 

@@ -3,15 +3,21 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MAX_CANDIDATES = (
-    5_000  # difflib compares with each: beyond this the wait is worth less than the hint
-)
+MAX_CANDIDATES = 1_000  # difflib compares with each: beyond this the wait costs more than it gives
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the name of *known* that is closest to *name*, if one is close."""
-    candidates = sorted(known)[:MAX_CANDIDATES]
-    found = get_close_matches(name[:100], candidates, n=1, cutoff=0.6)
+    name = name[:100]
+    letters, room = set(name), 2 + len(name) // 2
+    shared = len(letters) / 2
+    # What shares too few letters cannot be close, and is dropped before difflib looks at it.
+    candidates = [
+        each
+        for each in sorted(known)[:MAX_CANDIDATES]
+        if abs(len(each) - len(name)) <= room and len(letters.intersection(each)) >= shared
+    ]
+    found = get_close_matches(name, candidates, n=1, cutoff=0.6)
     return found[0] if found else None
 
 

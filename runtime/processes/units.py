@@ -1,6 +1,6 @@
 """One definition on its way through the compiler, and what it depends on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefinition
 from .diagnostics import Diagnostic, Span, TextEdit
@@ -70,7 +70,7 @@ class UnitReporter(Reporter):
             super().report(code, message, place, remedy=remedy)
 
 
-def uses_of(unit: Unit, implementers: Mapping[str, Iterable[str]]) -> frozenset[str]:
+def uses_of(unit: Unit) -> frozenset[str]:
     """Return everything that *unit* would have to be compiled again for."""
     definition = unit.definition
     if isinstance(definition, InterfaceDefinition):
@@ -95,7 +95,6 @@ def uses_of(unit: Unit, implementers: Mapping[str, Iterable[str]]) -> frozenset[
         uses.update(f"topic:{use.topic}" for use in topics if not isinstance(use, Inherit))
     for child in unit.children:
         uses |= {f"process:{child}", f"interface:{child}", f"implementers:{child}"}
-        uses.update(f"process:{name}" for name in implementers.get(child, ()))
     return frozenset(uses)
 
 

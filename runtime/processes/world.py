@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import UNSET, UnsetType
 
+from .interfaces import field_of
 from .linked import LinkedInterface, LinkedProcess
 from .registry import ActionSpec, Ambiguous, GateSpec, Registry, Resolved, Topics
 from .resolved import ResolvedProcess
@@ -26,6 +27,7 @@ class World:
         self.abstract: frozenset[str] = frozenset()
         self.implementers: Mapping[str, list[ResolvedProcess]] = {}
         self._shapes: dict[str, Shape] = {}
+        self._unmet: dict[str, list[tuple[str, str]]] = {}
 
     def topic(self, name: str) -> Resolution:
         """Return what the topic *name* stands for."""
@@ -55,6 +57,19 @@ class World:
     def result_of(self, spec: ActionSpec) -> Shape:
         """Return the shape of the result of *spec*."""
         return self._shape(f"result:{spec.name}", spec.result)
+
+    def unmet_inputs(self, interface: LinkedInterface) -> list[tuple[str, str]]:
+        """Return (process, input) for what implementers require and *interface* does not have."""
+        unmet = self._unmet.get(interface.name)
+        if unmet is None:
+            given = {field.name for field in interface.inputs}
+            unmet = self._unmet[interface.name] = [
+                (process.definition.name, field.name)
+                for process in self.implementers.get(interface.name, [])
+                for field, _ in process.inputs
+                if field.name not in given and field_of(field).required
+            ]
+        return unmet
 
     def inputs_of(self, child: LinkedProcess | LinkedInterface) -> Shape:
         """Return the shape of the inputs of *child*."""

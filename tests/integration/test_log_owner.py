@@ -1,6 +1,7 @@
 """One writer to a log, any number of readers, and a lock that dies with its holder."""
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -105,6 +106,20 @@ def test_threads_may_read_while_another_writes(tmp_path: Path) -> None:
         thread.join()
 
     assert seen == [2_000] * 3
+    log.close()
+
+
+def test_a_reader_that_keeps_its_snapshot_holds_no_write_up(tmp_path: Path) -> None:
+    log = EventLog.open(tmp_path / "log.db", busy_s=0.0)
+    slow = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+    slow.execute("begin")
+    before = slow.execute("select count(*) from events").fetchone()
+
+    log.write(Batch(rows=[row(1)]))
+
+    assert slow.execute("select count(*) from events").fetchone() == before
+    assert log.state().head == 1
+    slow.close()
     log.close()
 
 

@@ -17,6 +17,7 @@ from cortex.bus import (
     Lease,
     LogError,
     Page,
+    Publish,
     Refused,
     Request,
     Subscribe,
@@ -84,8 +85,6 @@ class HubWorld:
         return self.ask(request, client=client)[0]
 
     def publish_many(self, count: int) -> None:
-        from cortex.bus import Publish
-
         self.one(Publish(tuple(draft(f"p{n}") for n in range(count))))
 
     def fetch(self, name: str, after: int = 0, **rest: int) -> Page:

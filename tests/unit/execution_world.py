@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from cortex.actors.engines.process_execution import ProcessExecutionEngine
+from cortex.actors.engines import ProcessExecutionEngine
 from cortex.bus import FORMAT, Draft, Event, Recorded
 from cortex.bus.events import (
     VOCABULARY,
+    ComponentFailed,
     ContextCompile,
     ContextCompiled,
     ExecutionRequest,
@@ -95,6 +96,7 @@ class World:
         self.now_ns = 1_700_000_000 * SECOND_NS
         self.processes = {process.name: process for process in processes}
         self.begin_requests = True  # False: a test plays the process manager itself
+        self.attempt = 1  # how often the hub says that an event was handed out
         self._cursors: dict[str, int] = {}
         self._answered: set[int] = set()
         self.engine = self.new_engine()
@@ -183,6 +185,7 @@ class World:
                 record.source,
                 record.correlation,
                 record.causation,
+                self.attempt,
             )
             outputs = getattr(component, routes[record.topic])(event, delivery) or ()
             said += [(record.position, output) for output in outputs]
@@ -267,6 +270,15 @@ class World:
         """What the handlers of all open requests would answer."""
         return [answer_to(request) for _, request in self.open(*ASKED)]
 
+    def park(self, position: int, component: str) -> None:
+        """Let *component* give up the event at *position*."""
+        self._answered.add(position)
+        record = self.records[position - 1]
+        failed = ComponentFailed(
+            component=component, reason="it raised", position=position, about=record.topic
+        )
+        self.append(Draft.of(failed, correlation=record.correlation, causation=position), component)
+
     def drain(self) -> None:
         """Handle, answer and wait until nothing more happens."""
         while True:
@@ -301,22 +313,23 @@ def answer_to(request: Event, **given: Any) -> Event:
     fields: dict[str, Any]
     match request:
         case GateEvaluate():
-            fields = {"outcome": "passed", "gate": request.gate, "index": request.index} | given
+            fields = {"outcome": "passed", "gate": request.gate, "index": request.index, **given}
             return GateEvaluated(**_place(request), **fields)
         case ContextCompile():
             fields = {
                 "prompt": f"prompt of {request.step_id}/{request.attempt}", "manifest": "m",
                 "model": "extractive", "tokens": 100, "sections": {"step": 100},
                 "window": 24_000, "headroom": 900,
-            } | given  # fmt: skip
+                **given,
+            }  # fmt: skip
             return ContextCompiled(**_place(request), **fields)
         case ModelInvoke():
-            fields = {"answer": {"text": "because"}, "output_tokens": 7} | given
+            fields = {"answer": {"text": "because"}, "output_tokens": 7, **given}
             return ModelResponded(
                 **_place(request), model=request.model, prompt=request.prompt, **fields
             )
         case StepExecute():
-            return StepCompleted(**_place(request), **{"result": {"by": request.step_id}} | given)
+            return StepCompleted(**_place(request), **{"result": {"by": request.step_id}, **given})
     raise AssertionError(f"nobody answers {request}")
 
 

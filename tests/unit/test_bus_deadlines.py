@@ -159,9 +159,7 @@ class Deadlines(RuleBasedStateMachine):
         self.world.later(seconds)
         self.world.hub.tick(self.world.now_ns)
         due = sorted(
-            (at, name, count)
-            for name, (at, count) in self.armed.items()
-            if at <= self.world.now_ns
+            (at, name, count) for name, (at, count) in self.armed.items() if at <= self.world.now_ns
         )
         for _, name, count in due:
             self.fired.append(count)

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from cortex.bus import (
     Appended,
+    Batch,
+    Claim,
     ConflictError,
     Draft,
     Due,
@@ -16,7 +18,18 @@ from cortex.bus import (
     decode,
 )
 
-from .bus_world import HubWorld, PlanWrite, as_reopened, draft, refusal, shape
+from .bus_world import (
+    SECOND_NS,
+    HubWorld,
+    PlanWrite,
+    as_reopened,
+    draft,
+    glance,
+    ordered,
+    refusal,
+    shape,
+    work,
+)
 
 
 @pytest.fixture
@@ -142,6 +155,29 @@ def test_a_failed_write_leaves_the_hub_as_it_was(world: HubWorld) -> None:
     assert shape(world.hub) == as_reopened(world)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interrupted_write_is_settled_by_the_log(
+    world: HubWorld, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    world.ask(work("w"), ordered("passing", lasting=False), Publish((draft(),)))
+    write = world.log.write
+
+    def interrupted(batch: Batch) -> None:
+        if kept:
+            write(batch)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.log, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            world.ask(Publish((draft(),), number=1), Claim("w", 1, SECOND_NS))
+
+    assert world.one(Publish((draft(),), number=1)) == Appended(2, 2)
+    assert [lease.attempts for lease in world.claim("w", 9)] == [1 + kept, 1]
+    assert len(world.fetch("passing").records) == 2
+    assert shape(world.reopened()) == as_reopened(world)
+
+
 def test_the_time_in_the_log_never_goes_back(world: HubWorld) -> None:
     world.one(Publish((draft(),)))
     world.later(-3600)
@@ -168,9 +204,7 @@ def test_an_unexpected_error_in_one_request_writes_nothing(world: HubWorld) -> N
         st.tuples(
             st.sampled_from(["a", "b"]),  # client
             st.integers(0, 4),  # number
-            st.lists(
-                st.tuples(st.sampled_from("xy"), st.none() | st.integers(0, 6)), max_size=3
-            ),
+            st.lists(st.tuples(st.sampled_from("xy"), st.none() | st.integers(0, 6)), max_size=3),
         ),
         max_size=12,
     ),
@@ -203,13 +237,11 @@ def test_batching_changes_no_answer(
     ]
 
     assert batched == one_by_one
-    assert together.log.read(0, 999, 1 << 20) == alone.log.read(0, 999, 1 << 20)
+    assert together.topics() == alone.topics()
     assert shape(together.hub) == shape(alone.hub) == as_reopened(alone)
 
 
 def test_the_ids_of_one_batch_are_all_different(world: HubWorld) -> None:
-    from .bus_world import glance, ordered
-
     world.one(ordered("s", "*"))
     world.one(Publish((glance(), glance(), draft(), glance(), draft())))
 

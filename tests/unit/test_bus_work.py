@@ -11,10 +11,21 @@ from cortex.bus import (
     Publish,
     Release,
     Renew,
+    Subscribe,
     Unsubscribe,
 )
 
-from .bus_world import SECOND_NS, HubWorld, as_reopened, draft, ordered, refusal, shape, work, written
+from .bus_world import (
+    SECOND_NS,
+    HubWorld,
+    as_reopened,
+    draft,
+    ordered,
+    refusal,
+    shape,
+    work,
+    written,
+)
 
 
 @pytest.fixture
@@ -39,7 +50,7 @@ def test_two_claims_of_one_batch_share_nothing(world: HubWorld) -> None:
 
     answers = world.ask(Claim("w", 2, SECOND_NS), Claim("w", 2, SECOND_NS))
 
-    taken = [l.record.position for a in answers if isinstance(a, Claimed) for l in a.leases]
+    taken = [held.record.position for a in answers if isinstance(a, Claimed) for held in a.leases]
     assert taken == [1, 2, 3]
 
 
@@ -217,16 +228,12 @@ def test_a_changed_filter_holds_at_once_and_keeps_the_waiting_work(world: HubWor
 
 
 def test_work_does_not_start_at_the_beginning(world: HubWorld) -> None:
-    from cortex.bus import Subscribe
-
     answer = world.one(Subscribe("v", "work", (("*", None),), start="beginning"))
 
     assert refusal(answer) == "SubscriptionError"
 
 
 def test_work_is_never_passing(world: HubWorld) -> None:
-    from cortex.bus import Subscribe
-
     answer = world.one(Subscribe("v", "work", (("*", None),), lasting=False))
 
     assert refusal(answer) == "SubscriptionError"

@@ -7,8 +7,6 @@ import pytest
 from cortex.bus.events import (
     ContextCompile,
     ContextRefused,
-    ExecutionCancel,
-    ExecutionCancelled,
     ExecutionFailed,
     ExecutionHalted,
     ExecutionResume,
@@ -16,19 +14,26 @@ from cortex.bus.events import (
     ModelFailed,
     ModelInvoke,
     StepCompleted,
-    StepDelegated,
     StepExecute,
     StepFailed,
     StepSkipped,
 )
-from cortex.runtime.processes import Continue, GoTo, LinkedChild, MapOf, Ref, Retry, RunProcess
+from cortex.runtime.log import BlobMissingError, MemoryBlobs
+from cortex.runtime.processes import (
+    Carry,
+    Continue,
+    GoTo,
+    MapOf,
+    Output,
+    Ref,
+    Retry,
+)
 from cortex.runtime.processes.execution import wait_before_retry
 
 from .execution_world import (
     SECOND_NS,
     World,
     action_step,
-    child_step,
     constant,
     gate,
     process_of,
@@ -146,24 +151,6 @@ def test_on_failure_step_goes_on_there_and_skips_those_between() -> None:
     assert [event.step_id for event in world.said(StepExecute)] == ["one", "four"]
 
 
-def test_on_failure_process_cleans_up_and_then_fails() -> None:
-    child = LinkedChild(process="tidy", digest="d")
-    cleanup = RunProcess(child, MapOf((("step", constant("one")),)))
-    tidy = process_of(action_step("sweep"), name="tidy")
-    world = World(process_of(action_step("one", on_failure=cleanup), action_step("two")), tidy)
-
-    world.start()
-    fail_step(world)
-    assert world.state().stage == "cleanup"
-    world.answer_all()
-
-    assert world.said(StepDelegated)[0].purpose == "cleanup"
-    failed = world.said(ExecutionFailed)[0]
-    assert (failed.execution_id, failed.step_id) == ("x", "one")
-    assert failed.reason.startswith("it broke; cleaning up: execution ")
-    assert failed.reason.endswith(" completed")
-
-
 def test_a_step_that_runs_out_of_time_fails_by_its_deadline() -> None:
     world = World(process_of(action_step("one", timeout_s=5.0, on_failure=Continue())))
 
@@ -259,7 +246,7 @@ def test_a_model_that_fails_fails_the_attempt(retry: bool, attempts: int) -> Non
 
 
 def test_parameters_with_a_hole_in_them_refuse_the_step() -> None:
-    hole = MapOf((("path", text((constant("in "), Ref(("inputs", "folder"))))),))
+    hole = MapOf((("path", text(constant("in "), Ref(("inputs", "folder")))),))
     world = World(process_of(action_step("one", parameters=hole)))
 
     world.start()
@@ -310,72 +297,53 @@ def test_a_resume_after_a_failed_step_tries_it_again_with_all_its_attempts() -> 
     assert world.state().status == "completed"
 
 
-def test_a_child_that_halts_or_is_refused_fails_the_step_of_its_parent() -> None:
-    inner = process_of(action_step("deep"), name="inner")
-    world = World(inner, process_of(child_step("one", "inner")))
+def test_what_is_too_large_for_an_event_refuses_the_step_and_says_what_to_do() -> None:
+    carry = (Carry(step="one"), Carry(step="two"))
+    steps = [
+        action_step("one"),
+        action_step("two"),
+        action_step("three", asks_model=True, carry=carry),
+    ]
+    world = World(process_of(*steps))
 
     world.start()
-    fail_step(world)
+    world.answer(result={"text": "x" * 200_000})
+    world.answer(result={"text": "y" * 200_000})
 
-    failed = world.said(StepFailed)[1]
-    assert (failed.execution_id, failed.step_id) == ("x", "one")
-    assert failed.error.endswith("halted: it broke")
+    failed = world.said(StepFailed)[0]
+    assert failed.step_id == "three"
+    assert failed.error.startswith("context.compile would have 400,")
+    assert "carry single fields" in failed.error
     assert world.state().status == "halted"
 
 
-def test_a_child_that_was_never_started_fails_the_step_of_its_parent() -> None:
-    world = World(process_of(child_step("one", "inner")))
+def test_outputs_that_are_too_large_fail_the_execution() -> None:
+    one, two = Ref(("steps", "one", "text")), Ref(("steps", "two", "text"))
+    outputs = (
+        Output(name="a", type="string", value=one),
+        Output(name="b", type="string", value=two),
+    )
+    world = World(process_of(action_step("one"), action_step("two"), outputs=outputs))
+
+    world.start()
+    world.answer(result={"text": "x" * 200_000})
+    world.answer(result={"text": "y" * 200_000})
+
+    assert world.said(ExecutionFailed)[0].reason.startswith("execution.completed would have 400,")
+
+
+def test_a_process_that_cannot_be_read_is_tried_again_and_then_fails_the_execution() -> None:
+    world = World(process_of(action_step("one")))
     world.begin_requests = False
     world.start()
     world.begin(world.open_request("x"))
-    world.play()
-    child = world.said(StepDelegated)[0].child
+    world.blobs = MemoryBlobs()
+    world.restart()
 
-    refused = ExecutionFailed(execution_id=child, reason="there is no process inner")
-    world.publish(refused, source="ProcessManager")
-    world.play()
-
-    assert world.state(child).parent == "x"
-    assert world.said(StepFailed)[0].error.endswith("failed: there is no process inner")
-
-
-def test_cancel_reaches_the_child_and_drops_deadlines() -> None:
-    inner = process_of(action_step("deep", timeout_s=60.0), name="inner")
-    world = World(inner, process_of(child_step("one", "inner", timeout_s=90.0)))
-    world.start()
-    assert len(world.deadlines) == 2
-
-    world.publish(ExecutionCancel(execution_id="x", reason="enough"))
+    with pytest.raises(BlobMissingError):
+        world.play()
+    world.attempt = 3
     world.play()
 
-    cancelled = world.said(ExecutionCancelled)
-    assert [event.reason for event in cancelled] == ["enough", "its parent was cancelled: enough"]
-    assert world.deadlines == {}
-    assert world.said(StepFailed) == []
-
-
-def test_a_child_that_runs_out_of_its_parents_time_is_cancelled() -> None:
-    inner = process_of(action_step("deep"), name="inner")
-    world = World(inner, process_of(child_step("one", "inner", timeout_s=9.0)))
-    world.start()
-
-    world.fire()
-    world.play()
-
-    assert world.said(StepFailed)[0].kind == "timeout"
-    assert world.state().status == "halted"
-    assert world.state(world.said(StepDelegated)[0].child).status == "cancelled"
-
-
-def test_after_a_cancel_nothing_changes_it_any_more() -> None:
-    world = World(process_of(action_step("one")))
-    world.start()
-    world.publish(ExecutionCancel(execution_id="x"), ExecutionCancel(execution_id="x"))
-    world.play()
-
-    world.answer()
-    world.publish(ExecutionResume(execution_id="x"))
-    world.play()
-
-    assert world.state().status == "cancelled"
-    assert len(world.said(ExecutionCancelled)) == 1
+    assert world.said(ExecutionFailed)[0].reason.startswith("its process cannot be read: ")
+    assert world.state().status == "failed"

@@ -6,15 +6,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.engines.process_execution import ProcessExecutionEngine
+from cortex.actors.engines import ProcessExecutionEngine
 from cortex.bus import Event
 from cortex.bus.events import (
+    ContextCompile,
     ContextCompiled,
     ExecutionCancel,
     ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
     ExecutionPause,
     ExecutionRequest,
     ExecutionResume,
+    GateEvaluate,
     ModelInvoke,
     StepCompleted,
     StepExecute,
@@ -255,3 +259,80 @@ def test_an_answer_to_an_earlier_attempt_does_not_settle_a_later_one() -> None:
     assert world.state().attempt == 2
     assert world.state().stage == "handler"
     assert world.state().results == {}
+
+
+def test_a_second_request_under_the_same_id_does_not_end_the_first() -> None:
+    world = World(process_of(action_step("one")))
+    world.start()
+
+    world.publish(
+        ExecutionRequest(execution_id="x", process="p", inputs={"wrong": 1}),
+        ExecutionFailed(execution_id="x", reason="its inputs are wrong"),
+        source="ProcessManager",
+    )
+    world.play()
+
+    assert world.state().status == "running"
+
+
+def test_only_the_handler_that_was_asked_can_fail_a_step() -> None:
+    world = World(process_of(action_step("one", asks_model=True)))
+    world.start()
+
+    world.publish(StepFailed(execution_id="x", step_id="one", error="not yours"))
+    world.play()
+
+    assert world.state().stage == "context"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        (GateEvaluate, "halted"),
+        (ContextCompile, "running"),
+        (ModelInvoke, "running"),
+        (StepExecute, "running"),
+    ],
+)
+def test_an_execution_goes_on_when_a_component_gives_a_request_up(
+    kind: type[Event], status: str
+) -> None:
+    step = action_step("one", asks_model=True, gates=(gate("g"),), retry=Retry(attempts=2))
+    world = World(process_of(step))
+    world.start()
+    while not world.open(kind):
+        world.answer()
+
+    world.park(world.open(kind)[0][0], "Worker")
+    world.play()
+
+    assert world.state().status == status
+    if status == "halted":
+        assert world.said(ExecutionHalted)[0].reason.startswith("Worker could not handle gate.")
+        world.publish(ExecutionResume(execution_id="x"))
+        world.play()
+    world.drain()
+    assert world.state().status == "completed"
+
+
+def test_an_execution_whose_event_the_engine_gives_up_fails() -> None:
+    world = World(process_of(action_step("one")))
+    world.start()
+
+    world.park(2, world.engine.component_name())
+    world.play()
+
+    assert world.said(ExecutionFailed)[0].reason.startswith("ProcessExecutionEngine could not")
+
+
+def test_what_is_no_longer_asked_is_not_taken_back() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    position = world.open(StepExecute)[0][0]
+    world.answer()
+
+    world.park(position, "Worker")
+    world.play()
+
+    assert world.state().step_id == "two"
+    assert world.said(StepFailed) == []

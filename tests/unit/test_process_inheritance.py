@@ -174,16 +174,31 @@ def test_every_member_of_an_inheritance_circle_is_told_and_nobody_else() -> None
     assert [code for code, _ in found[3:]] == ["P315", "P302"]
 
 
-def test_a_chain_of_a_thousand_parents_is_no_problem() -> None:
+def test_a_chain_of_parents_has_a_longest_length() -> None:
+    def parent(number: int) -> str:
+        return f"p{number + 1}" if number < 1_999 else "base"
+
     text = BASE + "---\n".join(
-        f"process: p{number}\nversion: 1\nextends: {f'p{number + 1}' if number < 999 else 'base'}\n"
-        for number in range(1_000)
+        f"process: p{number}\nversion: 1\nextends: {parent(number)}\n" for number in range(2_000)
     )
 
     compilation = compiled(text)
 
-    assert codes(compilation) == []
-    assert len(compilation.processes["p0"].chain) == 1_001
+    assert {each.code for each in compilation.diagnostics} == {"P315", "P316"}
+    assert len(compilation.processes["p1940"].chain) == 61
+
+
+def test_many_children_of_a_long_parent_are_refused_before_they_take_hours() -> None:
+    steps = "".join(f"  - {{id: s{number}, action: work}}\n" for number in range(1_000))
+    parent = f"process: base\nversion: 1\nsteps:\n{steps}"
+    text = parent + "".join(
+        f"---\nprocess: p{number}\nversion: 1\nextends: base\n" for number in range(200)
+    )
+
+    compilation = compiled(text)
+
+    assert set(codes(compilation)) == {"P005"}
+    assert len(compilation.processes) == 50
 
 
 def test_a_step_cannot_be_put_beside_one_that_is_not_there() -> None:

@@ -195,6 +195,13 @@ def test_a_bomb_is_refused_with_few_findings(name: str) -> None:
     assert 1 <= len(findings) <= 20
 
 
+def test_a_reference_in_flow_style_without_quotes_says_so() -> None:
+    (finding,) = found(with_step("with: {path: ${inputs.x}}\n"))
+
+    assert finding.code == "P002"
+    assert "put `${...}` in quotes" in finding.remedy
+
+
 def test_a_broken_document_does_not_hide_the_next_one() -> None:
     parsed = parse(f"process: [\n---\n{MINIMAL}---\n{MINIMAL.replace(': p', ': q')}", "p.yaml")
 

@@ -3,18 +3,20 @@
 # ruff: noqa: RUF001  # the very marks that tools print
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from .blocks import Block, block_of
+from .loudness import Loudness
 from .reader import Log
 from .rules import Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
 from .steps import Step, failing_steps
-from .templates import MAX_TEMPLATES, SHAPE_CHARS, TemplateCounts, template
+from .templates import SHAPE_CHARS, TemplateCounts, template
 
 _KIND_WEIGHT = {
     "failing_test": 1.0,
@@ -29,6 +31,7 @@ _SPEAKS_FOR_ITSELF = 0.85  # a rule this sure is believed even where the line lo
 _MIN_STRENGTH = 0.9
 _IN_STEP, _BEFORE_STEP, _AFTER_STEP = 1.0, 0.75, 0.45
 _MAX_HITS = 20_000
+_MAX_ALIKE = 32  # errors of one shape that are looked at
 _MIN_CHARS = 4
 _RULES = RuleBook(TEST_RULES + BUILD_RULES)
 _DURATION = re.compile(r"\s*[(\[]?(?:took )?\d[\d.,]* ?(?:m?s|sec|seconds|min)[)\]]?$")
@@ -81,6 +84,8 @@ def analyse(log: Log) -> Analysis:
     failures = _merge(hits, log, starts)
     for failure in failures:
         failure.score = _score(failure, steps, texts, counts)
+        if failure.hit.rule.kind != "failing_test":
+            failure.seen = max(failure.seen, counts.count(texts[failure.hit.index]))
     if not any(failure.score >= _PROMOTED_WEIGHT for failure in failures):
         failures += _promoted(weak, log, steps, counts, {f.hit.index for f in failures})
     failures.sort(key=lambda f: (-f.score, f.hit.index))
@@ -99,21 +104,24 @@ def place_factor(index: int, steps: Sequence[Step]) -> float:
 def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCounts]:
     hits: list[Hit] = []
     weak: dict[int, float] = {}
-    counts = TemplateCounts()
-    silent: set[str] = set()  # shapes that no rule knows: a log repeats itself
+    loudness = Loudness()
+    settled: Counter[str] = Counter()  # shapes of which nothing new is to be learned
     for i, text in enumerate(texts):
-        if len(text) < _MIN_CHARS or not (loud := strength(text)):
+        if len(text) < _MIN_CHARS:
             continue
-        shape = counts.add(text)
+        loud, shape = loudness.hear(text)
+        if not loud:
+            continue
         weak[i] = loud
-        if loud < SHAPE_STRENGTH or shape in silent:
+        if loud < SHAPE_STRENGTH or settled[shape] >= _MAX_ALIKE:
             continue
         hit = _RULES.match(i, text)
         if hit and _believed(hit, texts, loud):
             hits.append(hit)
-        elif not hit and len(text) <= SHAPE_CHARS and len(silent) < MAX_TEMPLATES:
-            silent.add(shape)
-    return hits, weak, counts
+            settled[shape] += hit.rule.kind != "failing_test" and len(text) <= SHAPE_CHARS
+        elif not hit and len(text) <= SHAPE_CHARS:
+            settled[shape] = _MAX_ALIKE
+    return hits, weak, loudness.counts
 
 
 def _believed(hit: Hit, texts: Sequence[str], loud: float) -> bool:

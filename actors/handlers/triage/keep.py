@@ -2,8 +2,7 @@
 
 from array import array
 
-from .signals import strength
-from .templates import TemplateCounts
+from .loudness import Loudness
 
 MAX_LINES = 300_000
 MAX_CHARS = 40_000_000  # 40 MB of ASCII, 160 MB at worst
@@ -19,7 +18,7 @@ class Keeper:
         self.numbers = array("Q")
         self.texts: list[str] = []
         self._strengths = array("f")  # of the lines that survived an earlier halving
-        self._counts = TemplateCounts()
+        self._loudness = Loudness()
         self._chars = 0
         self._max_lines, self._max_chars = max_lines, max_chars
 
@@ -34,10 +33,7 @@ class Keeper:
 
     def _halve(self) -> bool:
         for text in self.texts[len(self._strengths) :]:
-            value = strength(text)
-            self._strengths.append(value)
-            if value:
-                self._counts.add(text)
+            self._strengths.append(self._loudness.hear(text)[0])
         kept = self._best_half()
         if len(kept) == len(self.texts):
             return False
@@ -65,7 +61,7 @@ class Keeper:
         tail = min(_TAIL_LINES, self._max_lines // 20)
         head = min(_HEAD_LINES, self._max_lines // 20)
         worth = {
-            i: self._strengths[i] * (0.2 + self._counts.rarity(self.texts[i]))
+            i: self._strengths[i] * (0.2 + self._loudness.counts.rarity(self.texts[i]))
             for i in range(size)
             if self._strengths[i] > 0
         }

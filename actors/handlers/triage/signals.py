@@ -92,21 +92,31 @@ SHAPE_STRENGTH = 0.5  # below it no rule needs to be tried
 _BENIGN_FACTOR = 0.2
 
 
-def strength(text: str) -> float:
-    """Return from 0.0 (says nothing) to ``STRENGTH_MAX`` how loudly *text* reports a failure."""
-    if len(text) > _MAX_CHARS:
-        text = text[:_HEAD_CHARS] + text[-_TAIL_CHARS:]
-    low = text.lower()
+def has_cue(text: str) -> bool:
+    """Return whether *text* is worth a closer look: one line in ten of a usual log."""
+    low = _ends(text).lower()
     for cue in _CUES:
         if cue in low:
-            break
-    else:
-        return SHAPE_STRENGTH if _is_shaped(text) else 0.0
+            return True
+    return _is_shaped(text)
+
+
+def strength(text: str) -> float:
+    """Return from 0.0 (says nothing) to ``STRENGTH_MAX`` how loudly *text* reports a failure."""
+    text = _ends(text)
+    low = text.lower()
+    shaped = _is_shaped(text)
+    if not any(cue in low for cue in _CUES):
+        return SHAPE_STRENGTH if shaped else 0.0
     value = _LOUD_STRENGTH if _any(_LOUD, text) else 0.0
     value = value or (_CLEAR_STRENGTH if _any(_CLEAR, text) else _CUE_STRENGTH)
     if _any(_BENIGN, low) and not _any(_SHOUT, text):
         value *= _BENIGN_FACTOR
-    return value if value >= SHAPE_STRENGTH or not _is_shaped(text) else SHAPE_STRENGTH
+    return max(value, SHAPE_STRENGTH) if shaped else value
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= _MAX_CHARS else text[:_HEAD_CHARS] + text[-_TAIL_CHARS:]
 
 
 def _is_shaped(text: str) -> bool:

@@ -16,7 +16,7 @@ HINTS = {
 @click.command()
 @click.argument("shell", type=click.Choice(list(HINTS)))
 def completion(shell: str) -> None:
-    """Print the completion script of SHELL.
+    r"""Print the completion script of SHELL.
 
     \b
     bash: eval "$(cortex completion bash)" in ~/.bashrc

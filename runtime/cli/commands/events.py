@@ -79,7 +79,11 @@ def query(home: Home, screen: Screen, limit: int | None, **asked: Any) -> None:
 @with_selection
 @click.option("-f", "--follow", is_flag=True, help="Go on as events come, until Ctrl-C.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), default=20, show_default=True,
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
     help="How many to begin with.",
 )
 @with_home

@@ -1,16 +1,22 @@
 """`cortex execution`: what ran, how it went, and what is to become of it."""
 
-import getpass
-
 import click
 
-from cortex.bus.events import ExecutionCancel, ExecutionPause, ExecutionRated, ExecutionResume
+from cortex.bus.events import (
+    ExecutionCancel,
+    ExecutionFinish,
+    ExecutionPause,
+    ExecutionRated,
+    ExecutionResume,
+)
 from cortex.runtime.kernel import Home
 
 from ..exits import OK, WAITING
 from ..history import REQUESTS, History
+from ..inputs import pairs_of
 from ..options import with_home, with_screen
 from ..outcome import show_outcome
+from ..people import user_name
 from ..reading import rows_of
 from ..screen import Screen
 from ..station import Station
@@ -77,10 +83,8 @@ def resume(execution_id: str, answer: str | None, note: str, home: Home, screen:
     """Go on with an execution that is paused or halted, or was interrupted."""
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
-        event = ExecutionResume(
-            execution_id=found, answer=answer or "", by=getpass.getuser(), note=note
-        )
-        return station.go_on(found, event)
+        event = ExecutionResume(execution_id=found, answer=answer or "", by=user_name(), note=note)
+        return station.resume(found, event)
 
 
 @execution.command()
@@ -92,7 +96,7 @@ def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """Stop an execution before its next step; `resume` goes on with it."""
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
-        code = station.go_on(found, ExecutionPause(execution_id=found, reason=reason))
+        code = station.pause(found, ExecutionPause(execution_id=found, reason=reason))
     return OK if code == WAITING else code
 
 
@@ -110,6 +114,20 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 
 @execution.command()
 @click.argument("execution_id", metavar="EXECUTION")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="NAME=VALUE", help="An output.")
+@with_home
+@with_screen
+def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Screen) -> int:
+    """End an ad-hoc execution: its goal is reached."""
+    given = pairs_of(outputs, "NAME")
+    with Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        event = ExecutionFinish(execution_id=found, outputs=dict(given), by=user_name())
+        return station.finish(found, event)
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION")
 @click.argument("verdict", type=click.Choice(("good", "bad", "mixed")))
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -119,7 +137,7 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
         station.publish(
-            ExecutionRated(execution_id=found, verdict=verdict, note=note, by=getpass.getuser())
+            ExecutionRated(execution_id=found, verdict=verdict, note=note, by=user_name())
         )
         screen.document(station.document(found))
     screen.line(f"execution {found} was rated {verdict}")

@@ -1,9 +1,11 @@
 """Executions: what events make of them, and what they do next; pure from end to end."""
 
-from .decide import NO_PROCESS, advance, decide
+from .decide import NO_PROCESS, advance, decide, give_up, take_back
 from .evolve import INPUTS, OUTPUTS, evolve
 from .history import ENGINE, fold, in_order, is_own, observed
+from .records import ExecutionRecords, ExecutionRow, list_executions
 from .retrying import wait_before_retry
+from .room import too_large
 from .state import Execution, Stage, Status
 from .values import checked_inputs
 
@@ -13,6 +15,8 @@ __all__ = [
     "NO_PROCESS",
     "OUTPUTS",
     "Execution",
+    "ExecutionRecords",
+    "ExecutionRow",
     "Stage",
     "Status",
     "advance",
@@ -20,8 +24,12 @@ __all__ = [
     "decide",
     "evolve",
     "fold",
+    "give_up",
     "in_order",
     "is_own",
+    "list_executions",
     "observed",
+    "take_back",
+    "too_large",
     "wait_before_retry",
 ]

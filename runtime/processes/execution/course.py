@@ -50,7 +50,10 @@ class Course:
     def ask_handler(self) -> None:
         """Hand the model's answer to the handler of the step."""
         state = self._voice.state
-        self._voice.say(step_execute(state, self._step(), state.attempt, state.parameters))
+        asked = step_execute(state, self._step(), state.attempt, state.parameters)
+        problem = self._voice.ask(asked)
+        if problem:
+            self.fail(problem, "refused", retry=False)
 
     def settle(self) -> None:
         """A step was carried out: look at what it gave, and go on."""
@@ -123,12 +126,15 @@ class Course:
 
     def _ask_gate(self, step_id: str, index: int, gate: LinkedGate) -> None:
         state = self._voice.state
+        problem: str | None
         try:
             parameters = fill(gate.parameters, state.scope())
+            problem = self._voice.ask(gate_evaluate(state, step_id, index, gate, parameters))
         except MissingValueError as error:
-            self._voice.halt(f"gate {gate.name} cannot be asked: {error}", step_id, gate=gate.name)
-            return
-        self._voice.say(gate_evaluate(state, step_id, index, gate, parameters))
+            problem = str(error)
+        if problem:
+            reason = f"gate {gate.name} cannot be asked: {problem}"
+            self._voice.halt(reason, step_id, gate=gate.name)
 
     def _begin(self, step: LinkedStep) -> None:
         """A new attempt of *step*; its gates have passed."""
@@ -139,19 +145,24 @@ class Course:
             voice.pause("breakpoint", step.id)
             return
         attempt = state.attempt + 1 if state.step_id == step.id else 1
+        problem = self._ask_for(step, attempt)
+        if problem:
+            self.recover(voice.fail_step(step.id, attempt, problem, "refused", retry=False))
+        elif not stops:
+            voice.set_timeout(step)
+
+    def _ask_for(self, step: LinkedStep, attempt: int) -> str | None:
+        """Ask for the first thing that *attempt* needs; what is wrong comes back, if anything."""
+        voice, state = self._voice, self._voice.state
         try:
             parameters = fill(step.parameters, state.scope(attempt))
         except MissingValueError as error:
-            self.recover(voice.fail_step(step.id, attempt, str(error), "refused", retry=False))
-            return
+            return str(error)
         if step.child is not None:
-            voice.delegate(step.id, attempt, step.child, parameters)
-        elif asks_model:
-            voice.say(context_compile(state, self._process, step, attempt, parameters))
-        else:
-            voice.say(step_execute(state, step, attempt, parameters))
-        if not stops:
-            voice.set_timeout(step)
+            return voice.delegate(step.id, attempt, step.child, parameters)
+        if step.action is not None and step.action.asks_model:
+            return voice.ask(context_compile(state, self._process, step, attempt, parameters))
+        return voice.ask(step_execute(state, step, attempt, parameters))
 
     def _give_up(self, step: LinkedStep, failed: StepFailed) -> None:
         match step.on_failure:
@@ -175,12 +186,15 @@ class Course:
 
     def _clean_up(self, step: LinkedStep, failed: StepFailed, cleanup: RunProcess) -> None:
         voice = self._voice
+        problem: str | None
         try:
             inputs = fill(cleanup.parameters, voice.state.scope(failed.attempt))
+            child = cleanup.child
+            problem = voice.delegate(step.id, failed.attempt, child, inputs, purpose="cleanup")
         except MissingValueError as error:
-            voice.fail(f"{failed.error}; cleaning up was not possible: {error}", step.id)
-            return
-        voice.delegate(step.id, failed.attempt, cleanup.child, inputs, purpose="cleanup")
+            problem = str(error)
+        if problem:
+            voice.fail(f"{failed.error}; cleaning up was not possible: {problem}", step.id)
 
     def _complete(self) -> None:
         outputs, wrong = outputs_of(self._process.outputs, self._voice.state.scope())

@@ -5,10 +5,11 @@ and what becomes of a child are matched against where the execution stands; what
 late or a repetition, and nothing happens.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cortex.bus import Event
 from cortex.bus.events import (
+    ContextCompile,
     ContextCompiled,
     ContextRefused,
     ExecutionCancel,
@@ -18,13 +19,17 @@ from cortex.bus.events import (
     ExecutionFinish,
     ExecutionHalted,
     ExecutionPause,
+    ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
     ExecutionStarted,
+    GateEvaluate,
     GateEvaluated,
     ModelFailed,
+    ModelInvoke,
     ModelResponded,
     StepCompleted,
+    StepExecute,
     StepFailed,
     StepWake,
 )
@@ -33,12 +38,18 @@ from cortex.runtime.kernel import Delivery, Output
 from ..linked import LinkedProcess
 from .course import Course
 from .evolve import INPUTS, evolve
-from .state import ATTEMPTING, Execution
+from .state import ATTEMPTING, Execution, Stage
 from .voice import Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
 
+_ASKS: Mapping[type[Event], Stage] = {
+    GateEvaluate: "gate",
+    ContextCompile: "context",
+    ModelInvoke: "model",
+    StepExecute: "handler",
+}
 ChildFact = ExecutionCompleted | ExecutionFailed | ExecutionHalted | ExecutionCancelled
 
 
@@ -51,6 +62,37 @@ def advance(
         return state, []
     voice = Voice(after, delivery)
     _act(Course(process, voice), voice, event)
+    return voice.state, voice.said
+
+
+def give_up(
+    state: Execution, event: Event, reason: str, delivery: Delivery
+) -> tuple[Execution, list[Output]]:
+    """Fail an execution that cannot be led any further, as when its process cannot be read."""
+    voice = Voice(evolve(state, event, delivery.time_ns), delivery)
+    if voice.state.status != "unknown" and not voice.state.over:
+        voice.fail(reason)
+    return voice.state, voice.said
+
+
+def take_back(
+    state: Execution, asked: Event, reason: str, process: LinkedProcess, delivery: Delivery
+) -> tuple[Execution, list[Output]]:
+    """Go on after whoever was *asked* could not even say that it failed."""
+    voice = Voice(state, delivery)
+    stage = _ASKS.get(type(asked))
+    match asked:
+        case ExecutionRequest() if state.status == "requested":
+            voice.fail(reason)
+        case GateEvaluate() if state.status == "running" and state.stage == stage:
+            if (asked.step_id, asked.attempt) == (state.step_id, state.gate_attempt):
+                voice.halt(reason, asked.step_id, gate=asked.gate)
+        case ContextCompile() | ModelInvoke() | StepExecute():
+            here = (state.status, state.stage, state.step_id, state.attempt)
+            if here == ("running", stage, asked.step_id, asked.attempt):
+                Course(process, voice).fail(reason, "failed")
+        case _:
+            pass
     return voice.state, voice.said
 
 

@@ -45,9 +45,12 @@ _STAGES: Mapping[type[Event], Stage] = {
 }
 
 
-def evolve(state: Execution, event: Event, time_ns: int) -> Execution:
-    """The execution after *event*, which was recorded at *time_ns*."""
-    fold = _FOLDS.get(type(event))
+def evolve(state: Execution, event: Event, time_ns: int, *, own: bool = False) -> Execution:
+    """The execution after *event*, which was recorded at *time_ns*.
+
+    What the engine says itself is its *own*: the same words from others mean less, or nothing.
+    """
+    fold = (OUTPUTS if own else INPUTS).get(type(event))
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
     return fold(state, event, time_ns)
@@ -139,8 +142,14 @@ def _model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
 def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "completed", event.result)
-    if not _answers(state, event, "handler", "child"):
-        return state
+    return _settled(state, event) if _answers(state, event, "handler") else state
+
+
+def _child_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
+    return _settled(state, event) if _answers(state, event, "child") else state
+
+
+def _settled(state: Execution, event: StepCompleted) -> Execution:
     return replace(
         state,
         stage="idle",
@@ -152,14 +161,20 @@ def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
 def _failed(state: Execution, event: StepFailed, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "failed", {})
+    return _broken(state, event) if _answers(state, event, "handler") else state
+
+
+def _given_up(state: Execution, event: StepFailed, _: int) -> Execution:
+    """The engine ends an attempt: time, context, model or child; or it never gets to ask."""
     if state.status == "running" and state.stage == "idle":
-        # Nothing was asked: the engine itself refuses what it was about to ask, or a result.
-        if event.kind != "refused":
-            return state
         if event.step_id != state.step_id:
             state = entered(state, event.step_id)
     elif not _answers(state, event, *ATTEMPTING):
         return state
+    return _broken(state, event)
+
+
+def _broken(state: Execution, event: StepFailed) -> Execution:
     return replace(
         state,
         stage="failed",
@@ -205,7 +220,7 @@ INPUTS: Mapping[type[Event], Fold] = {
     ExecutionRequest: lifecycle.request,
     ExecutionStarted: lifecycle.started,
     ExecutionPause: lifecycle.pause,
-    ExecutionFailed: lifecycle.ended,
+    ExecutionFailed: lifecycle.refused,
     GateEvaluated: _gate_answered,
     ContextCompiled: _compiled,
     ContextRefused: _refused,
@@ -228,8 +243,7 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ModelInvoke: _invoked,
     StepExecute: _attempted,
     StepDelegated: _attempted,
-    StepCompleted: _completed,
-    StepFailed: _failed,
+    StepCompleted: _child_completed,
+    StepFailed: _given_up,
     StepSkipped: _skipped,
 }
-_FOLDS = {**INPUTS, **OUTPUTS}

@@ -45,7 +45,7 @@ def fold(
     """The execution as its stream tells it, up to the event at position *before*."""
     state = Execution(execution_id=execution_id)
     for record in in_order(records, before):
-        state = evolve(state, vocabulary.read(record), record.time_ns)
+        state = evolve(state, vocabulary.read(record), record.time_ns, own=is_own(record))
     return state
 
 

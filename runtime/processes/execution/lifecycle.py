@@ -97,6 +97,13 @@ def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:
     return replace(state, status="halted", reason=event.reason, pausing=None)
 
 
+def refused(state: Execution, event: ExecutionFailed, _: int) -> Execution:
+    """It was not begun; once it is, nobody but the engine says that it failed."""
+    if state.status not in ("unknown", "requested"):
+        return state
+    return replace(state, status="failed", reason=event.reason)
+
+
 def ended(
     state: Execution, event: ExecutionCompleted | ExecutionFailed | ExecutionCancelled, _: int
 ) -> Execution:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from cortex.bus import Event
 from cortex.bus.events import (
     ExecutionCancel,
@@ -18,6 +20,7 @@ from cortex.runtime.kernel import Delivery, Output
 from ..linked import LinkedChild, LinkedStep
 from .asking import child_request, forget_wake, wake
 from .evolve import evolve
+from .room import clipped, too_large
 from .state import Execution
 
 
@@ -32,7 +35,14 @@ class Voice:
     def say(self, event: Event) -> None:
         """Publish *event* and go on from what it makes of the execution."""
         self.said.append(event)
-        self.state = evolve(self.state, event, self._delivery.time_ns)
+        self.state = evolve(self.state, event, self._delivery.time_ns, own=True)
+
+    def ask(self, request: Event) -> str | None:
+        """Say *request* if it fits; what is wrong comes back where it does not."""
+        problem = too_large(request)
+        if problem is None:
+            self.say(request)
+        return problem
 
     def pause(self, reason: str, step_id: str, *, question: str = "", prompt: str = "") -> None:
         """Wait for a resume, before *step_id*."""
@@ -50,32 +60,38 @@ class Voice:
         self, reason: str, step_id: str, *, gate: str = "", evidence: dict[str, Any] | None = None
     ) -> None:
         """Stop until a resume tries it again."""
-        self.say(
-            ExecutionHalted(
-                execution_id=self.state.execution_id,
-                reason=reason,
-                step_id=step_id,
-                gate=gate,
-                evidence=evidence or {},
-            )
+        halted = ExecutionHalted(
+            execution_id=self.state.execution_id,
+            reason=clipped(reason),
+            step_id=step_id,
+            gate=gate,
+            evidence=evidence or {},
         )
+        if too_large(halted):  # it stands in `gate.evaluated`, too
+            halted = replace(halted, evidence={})
+        self.say(halted)
 
     def complete(self, outputs: dict[str, Any]) -> None:
         """Record the outcome."""
         state = self.state
-        self.say(
-            ExecutionCompleted(
-                execution_id=state.execution_id,
-                outputs=outputs,
-                tokens=state.tokens,
-                duration_s=(self._delivery.time_ns - state.started_ns) / 1e9,
-            )
+        completed = ExecutionCompleted(
+            execution_id=state.execution_id,
+            outputs=outputs,
+            tokens=state.tokens,
+            duration_s=(self._delivery.time_ns - state.started_ns) / 1e9,
         )
+        problem = too_large(completed)
+        if problem:
+            self.fail(problem)
+        else:
+            self.say(completed)
 
     def fail(self, reason: str, step_id: str = "") -> None:
         """Record that it cannot go on."""
-        state = self.state
-        self.say(ExecutionFailed(execution_id=state.execution_id, reason=reason, step_id=step_id))
+        execution_id = self.state.execution_id
+        self.say(
+            ExecutionFailed(execution_id=execution_id, reason=clipped(reason), step_id=step_id)
+        )
 
     def skip(self, step_id: str, reason: str) -> None:
         """Pass over a step."""
@@ -90,7 +106,7 @@ class Voice:
             execution_id=self.state.execution_id,
             step_id=step_id,
             attempt=attempt,
-            error=error,
+            error=clipped(error),
             kind=kind,
             retry=retry,
         )
@@ -105,10 +121,16 @@ class Voice:
         inputs: dict[str, Any],
         *,
         purpose: str = "step",
-    ) -> None:
-        """Have a child execution carry out a step, or clean up after it."""
+    ) -> str | None:
+        """Have a child execution carry out a step, or clean up after it.
+
+        What is wrong comes back, and nothing was said then; None where all is well.
+        """
         child_id = self._delivery.new_id()
         request = child_request(self.state, step_id, child, child_id, inputs)
+        problem = too_large(request)
+        if problem:
+            return problem
         self.say(
             StepDelegated(
                 execution_id=self.state.execution_id,
@@ -119,6 +141,7 @@ class Voice:
             )
         )
         self.said.append(request)  # of the child's stream: folded there, when it comes
+        return None
 
     def cancel_child(self, reason: str) -> None:
         """Ask the child execution to end."""

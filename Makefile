@@ -1,0 +1,53 @@
+# Two commands do everything on a machine with git, make and Python 3.11 or newer:
+#   make demo    triages a real CI failure
+#   make test    installs what the tests need and runs them all
+
+# The first of these that runs and is new enough; `make PYTHON=... demo` names another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+TESTS ?= tests
+JOBS ?= 2
+
+.PHONY: demo test lint types docs check clean
+
+# In a home of its own beside the sources, so that `cortex trace` finds the execution again.
+demo: $(VENV)/.installed
+	@test -d .cortex || $(BIN)/cortex init >/dev/null
+	@PATH="$(abspath $(BIN)):$$PATH" cortex run triage_ci_failure \
+	  -i log=examples/tomlkit-ci-failure.log -i checkout=examples/tomlkit-0.11.8
+
+test: $(VENV)/.installed-dev
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup -q $(TESTS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/python dev/stubs.py --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+# The references that are generated; `make docs` writes them, the tests say when they are stale.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python dev/write_docs.py
+
+check: lint types test
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Cortex needs Python 3.11 or newer: install one, or name it with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "venv is missing: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed

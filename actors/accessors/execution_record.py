@@ -1,0 +1,93 @@
+"""The accessor of execution records: keeps the projections at the head, answers what is asked."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Event, Log, Recorded, Vocabulary
+from cortex.bus.events import (
+    ExecutionAnswer,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionGet,
+    ExecutionHalted,
+    ExecutionList,
+    ExecutionPaused,
+    ExecutionRated,
+)
+from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.runtime.processes.execution import ExecutionRecords, fold, list_executions
+from cortex.runtime.projections import EventIndex, Runner, snapshot
+
+
+class ExecutionRecordAccessor(Component):
+    """Projects executions and the query index whenever an execution comes to a stop."""
+
+    def __init__(
+        self,
+        log: Log,
+        vocabulary: Vocabulary,
+        history: Callable[[str], Iterator[Recorded]],
+        home: Home | None,
+    ) -> None:
+        self._log, self._vocabulary, self._history = log, vocabulary, history
+        folder = home.path if home else Path(mkdtemp(prefix="cortex-"))
+        self._path = home.projections_path if home else folder / "projections.db"
+        self._runner: Runner | None = None
+
+    def on_start(self) -> None:
+        """Open the projections and bring them to the head."""
+        self._runner = Runner.open(self._path, [ExecutionRecords(), EventIndex()])
+        self._runner.advance(self._log)
+
+    def on_stop(self) -> None:
+        """Bring the projections to the head once more: who reads without a runtime has them."""
+        if self._runner is not None:
+            self._runner.advance(self._log)
+            self._runner.close()
+
+    @on(ExecutionCancelled)
+    @on(ExecutionCompleted)
+    @on(ExecutionFailed)
+    @on(ExecutionHalted)
+    @on(ExecutionPaused)
+    @on(ExecutionRated)
+    def stopped(self, event: Event, delivery: Delivery) -> None:
+        """Project what has come."""
+        if self._runner is not None and self._runner.position < delivery.position:
+            self._runner.advance(self._log)
+
+    @on(ExecutionGet)
+    def get(self, event: ExecutionGet, delivery: Delivery) -> Iterator[Event]:
+        """One execution, folded from its stream."""
+        state = fold(
+            event.execution_id, self._history(f"execution/{event.execution_id}"), self._vocabulary
+        )
+        found: tuple[dict[str, Any], ...] = ()
+        if state.status != "unknown":
+            found = (msgspec.to_builtins(state),)
+        yield ExecutionAnswer(executions=found, position=self._head())
+
+    @on(ExecutionList)
+    def listed(self, event: ExecutionList, delivery: Delivery) -> Iterator[Event]:
+        """The newest executions that fit."""
+        if self._runner is not None:
+            self._runner.advance(self._log)
+        with snapshot(self._path, ExecutionRecords.name) as view:
+            rows = list_executions(
+                view,
+                status=event.status,
+                process=event.process,
+                text=event.text,
+                limit=event.limit,
+            )
+            position = view.position
+        plain = tuple(msgspec.structs.asdict(row) for row in rows)
+        yield ExecutionAnswer(executions=plain, position=position)
+
+    def _head(self) -> int:
+        return self._runner.position if self._runner is not None else 0

@@ -1,0 +1,127 @@
+"""What benchmarks share: programs measured in processes of their own, in turn, by their medians.
+
+A program prints its figures as one line of JSON. A peer runs in a virtual environment of its own,
+made where it is not there; one that cannot be installed is skipped, and its line says so.
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+Figures = dict[str, float]
+Run = Callable[[], Figures]
+
+# Peers get the PRAGMAs that our log has, whoever opens their database.
+SAME_PRAGMAS = """
+import sqlite3
+from sqlite3 import dbapi2
+
+connect = sqlite3.connect
+
+def tuned(*args, **kwargs):
+    connection = connect(*args, **kwargs)
+    connection.execute("pragma journal_mode = wal")
+    connection.execute(f"pragma synchronous = {mode}")
+    connection.execute("pragma wal_autocheckpoint = 16000")
+    connection.execute("pragma journal_size_limit = 67108864")
+    return connection
+
+sqlite3.connect = dbapi2.connect = tuned
+"""
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """The options that every benchmark of this kind has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        default=Path(os.environ.get("CORTEX_PEERS", Path(tempfile.gettempdir()) / "cortex-peers")),
+        help="folder of the peers' virtual environments; they are made where they are missing",
+    )
+    parser.add_argument("--only", default="", help="measure what has this in its name")
+    return parser
+
+
+def peer(folder: Path, name: str, *packages: str) -> str | None:
+    """A Python that has *packages*; None where they cannot be installed."""
+    python = folder / name / "bin" / "python"
+    if not python.exists():
+        try:
+            venv.create(folder / name, with_pip=True)
+            install = [str(python), "-m", "pip", "install", "--quiet", *packages]
+            subprocess.run(install, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"skipped: {name} cannot be installed: {error}", file=sys.stderr)
+            python.unlink(missing_ok=True)
+            return None
+    return str(python)
+
+
+def run(python: str, *command: str) -> Figures:
+    """What a program prints in its last line; its errors are ours."""
+    done = subprocess.run([python, *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def in_turn(rounds: int, runs: Mapping[str, Run]) -> dict[str, Figures]:
+    """Each of *runs* once a round; medians, by name and figure."""
+    found: dict[str, list[Figures]] = {name: [] for name in runs}
+    for number in range(rounds):
+        for name, measure in runs.items():
+            print(f"round {number + 1} of {rounds}: {name} ...", file=sys.stderr, flush=True)
+            found[name].append(measure())
+    return {
+        name: {key: statistics.median(figures[key] for figures in many) for key in many[0]}
+        for name, many in found.items()
+    }
+
+
+def report(figures: Figures) -> None:
+    """Print *figures*, and how much memory this process took, for `run` to read."""
+    print(json.dumps({**figures, "rss_mb": rss_mb()}), flush=True)
+
+
+def rss_mb() -> float:
+    """The most memory this process had."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def percentiles(took_s: Sequence[float]) -> Figures:
+    """Median and 99th percentile, in microseconds."""
+    return {
+        "p50_us": statistics.median(took_s) * 1e6,
+        "p99_us": statistics.quantiles(took_s, n=100)[98] * 1e6,
+    }
+
+
+def heading(rounds: int) -> str:
+    """When, on what, and how busy it was."""
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, 24 GiB, load "
+        f"{os.getloadavg()[0]:.1f}; Python {sys.version.split()[0]}, "
+        f"SQLite {sqlite3.sqlite_version}; medians of {rounds} rounds, each in turn"
+    )
+
+
+def keep(lines: Iterable[str], result: Path) -> None:
+    """Print *lines* as they come, and leave them in *result*."""
+    kept: list[str] = []
+    for line in lines:
+        print(line, flush=True)
+        kept.append(line)
+    result.write_text("\n".join(kept) + "\n")

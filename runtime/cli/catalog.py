@@ -1,0 +1,110 @@
+"""The processes that a log knows: what was compiled, unlinked and retired, for reading alone."""
+
+import msgspec
+
+from cortex.bus.events import ProcessCompiled, ProcessRejected, ProcessRetired, ProcessUnlinked
+from cortex.runtime.processes import LinkedInterface, LinkedProcess
+
+from .errors import NotFoundError
+from .history import History
+from .selection import Selection
+
+CHANGES = Selection(topics=("process.*",))
+
+
+class Compiled(msgspec.Struct):
+    """One version of a process or an interface."""
+
+    position: int
+    time_ns: int
+    event: ProcessCompiled
+
+
+class Catalog:
+    """Processes and interfaces by name and version."""
+
+    def __init__(self, history: History) -> None:
+        self.compiled: dict[tuple[str, int], Compiled] = {}  # the newest form of each version
+        self.sources: dict[str, str] = {}  # digest of the accepted text, by file
+        self.rejected: dict[str, ProcessRejected] = {}  # by file, until it is accepted
+        self.missing: dict[str, tuple[str, ...]] = {}
+        self.retired: dict[str, str] = {}
+        self._history = history
+        for record in history.select(CHANGES):
+            match history.event(record):
+                case ProcessCompiled() as event:
+                    key = event.name, event.process_version
+                    self.compiled[key] = Compiled(record.position, record.time_ns, event)
+                    self.sources[event.file] = event.source
+                    self.rejected.pop(event.file, None)
+                    self.missing.pop(event.name, None)
+                    self.retired.pop(event.name, None)
+                case ProcessRejected() as event:
+                    self.rejected[event.file] = event
+                case ProcessUnlinked() as event:
+                    self.missing[event.name] = event.missing
+                case ProcessRetired() as event:
+                    self.retired[event.name] = event.reason
+                    for file in event.files:
+                        self.sources.pop(file, None)
+
+    def names(self) -> list[str]:
+        """Names of all that is offered, sorted."""
+        return sorted({name for name, _ in self.compiled} - self.retired.keys())
+
+    def versions(self, name: str) -> list[Compiled]:
+        """The versions of *name*, the lowest first.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        found = [self.compiled[key] for key in sorted(self.compiled) if key[0] == name]
+        if not found:
+            raise self.unknown(name)
+        return found
+
+    def get(self, name: str, version: int | None = None) -> Compiled:
+        """*name* in *version*, or in its highest.
+
+        Raises:
+            NotFoundError: There is no such process, or not in that version.
+        """
+        versions = self.versions(name)
+        if version is None:
+            return versions[-1]
+        for compiled in versions:
+            if compiled.event.process_version == version:
+                return compiled
+        numbers = ", ".join(str(each.event.process_version) for each in versions)
+        raise NotFoundError("process", f"{name} {version}", f"is not here: it has {numbers}")
+
+    def linked(self, compiled: Compiled) -> LinkedProcess | LinkedInterface:
+        """The linked form.
+
+        Raises:
+            BlobError: It cannot be read.
+        """
+        data = self._history.blobs.get(compiled.event.linked)
+        try:
+            return msgspec.json.decode(data, type=LinkedProcess)
+        except msgspec.ValidationError:
+            return msgspec.json.decode(data, type=LinkedInterface)
+
+    def process(self, name: str, version: int | None = None) -> LinkedProcess:
+        """The linked process *name*.
+
+        Raises:
+            NotFoundError: There is none, or it is an interface.
+        """
+        linked = self.linked(self.get(name, version))
+        if isinstance(linked, LinkedProcess):
+            return linked
+        raise NotFoundError("process", name, "is an interface: name a process that implements it")
+
+    def unknown(self, name: str) -> NotFoundError:
+        """The error for a process that is not there."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self.names(), n=1)
+        hint = f"did you mean {near[0]}?" if near else "`cortex process list` shows what is"
+        return NotFoundError("process", name, f"is not here: {hint}")

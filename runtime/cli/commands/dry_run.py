@@ -1,0 +1,80 @@
+"""`cortex process dry-run`: what a process would ask, and of whom, without doing it."""
+
+from pathlib import Path
+
+import click
+
+from cortex.runtime.kernel import Home
+
+from ..catalog import Catalog
+from ..exits import FAILED, OK
+from ..inputs import inputs_of, pairs_of
+from ..options import with_home, with_screen
+from ..outcome import show_value
+from ..rehearsal import DryRunDocument, GateReport, Rehearsal, stage_of
+from ..screen import Screen
+from ..sources import is_path
+from ..station import Station
+
+FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+_STYLES = {"passed": "green", "failed": "red"}
+
+
+@click.command(name="dry-run")
+@click.argument("process")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
+@click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
+@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@with_home
+@with_screen
+def dry_run(
+    process: str, inputs: tuple[str, ...], goal: str, workspace: Path, home: Home, screen: Screen
+) -> int:
+    """Show what PROCESS (a name or a file) would ask, without doing it.
+
+    Gates that only read are evaluated; for each step that asks a model, the exact prompt is shown
+    as it can be compiled before the steps ahead of it have run. No model is called, nothing is
+    recorded.
+    """
+    given = pairs_of(inputs, "NAME")
+    with stage_of(home) as stage, Station.open(stage, screen) as station:
+        station.submit_changed()
+        name = station.submit_file(Path(process)) if is_path(process) else process
+        linked = Catalog(station.history).process(name)
+        values = inputs_of(given, None, linked.inputs)
+        about = goal or linked.description or f"run {name}"
+        rehearsal = Rehearsal(station, linked, values, about, str(workspace.absolute()))
+        document = rehearsal.report()
+    screen.document(document)
+    _show(screen, document)
+    gates = [*document.gates, *(gate for step in document.steps for gate in step.gates)]
+    return FAILED if any(gate.outcome == "failed" for gate in gates) else OK
+
+
+def _show(screen: Screen, document: DryRunDocument) -> None:
+    screen.line(f"{document.process} version {document.version}", "bold")
+    for gate in document.gates:
+        _show_gate(screen, gate, "")
+    for number, step in enumerate(document.steps, 1):
+        screen.line()
+        when = "" if step.when == "runs" else f"  ({step.when})"
+        screen.line(f"step {number}  {step.step} -> {step.runs}{when}", "bold")
+        for gate in step.gates:
+            _show_gate(screen, gate, "  ")
+        if not screen.as_json:
+            show_value(screen, step.parameters, "  ")
+        if step.later:
+            screen.line(f"  from earlier steps: {', '.join(step.later)}", "dim")
+        if step.refused:
+            screen.line(f"  no prompt: {step.refused}", "red")
+        if step.prompt:
+            sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
+            screen.line(f"  prompt for {step.model}: {step.tokens:,} tokens ({sections})", "cyan")
+            for line in step.prompt.splitlines():
+                screen.line(f"  | {line}")
+
+
+def _show_gate(screen: Screen, gate: GateReport, margin: str) -> None:
+    told = f": {gate.reason}" if gate.reason else ""
+    style = _STYLES.get(gate.outcome, "dim")
+    screen.line(f"{margin}gate {gate.gate} {gate.outcome}{told}", style)

@@ -1,0 +1,179 @@
+"""`cortex process`: which processes there are, what they are made of, how they fared."""
+
+import click
+import msgspec
+
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
+
+from ..catalog import Catalog, Compiled
+from ..history import History
+from ..options import with_home, with_screen
+from ..past import Past, past_of
+from ..screen import Screen
+from ..shelf import open_shelf
+from ..times import duration, iso
+from ..tree import Family
+from .dry_run import dry_run
+from .validate import validate
+
+
+class ProcessRow(msgspec.Struct, kw_only=True):
+    """One process or interface in a list."""
+
+    name: str
+    version: int
+    kind: str  # process, abstract or interface
+    status: str  # ready, unlinked or retired
+    description: str
+    missing: list[str]  # what keeps it from being run
+    digest: str
+    file: str
+
+
+class InspectDocument(msgspec.Struct, kw_only=True):
+    """A process as it was linked."""
+
+    process: ProcessRow
+    linked: LinkedProcess | LinkedInterface
+
+
+@click.group(cls=Family)
+def process() -> None:
+    """Look at processes and check their sources."""
+
+
+process.add_command(validate)
+process.add_command(dry_run)
+
+
+@process.command(name="list")
+@click.option("--all", "all_", is_flag=True, help="Also those that were retired.")
+@with_home
+@with_screen
+def list_(all_: bool, home: Home, screen: Screen) -> None:
+    """List processes and interfaces in their newest versions."""
+    with open_shelf(home, screen) as history:
+        _show_rows(screen, _rows(Catalog(history), (), retired=all_))
+
+
+@process.command()
+@click.argument("words", nargs=-1, required=True)
+@with_home
+@with_screen
+def find(words: tuple[str, ...], home: Home, screen: Screen) -> None:
+    """List processes that have all WORDS in name or description."""
+    with open_shelf(home, screen) as history:
+        _show_rows(screen, _rows(Catalog(history), words, retired=False))
+
+
+@process.command(name="inspect")
+@click.argument("name")
+@click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
+@with_home
+@with_screen
+def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
+    """Show what a process is made of, and where each part comes from."""
+    with open_shelf(home, screen) as history:
+        catalog = Catalog(history)
+        compiled = catalog.get(name, version)
+        linked = catalog.linked(compiled)
+        screen.document(InspectDocument(process=_row(catalog, compiled), linked=linked))
+    if linked.description:
+        screen.line(linked.description)
+    if isinstance(linked, LinkedProcess):
+        for field in linked.inputs:
+            needed = "required" if field.required and field.default is None else "optional"
+            screen.line(f"input       {field.name}: {field.type}, {needed}  {field.description}")
+        screen.block(str(inspect(linked)))
+    else:
+        screen.block(msgspec.json.format(msgspec.json.encode(linked), indent=2).decode())
+
+
+@process.command(name="diff")
+@click.argument("name")
+@click.argument("before", type=int, required=False)
+@click.argument("after", type=int, required=False)
+@with_home
+@with_screen
+def diff_(name: str, before: int | None, after: int | None, home: Home, screen: Screen) -> None:
+    """Show what changed in NAME from version BEFORE to AFTER (the last two unless given)."""
+    with open_shelf(home, screen) as history:
+        catalog = Catalog(history)
+        versions = [each.event.process_version for each in catalog.versions(name)]
+        old = before if before is not None else versions[-2 if len(versions) > 1 else -1]
+        new = after if after is not None else versions[-1]
+        found = diff(catalog.process(name, old), catalog.process(name, new))
+    screen.document(found)
+    screen.block(str(found))
+
+
+@process.command()
+@click.argument("name")
+@with_home
+@with_screen
+def history(name: str, home: Home, screen: Screen) -> None:
+    """Show the versions of a process, and how each of them fared."""
+    with open_shelf(home, screen) as past:
+        found = _history(past, name)
+    screen.document(found)
+    screen.table(
+        ("version", "compiled (UTC)", "runs", "completed", "tokens a run", "time a run", "digest"),
+        (
+            (
+                str(each.version),
+                each.compiled[:19].replace("T", " "),
+                str(each.runs),
+                f"{each.completed} ({each.completed / each.runs:.0%})" if each.runs else "-",
+                f"{each.tokens / each.runs:,.0f}" if each.runs else "-",
+                duration(each.duration_s / each.runs) if each.runs else "-",
+                each.digest[:12],
+            )
+            for each in found
+        ),
+    )
+
+
+def _history(history: History, name: str) -> list[Past]:
+    versions = Catalog(history).versions(name)
+    return past_of(
+        history,
+        name,
+        {v.event.process_version: (iso(v.time_ns), v.event.digest) for v in versions},
+    )
+
+
+def _rows(catalog: Catalog, words: tuple[str, ...], *, retired: bool) -> list[ProcessRow]:
+    names = {name for name, _ in catalog.compiled} if retired else set(catalog.names())
+    rows = [_row(catalog, catalog.get(name)) for name in sorted(names)]
+    return [
+        row
+        for row in rows
+        if all(w.casefold() in f"{row.name} {row.description}".casefold() for w in words)
+    ]
+
+
+def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:
+    event = compiled.event
+    linked = catalog.linked(compiled)
+    missing = list(catalog.missing.get(event.name, ()))
+    interface = isinstance(linked, LinkedInterface)
+    status = "retired" if event.name in catalog.retired else "unlinked" if missing else "ready"
+    return ProcessRow(
+        name=event.name,
+        version=event.process_version,
+        kind="interface" if interface else "abstract" if event.abstract else "process",
+        status=status,
+        description=linked.description,
+        missing=missing,
+        digest=event.digest,
+        file=event.file,
+    )
+
+
+def _show_rows(screen: Screen, rows: list[ProcessRow]) -> None:
+    screen.document(rows)
+    screen.table(
+        ("name", "version", "kind", "status", "description"),
+        ((r.name, str(r.version), r.kind, r.status, r.description) for r in rows),
+    )

@@ -1,0 +1,106 @@
+"""`cortex run`: run a process, or open work towards a goal."""
+
+from pathlib import Path
+
+import click
+
+from cortex.bus.events import ExecutionRequest, TriggerMatched
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import Field
+
+from ..catalog import Catalog
+from ..exits import OK
+from ..inputs import inputs_of, pairs_of
+from ..options import with_home, with_running, with_screen
+from ..people import new_id, user_name
+from ..screen import Screen
+from ..sources import is_path
+from ..station import Station
+
+FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+
+
+@click.command()
+@click.argument("process", required=False, default="")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
+@click.option(
+    "--input-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Inputs as a map in a file, JSON or TOML.",
+)
+@click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
+@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@click.option("--break", "breaks", multiple=True, metavar="STEP", help="Pause before this step.")
+@click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
+@with_running
+@with_home
+@with_screen
+def run(
+    process: str,
+    inputs: tuple[str, ...],
+    input_file: Path | None,
+    goal: str,
+    workspace: Path,
+    breaks: tuple[str, ...],
+    version: int | None,
+    yes: bool,
+    quiet: bool,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Run PROCESS: its name, an interface that it implements, or a file.
+
+    Without PROCESS but with --goal, open an ad-hoc execution, whose actions are recorded so that a
+    process can be made of them. How it goes is told on standard error, what comes of it on
+    standard output. Ctrl-C pauses it.
+    """
+    if not (process or goal):
+        raise click.UsageError("name a PROCESS, or give a --goal")
+    given = pairs_of(inputs, "NAME")
+    with Station.open(home, screen) as station:
+        station.quiet, station.approve = quiet, yes
+        station.submit_changed()
+        name = station.submit_file(Path(process)) if is_path(process) else process
+        fields, about, digest = _asked(station, name, version)
+        request = ExecutionRequest(
+            execution_id=new_id(),
+            process=name,
+            process_version=version or 0,
+            inputs=inputs_of(given, input_file, fields),
+            goal=goal or about,
+            workspace=str(workspace.absolute()),
+            trigger=new_id(),
+            breakpoints=breaks,
+        )
+        # A person who asks is what set it going; that is recorded with the request.
+        asked = TriggerMatched(
+            trigger_id=request.trigger,
+            execution_id=request.execution_id,
+            process=name,
+            digest=digest,
+            because=f"{user_name()} asked for it on the command line",
+        )
+        if name:
+            return station.run(request.execution_id, asked, request)
+        station.publish(asked, request)
+        return _open(station, request)
+
+
+def _asked(station: Station, name: str, version: int | None) -> tuple[tuple[Field, ...], str, str]:
+    """The inputs that a process takes, what it is for, and its digest."""
+    if not name:
+        return (), "", ""
+    catalog = Catalog(station.history)
+    linked = catalog.linked(catalog.get(name, version))
+    return linked.inputs, linked.description or f"run {name}", linked.digest
+
+
+def _open(station: Station, request: ExecutionRequest) -> int:
+    station.until_started(request.execution_id)
+    screen = station.screen
+    screen.document(station.document(request.execution_id))
+    screen.line(f"execution {request.execution_id} is open for: {request.goal}")
+    screen.line("what components do in it is recorded, for a process to be made of it")
+    screen.line(f"cortex execution finish {request.execution_id}", "cyan")
+    screen.line(f"cortex trace {request.execution_id}", "cyan")
+    return OK

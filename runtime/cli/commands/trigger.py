@@ -1,0 +1,66 @@
+"""`cortex trigger`: say that something happened."""
+
+from pathlib import Path
+
+import click
+
+from cortex.bus.events import TriggerReceived
+from cortex.runtime.kernel import Home
+
+from ..exits import OK
+from ..inputs import pairs_of, scalar
+from ..options import with_home, with_running, with_screen
+from ..people import new_id
+from ..screen import Screen
+from ..station import Station
+
+FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+
+
+@click.command()
+@click.argument("fields", nargs=-1, required=True, metavar="FIELD=VALUE...")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
+@click.option("--goal", default="", help="What the work is for.")
+@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@click.option(
+    "--no-wait", is_flag=True, help="Record it and leave; the next runtime does the work."
+)
+@with_running
+@with_home
+@with_screen
+def trigger(
+    fields: tuple[str, ...],
+    inputs: tuple[str, ...],
+    goal: str,
+    workspace: Path,
+    no_wait: bool,
+    yes: bool,
+    quiet: bool,
+    home: Home,
+    screen: Screen,
+) -> int:
+    r"""Say that something happened, and run the process whose trigger fits best.
+
+    \b
+    cortex trigger source=ci status=failure -i log=build.log
+    """
+    happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
+    given = pairs_of(inputs, "NAME")
+    with Station.open(home, screen) as station:
+        station.quiet, station.approve = quiet, yes
+        station.submit_changed()
+        event = TriggerReceived(
+            trigger_id=new_id(),
+            fields=happened,
+            inputs={name: scalar(value) for name, value in given.items()},
+            goal=goal,
+            workspace=str(workspace.absolute()),
+        )
+        matched, position = station.match(event)
+        screen.note(f"trigger matched {matched.process}: {matched.because}")
+        if not no_wait:
+            return station.follow(matched.execution_id, position)
+        screen.document(station.document(matched.execution_id))
+        screen.line(f"execution {matched.execution_id} was requested", "bold")
+        screen.line(f"cortex execution resume {matched.execution_id}", "cyan")
+        return OK

@@ -1,0 +1,139 @@
+"""`cortex process validate`: what the compiler says of sources, without running anything."""
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import (
+    Diagnostic,
+    apply_edits,
+    compile_sources,
+    errors_of,
+    read_folder,
+    read_source,
+)
+
+from ..catalog import Catalog
+from ..errors import NotFoundError
+from ..exits import FAILED, OK
+from ..history import History
+from ..options import with_home, with_screen
+from ..registry import Topics, registry_of
+from ..screen import Screen
+from ..sources import sources_of
+
+_STYLES = {"error": "red", "warning": "yellow"}
+ROUNDS = 20  # of fixes, each of which may allow the next
+
+
+class ValidateDocument(msgspec.Struct):
+    """What the compiler says of the sources that were named."""
+
+    files: list[str]
+    errors: int
+    warnings: int
+    diagnostics: list[Diagnostic]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--fix", is_flag=True, help="Show the fixes that are offered and write them.")
+@with_home
+@with_screen
+def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, screen: Screen) -> int:
+    """Check sources: FILE:LINE:COLUMN: severity, code, what is wrong; then what to do.
+
+    Without a name, the processes of the home are checked. They are compiled together with those of
+    the home and of the library, which they may extend or run.
+    """
+    sources, problems = _named(paths or (home.processes,), required=bool(paths))
+    checker = _Checker(home, strict=strict)
+    found = checker.check(sources)
+    if fix:
+        sources, found = _fixed(checker, sources, found, screen)
+    found = sorted([*problems, *found], key=lambda each: (each.file, each.span))
+    errors = found if strict else list(errors_of(found))
+    screen.document(ValidateDocument(sorted(sources), len(errors), len(found) - len(errors), found))
+    for each in found:
+        where = f"{each.file}:{each.span.line}:{each.span.column}"
+        severity = "error" if strict else each.severity
+        screen.line(f"{where}: {severity} {each.code} {each.message}", _STYLES[severity])
+        screen.line(f"    {each.remedy}" + ("  (--fix does it)" if each.fix else ""), "dim")
+    screen.line(
+        f"{len(sources)} {'file' if len(sources) == 1 else 'files'}, {len(errors)} "
+        f"{'error' if len(errors) == 1 else 'errors'}, {len(found) - len(errors)} warnings"
+    )
+    return FAILED if errors else OK
+
+
+class _Checker:
+    """Compiles sources beside those of a home; compiled again, only what changed is looked at."""
+
+    def __init__(self, home: Home, *, strict: bool) -> None:
+        self._registry, self._topics, self._strict = registry_of(home), Topics(home), strict
+        self._around = sources_of(home).texts
+        self._previous: Any = None
+        self._known: dict[tuple[str, int], str] = {}
+        if home.path.exists():
+            with History.open(home) as history:
+                compiled = Catalog(history).compiled
+            self._known = {key: each.event.source_digest for key, each in compiled.items()}
+
+    def check(self, sources: dict[str, str]) -> list[Diagnostic]:
+        """The diagnostics of *sources*."""
+        absolute = {str(Path(file).absolute()): file for file in sources}
+        around = {f: text for f, text in self._around.items() if f not in absolute}
+        self._previous = compile_sources(
+            {**around, **sources},
+            self._registry,
+            self._topics,
+            known=self._known,
+            strict=self._strict,
+            previous=self._previous,
+        )
+        return [each for each in self._previous.diagnostics if each.file in sources]
+
+
+def _named(paths: tuple[Path, ...], *, required: bool) -> tuple[dict[str, str], list[Diagnostic]]:
+    sources: dict[str, str] = {}
+    problems: list[Diagnostic] = []
+    for path in paths:
+        if path.is_dir():
+            texts, found = read_folder(path)
+            sources |= {str(path / name): text for name, text in texts.items()}
+            problems += [msgspec.structs.replace(p, file=str(path / p.file)) for p in found]
+        elif path.exists():
+            text, found = read_source(path, str(path))
+            problems += found
+            if text is not None:
+                sources[str(path)] = text
+        elif required:
+            raise NotFoundError("file", str(path), "is not there: check the path")
+    return sources, problems
+
+
+def _fixed(
+    checker: _Checker, sources: dict[str, str], found: list[Diagnostic], screen: Screen
+) -> tuple[dict[str, str], list[Diagnostic]]:
+    """Apply fixes one by one, since each moves what stands behind it; show and write the result."""
+    texts = dict(sources)
+    for _ in range(ROUNDS):
+        offered = next((each for each in found if each.fix), None)
+        if offered is None or offered.fix is None:
+            break
+        texts[offered.file] = apply_edits(texts[offered.file], offered.fix)
+        found = checker.check(texts)
+    for file, text in texts.items():
+        if text == sources[file]:
+            continue
+        before, after = (each.splitlines() for each in (sources[file], text))
+        for line in difflib.unified_diff(before, after, file, file, lineterm=""):
+            screen.line(line, "green" if line[0] == "+" else "red" if line[0] == "-" else "dim")
+        Path(file).write_text(text, encoding="utf-8")
+        screen.note(f"wrote {file}")
+    return texts, found

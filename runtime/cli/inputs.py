@@ -1,0 +1,95 @@
+"""Inputs as they are typed: NAME=VALUE, or a file that holds a map."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cortex.runtime.processes import Field
+
+_JSON = frozenset(("integer", "number", "boolean", "list", "map"))
+LARGEST_FILE_BYTES = 200_000  # an event's body, which the inputs become a part of, has a bound
+
+
+def pairs_of(texts: Iterable[str], what: str) -> dict[str, str]:
+    """Value by name of texts such as `log=build.txt`.
+
+    Raises:
+        click.BadParameter: One of them is not NAME=VALUE, or a name comes twice.
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (equals and name.strip()):
+            raise click.BadParameter(f"{text!r} is not {what}=VALUE")
+        if name in pairs:
+            raise click.BadParameter(f"{name!r} is given twice")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def inputs_of(pairs: dict[str, str], file: Path | None, fields: Sequence[Field]) -> dict[str, Any]:
+    """Typed inputs: those in *file*, and *pairs* over them, read as *fields* declare them.
+
+    Raises:
+        click.BadParameter: A value is not of its type, or the file holds no map.
+    """
+    types = {field.name: field.type for field in fields}
+    given: dict[str, Any] = _read(file) if file else {}
+    given |= {name: typed(name, value, types.get(name, "string")) for name, value in pairs.items()}
+    for name, value in given.items():
+        if types.get(name) == "path" and isinstance(value, str):
+            # The execution may run elsewhere, and go on another day.
+            given[name] = str(Path(value).expanduser().absolute())
+    return given
+
+
+def typed(name: str, value: str, kind: str) -> Any:
+    """*value* as an input of type *kind*.
+
+    Raises:
+        click.BadParameter: It is none.
+    """
+    if kind not in _JSON:
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        example = {"list": '["a", "b"]', "map": '{"a": 1}', "boolean": "true"}.get(kind, "3")
+        raise click.BadParameter(
+            f"{name} is {value!r}, expected a {kind} such as {example}"
+        ) from None
+
+
+def scalar(value: str) -> Any:
+    """A trigger's field as YAML would read it: true, 3, 0.5, or the text."""
+    if value in ("true", "false"):
+        return value == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > LARGEST_FILE_BYTES:
+            raise click.BadParameter(
+                f"{file} has over {LARGEST_FILE_BYTES:,} bytes: hand over a path as an input"
+            )
+        text = file.read_text(encoding="utf-8")
+        given = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except OSError as error:
+        raise click.BadParameter(f"{file} cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise click.BadParameter(f"{file} is nested too deeply") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{file} is neither JSON nor TOML: {error}") from None
+    if not isinstance(given, dict):
+        raise click.BadParameter(f"{file} holds no map of names to values")
+    return given

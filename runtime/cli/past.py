@@ -1,0 +1,46 @@
+"""How the versions of a process fared: runs, success, tokens and time."""
+
+import msgspec
+
+from cortex.bus.events import ExecutionStarted
+
+from .history import STREAM, History
+from .selection import Selection
+
+STARTED = Selection(topics=(ExecutionStarted.topic_name(),))
+
+
+class Past(msgspec.Struct, kw_only=True):
+    """One version of a process and what its executions came to."""
+
+    version: int
+    compiled: str  # UTC
+    digest: str
+    runs: int = 0
+    completed: int = 0
+    failed: int = 0  # failed, halted or cancelled
+    tokens: int = 0  # of all runs
+    duration_s: float = 0.0  # of all runs
+
+
+def past_of(history: History, name: str, versions: dict[int, tuple[str, str]]) -> list[Past]:
+    """The past of each of *versions*, given when it was compiled and its digest."""
+    found = {
+        version: Past(version=version, compiled=compiled, digest=digest)
+        for version, (compiled, digest) in versions.items()
+    }
+    for record in history.select(STARTED):
+        event = history.event(record)
+        if not isinstance(event, ExecutionStarted) or event.process != name:
+            continue
+        past = found.get(event.process_version)
+        if past is None:
+            continue
+        state = history.execution(event.execution_id)
+        last = history.stream(STREAM + event.execution_id)[-1]
+        past.runs += 1
+        past.completed += state.status == "completed"
+        past.failed += state.status in ("failed", "halted", "cancelled")
+        past.tokens += state.tokens
+        past.duration_s += (last.time_ns - record.time_ns) / 1e9
+    return [found[version] for version in sorted(found)]

@@ -1,0 +1,37 @@
+"""Who is at the keyboard, and what they are asked."""
+
+import getpass
+import os
+import secrets
+import sys
+
+import click
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_id() -> str:
+    """An id for an execution or a trigger: 16 lower-case letters and digits."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(16))
+
+
+def user_name() -> str:
+    """Who is at the keyboard, as far as the system can tell."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number alone
+        return f"uid {os.getuid()}"
+
+
+def has_person() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def answer_to(question: str) -> str:
+    """What the person at the keyboard says: "approved" or "denied".
+
+    Raises:
+        click.Abort: Nothing; the input ended.
+    """
+    return "approved" if click.confirm(question, err=True) else "denied"

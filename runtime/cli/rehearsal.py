@@ -1,0 +1,228 @@
+"""A dry run: gates that only read, and each step's exact prompt, without a model or a record.
+
+It happens in a home of its own that is thrown away, with the settings, processes and knowledge of
+the real one; what it asks of components is answered there.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    ContextCompile,
+    ContextCompiled,
+    ContextRefused,
+    GateEvaluate,
+    GateEvaluated,
+)
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import (
+    LinkedGate,
+    LinkedProcess,
+    LinkedStep,
+    MapOf,
+    MissingValueError,
+    Scope,
+    evaluate,
+    fill,
+)
+
+from .station import Station
+
+ANSWER_S = 60.0
+
+
+class GateReport(msgspec.Struct, kw_only=True):
+    """What a gate says now."""
+
+    gate: str
+    outcome: str  # passed, failed, or not asked
+    reason: str
+    evidence: dict[str, Any] = {}
+
+
+class StepReport(msgspec.Struct, kw_only=True):
+    """What a step would be asked with."""
+
+    step: str
+    runs: str  # the action or the process
+    when: str  # runs, skipped, or unknown: it depends on an earlier step
+    gates: list[GateReport]
+    parameters: dict[str, Any]
+    later: list[str]  # what only earlier steps can give
+    prompt: str = ""  # exactly as a model would get it, but for what earlier steps give
+    tokens: int = 0
+    sections: dict[str, int] = {}
+    model: str = ""
+    refused: str = ""  # why there is no prompt
+
+
+class DryRunDocument(msgspec.Struct, kw_only=True):
+    """A process as it would run now."""
+
+    process: str
+    version: int
+    gates: list[GateReport]
+    steps: list[StepReport]
+
+
+@contextmanager
+def stage_of(home: Home) -> Iterator[Home]:
+    """A home for one dry run."""
+    with tempfile.TemporaryDirectory(prefix="cortex-") as folder:
+        stage = Home(Path(folder).resolve() / ".cortex").open()
+        if home.config_path.exists():
+            shutil.copy(home.config_path, stage.config_path)
+        for own, staged in ((home.knowledge, stage.knowledge), (home.processes, stage.processes)):
+            if own.is_dir():
+                staged.rmdir()
+                staged.symlink_to(own.absolute(), target_is_directory=True)
+        yield stage
+
+
+class Rehearsal:
+    """Asks what an execution would ask, of the runtime of a stage."""
+
+    def __init__(
+        self,
+        station: Station,
+        process: LinkedProcess,
+        inputs: dict[str, Any],
+        goal: str,
+        workspace: str,
+    ) -> None:
+        self._station = station
+        self._process = process
+        self._goal, self._workspace = goal, workspace
+        declared = {f.name: f.default for f in process.inputs if f.default is not None}
+        self._scope = Scope(inputs={**declared, **inputs}, execution={"id": "dryrun", "attempt": 1})
+
+    def report(self) -> DryRunDocument:
+        """Everything that the process would ask."""
+        process = self._process
+        return DryRunDocument(
+            process=process.name,
+            version=process.version,
+            gates=[self._gate(gate, "") for gate in process.gates],
+            steps=[self._step(step) for step in process.steps],
+        )
+
+    def _step(self, step: LinkedStep) -> StepReport:
+        parameters, later = self._filled(step.parameters)
+        later += [f"{each.step}.{each.field}" if each.field else each.step for each in step.carry]
+        child = step.child
+        named = (
+            step.action.name if step.action else (child.process or child.interface) if child else ""
+        )
+        report = StepReport(
+            step=step.id,
+            runs=named or "abstract",
+            when=self._when(step),
+            gates=[self._gate(gate, step.id) for gate in step.gates],
+            parameters=parameters,
+            later=sorted(set(later)),
+        )
+        if step.action and step.action.asks_model:
+            self._compile(step, parameters, report)
+        return report
+
+    def _gate(self, gate: LinkedGate, step_id: str) -> GateReport:
+        parameters, later = self._filled(gate.parameters)
+        if not gate.read_only:
+            why = "it asks a person or changes something"
+        elif later:
+            why = f"it depends on {', '.join(later)}"
+        else:
+            asked = GateEvaluate(
+                execution_id="dryrun",
+                gate=gate.name,
+                step_id=step_id,
+                parameters=parameters,
+                workspace=self._workspace,
+                goal=self._goal,
+                trigger="dry run",
+            )
+            answer = self._answer(asked, "gate.evaluated")
+            if isinstance(answer, GateEvaluated):
+                return GateReport(
+                    gate=gate.name,
+                    outcome=answer.outcome,
+                    reason=answer.reason,
+                    evidence=answer.evidence,
+                )
+            why = f"it did not answer within {ANSWER_S:g} s"
+        return GateReport(gate=gate.name, outcome="not asked", reason=why)
+
+    def _compile(self, step: LinkedStep, parameters: dict[str, Any], report: StepReport) -> None:
+        asked = ContextCompile(
+            execution_id="dryrun",
+            step_id=step.id,
+            process=self._process.name,
+            description=step.description,
+            goal=self._goal,
+            parameters=parameters,
+            knowledge=tuple(
+                {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
+                for t in step.knowledge
+            ),
+            needs=_laid_down(step.needs),
+            budget=_laid_down(step.budget),
+            tools=step.tools,
+        )
+        answer = self._answer(asked, "context.compiled", "context.refused")
+        if isinstance(answer, ContextCompiled):
+            report.prompt = self._station.history.blobs.get(answer.prompt).decode()
+            report.tokens, report.sections = answer.tokens, answer.sections
+            report.model = answer.model
+        elif isinstance(answer, ContextRefused):
+            report.refused = answer.reason
+        else:
+            report.refused = f"it was not compiled within {ANSWER_S:g} s"
+
+    def _answer(self, asked: Event, *topics: str) -> Event | None:
+        feed = self._station.client.follow(*((topic, None) for topic in topics))
+        try:
+            position = self._station.publish(asked)
+            deadline = time.monotonic() + ANSWER_S
+            while time.monotonic() < deadline:
+                for record in feed.next(0.5):
+                    if record.causation == position:
+                        return self._station.client.vocabulary.read(record)
+            return None
+        finally:
+            feed.close()
+
+    def _when(self, step: LinkedStep) -> str:
+        if step.when is None:
+            return "runs"
+        if "steps" in msgspec.json.encode(step.when).decode():
+            return "unknown"
+        return "runs" if evaluate(step.when, self._scope) else "skipped"
+
+    def _filled(self, parameters: MapOf) -> tuple[dict[str, Any], list[str]]:
+        """Values that are known now, and references that are not."""
+        known: dict[str, Any] = {}
+        later: list[str] = []
+        for name, template in parameters.entries:
+            try:
+                value = fill(template, self._scope)
+            except MissingValueError as error:
+                later.append(error.reference)
+                continue
+            if value is None:
+                later += [".".join(path) for path in [getattr(template, "path", ())] if path]
+            else:
+                known[name] = value
+        return known, later
+
+
+def _laid_down(struct: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(struct)
+    return {name: value for name, value in plain.items() if value not in (None, [], ())}

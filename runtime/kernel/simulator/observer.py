@@ -1,0 +1,86 @@
+"""Watches what a hub accepts: promises that could be broken and leave a tidy log behind."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cortex.bus import (
+    Answer,
+    Appended,
+    Claim,
+    Claimed,
+    Commit,
+    Finish,
+    Publish,
+    Release,
+    Renew,
+    Request,
+    Subscribed,
+)
+from cortex.bus import Subscribe as SubscribeRequest
+
+
+class _Held(msgspec.Struct):
+    epoch: int = 0
+    until_ns: int = 0
+    finished: bool = False
+
+
+class Observer:
+    """Knows of every accepted request; raises AssertionError at the first that must not be."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[str, int] = {}
+        self._work: dict[tuple[str, int], _Held] = {}
+        self._numbers: dict[tuple[str, int], Appended] = {}
+
+    def crashed(self) -> None:
+        """The hub is new: whoever held work may lose it at once."""
+        for held in self._work.values():
+            held.until_ns = 0
+
+    def saw(
+        self,
+        requests: Sequence[tuple[str, Request]],
+        answers: Sequence[Answer],
+        now_ns: int,
+    ) -> None:
+        """Take in a batch that was written."""
+        for (client, request), answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Claimed) and isinstance(request, Claim):
+                self._claimed(request, answer, now_ns)
+            elif isinstance(answer, Subscribed) and isinstance(request, SubscribeRequest):
+                self._subscribed(request, answer)
+            elif isinstance(answer, Appended):
+                self._accepted(client, request, answer, now_ns)
+
+    def _accepted(self, client: str, request: Request, answer: Appended, now_ns: int) -> None:
+        if isinstance(request, Commit):
+            at = self._cursors.get(request.subscription)
+            assert request.after == at, f"{request.subscription} is at {at}, took {request}"
+            self._cursors[request.subscription] = request.through
+        elif isinstance(request, Publish) and request.number:
+            first = self._numbers.setdefault((client, request.number), answer)
+            assert answer == first, f"number {request.number} of {client} was taken twice"
+        elif isinstance(request, Finish | Renew | Release):
+            held = self._work[request.subscription, request.position]
+            assert not held.finished, f"finished work was accepted again: {request}"
+            assert request.epoch == held.epoch, f"epoch is {held.epoch}, accepted {request}"
+            held.finished = isinstance(request, Finish)
+            if isinstance(request, Renew):
+                held.until_ns = now_ns + request.lease_ns
+            elif isinstance(request, Release):
+                held.until_ns = now_ns + request.backoff_ns
+
+    def _claimed(self, request: Claim, answer: Claimed, now_ns: int) -> None:
+        for lease in answer.leases:
+            held = self._work.setdefault((request.subscription, lease.record.position), _Held())
+            assert not held.finished, f"finished work was handed out: {lease}"
+            assert lease.epoch > held.epoch, f"the epoch did not rise from {held.epoch}: {lease}"
+            assert now_ns >= held.until_ns, f"somebody else holds it: {lease}"
+            held.epoch, held.until_ns = lease.epoch, now_ns + request.lease_ns
+
+    def _subscribed(self, request: SubscribeRequest, answer: Subscribed) -> None:
+        if request.kind == "ordered":
+            at = self._cursors.setdefault(request.name, answer.cursor)
+            assert at == answer.cursor, f"{request.name} was at {at}, is at {answer.cursor}"

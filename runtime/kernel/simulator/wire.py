@@ -1,0 +1,194 @@
+"""The hub behind a bad network: requests and answers are lost, late, doubled and overtaken."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cortex.bus import Answer, Batch, CortexError, Hub, HubClosedError, LogError, Request
+from cortex.runtime.log import MemoryLog
+
+from .observer import Observer
+from .scenario import Scenario
+from .timeline import SECOND_NS, Act, Timeline
+from .weather import Weather
+
+PATIENCE_NS = 2 * SECOND_NS  # then a client asks again
+DOWN_NS = 2 * SECOND_NS  # the longest that a crashed hub stays away
+RETRY_NS = SECOND_NS  # a tick that could not be written
+
+Reply = Callable[[Sequence[Answer] | LogError], None]
+
+
+class FailingLog(MemoryLog):
+    """A log whose disk says no now and then."""
+
+    def __init__(self, weather: Weather) -> None:
+        super().__init__()
+        self._weather = weather
+
+    def write(self, batch: Batch) -> None:
+        """Keep *batch*, or nothing of it."""
+        if self._weather.strikes(self._weather.faults.write_fails):
+            raise LogError("the disk says no")
+        super().write(batch)
+
+
+class _Letter(msgspec.Struct, frozen=True):
+    client: str
+    requests: Sequence[Request]
+    reply: Reply
+
+
+class Wire:
+    """Carries requests to the hub and answers back; also the hub's clock and its crashes."""
+
+    def __init__(self, scenario: Scenario, time: Timeline, weather: Weather) -> None:
+        self.log = FailingLog(weather)
+        self.clock = time
+        self._scenario, self._time, self._weather = scenario, time, weather
+        self._observer = Observer()
+        self._hub: Hub | None = None
+        self._life = 0  # of the hub: its answers and ticks go with it
+        self._inbox: list[_Letter] = []
+        self._wakes: dict[str, list[Act]] = {}
+        self._ticks_ns: int | None = None
+        self.restart()
+
+    def watch(self, subscription: str, wake: Act) -> None:
+        """Call *wake* when *subscription* may have something new, or the hub is back."""
+        self._wakes.setdefault(subscription, []).append(wake)
+
+    def post(self, client: str, requests: Sequence[Request], reply: Reply) -> None:
+        """Send *requests* towards the hub; they may arrive not at all, or twice."""
+        letter = _Letter(client, requests, reply)
+        for delay_ns in self._weather.arrivals_ns():
+            self._time.after(delay_ns, lambda: self._arrive(letter))
+
+    def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
+        """Ask the hub at once; this is how leases are renewed."""
+        if self._hub is None or self._weather.strikes(self._weather.faults.renewal_lost):
+            raise HubClosedError
+        answers = self._handle(self._hub, [(client, request) for request in requests])
+        self._rouse(self._hub)
+        return answers
+
+    def alarm(self, at_ns: int, wake: Act) -> None:
+        """Call *wake* at *at_ns*."""
+        self._time.at(at_ns, wake)
+
+    def crash(self) -> None:
+        """Lose the hub with everything in its memory; it comes back by itself."""
+        if self._hub is None:
+            return
+        self.examine()
+        self._time.note("hub", "crashes", f"at {self._hub.head}")
+        self._hub, self._inbox = None, []
+        self._life += 1
+        self._observer.crashed()
+        self._time.after(self._weather.up_to(DOWN_NS), self.restart)
+
+    def restart(self) -> None:
+        """Open the log again."""
+        self._hub = Hub(self.log, self._scenario.vocabulary, self._weather.chance.randbytes)
+        self._ticks_ns = None
+        for wakes in self._wakes.values():
+            for wake in wakes:
+                self._time.after(self._weather.latency_ns(), wake)
+        self._keep_time(self._hub)
+
+    def examine(self) -> None:
+        """Let the scenario look at the hub and its log."""
+        if self._hub is not None:
+            self._scenario.examine(self._hub, self.log)
+
+    def _arrive(self, letter: _Letter) -> None:
+        if self._hub is None:
+            return
+        self._inbox.append(letter)
+        if len(self._inbox) == 1:
+            life = self._life
+            self._time.after(self._weather.disk_ns(), lambda: self._process(life))
+
+    def _process(self, life: int) -> None:
+        if self._hub is None or life != self._life:
+            return
+        letters, self._inbox = self._inbox, []
+        batch = [(letter.client, r) for letter in letters for r in letter.requests]
+        try:
+            answers = iter(self._handle(self._hub, batch))
+        except LogError as error:
+            self._time.note("hub", "fails", error)
+            for letter in letters:
+                self._answer(letter, error)
+        else:
+            for letter in letters:
+                self._answer(letter, [next(answers) for _ in letter.requests])
+        self._rouse(self._hub)
+
+    def _handle(self, hub: Hub, batch: list[tuple[str, Request]]) -> list[Answer]:
+        now_ns = self._time.now_ns()
+        answers = hub.handle(batch, now_ns)
+        for (client, request), answer in zip(batch, answers, strict=True):
+            self._time.note("hub", "answers", (client, request, answer))
+        self._observer.saw(batch, answers, now_ns)
+        return answers
+
+    def _answer(self, letter: _Letter, answers: Sequence[Answer] | LogError) -> None:
+        for delay_ns in self._weather.arrivals_ns():
+            self._time.after(delay_ns, lambda: letter.reply(answers))
+
+    def _rouse(self, hub: Hub) -> None:
+        for name in sorted(hub.take_woken()):
+            for wake in self._wakes.get(name, ()):
+                self._time.after(self._weather.latency_ns(), wake)
+        self._keep_time(hub)
+
+    def _keep_time(self, hub: Hub) -> None:
+        due_ns = hub.next_due_ns()
+        if due_ns is None or (self._ticks_ns is not None and self._ticks_ns <= due_ns):
+            return
+        self._ticks_ns, life = due_ns, self._life
+        self._time.at(due_ns, lambda: self._tick(life, due_ns))
+
+    def _tick(self, life: int, at_ns: int) -> None:
+        if self._hub is None or life != self._life or self._ticks_ns != at_ns:
+            return
+        self._ticks_ns = None
+        try:
+            self._hub.tick(self._time.now_ns())
+        except CortexError as error:
+            self._time.note("hub", "fails", error)
+            self._ticks_ns = again_ns = self._time.now_ns() + RETRY_NS
+            self._time.at(again_ns, lambda: self._tick(life, again_ns))
+        self._rouse(self._hub)
+
+
+class Link:
+    """One client's connection: a second request only after the answer to the first."""
+
+    def __init__(self, client: str, wire: Wire, time: Timeline) -> None:
+        self._client, self._wire, self._time = client, wire, time
+        self._number = 0  # of the request that is waited for; 0 after `close`
+
+    def call(self, requests: Sequence[Request], reply: Reply) -> None:
+        """Ask until there is an answer; *reply* gets the first one, or the log's refusal."""
+        self._number += 1
+        number = self._number
+
+        def answered(answers: Sequence[Answer] | LogError) -> None:
+            if number == self._number:
+                self._number += 1
+                reply(answers)
+
+        def ask() -> None:
+            if number == self._number:
+                self._wire.post(self._client, requests, answered)
+                self._time.after(PATIENCE_NS, ask)
+
+        ask()
+
+    def close(self) -> None:
+        """Hear of no answer any more; what is under way may still arrive."""
+        self._number += 1
+
+

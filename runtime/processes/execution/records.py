@@ -1,0 +1,153 @@
+"""The projection of executions: one row each, and their words for finding them again."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Recorded, as_map
+from cortex.runtime.projections import Changes, Snapshot
+
+_STATUS = {
+    "execution.request": "requested",
+    "execution.started": "running",
+    "execution.paused": "paused",
+    "execution.resumed": "running",
+    "execution.halted": "halted",
+    "execution.completed": "completed",
+    "execution.failed": "failed",
+    "execution.cancelled": "cancelled",
+}
+_HAS_WORD = (
+    "execution_id in (select execution_id from executions_words where executions_words match ?)"
+)
+_TAKEN = frozenset((*_STATUS, "execution.rated", "step.completed"))
+
+
+class ExecutionRow(msgspec.Struct, frozen=True):
+    """One execution as a list shows it."""
+
+    execution_id: str
+    process: str  # "" for ad-hoc work
+    process_version: int
+    digest: str
+    status: str
+    goal: str
+    parent: str
+    reason: str  # why it is paused, halted, failed or cancelled
+    verdict: str  # a person's; "" without one
+    tokens: int  # of its prompts and answers, once it is completed
+    began_ns: int
+    changed_ns: int  # its newest event that is in here
+
+
+class ExecutionRecords:
+    """A row and a full-text entry an execution."""
+
+    name = "executions"
+    version = 1
+    tables = (
+        """
+        create table executions (
+            execution_id    text    primary key,
+            process         text    not null default '',
+            process_version integer not null default 0,
+            digest          text    not null default '',
+            status          text    not null default '',
+            goal            text    not null default '',
+            parent          text    not null default '',
+            reason          text    not null default '',
+            verdict         text    not null default '',
+            tokens          integer not null default 0,
+            began_ns        integer not null,
+            changed_ns      integer not null
+        ) strict
+        """,
+        "create index executions_began on executions (began_ns)",
+        "create index executions_process on executions (process, process_version)",
+        "create virtual table executions_words using fts5 (execution_id unindexed, words)",
+    )
+
+    def begin(self) -> Changes:
+        """Empty changes for the next span."""
+        return _Rows()
+
+
+class _Rows:
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Any]] = {}
+        self._words: list[tuple[str, str]] = []
+
+    def apply(self, records: Sequence[Recorded]) -> None:
+        for record in records:
+            if record.topic in _TAKEN:
+                self._fold(record, as_map(record))
+
+    def flush(self, connection: sqlite3.Connection) -> None:
+        for execution_id, row in self._rows.items():
+            columns = ", ".join(row)
+            marks = ", ".join("?" * (len(row) + 1))
+            taken = ", ".join(f"{c} = excluded.{c}" for c in row if c != "began_ns")
+            connection.execute(
+                f"insert into executions (execution_id, {columns}) values ({marks}) "  # noqa: S608
+                f"on conflict (execution_id) do update set {taken}",  # names are ours
+                (execution_id, *row.values()),
+            )
+        connection.executemany("insert into executions_words values (?, ?)", self._words)
+
+    def _fold(self, record: Recorded, body: Mapping[str, Any]) -> None:
+        execution_id = body["execution_id"]
+        row = self._rows.setdefault(execution_id, {"began_ns": record.time_ns})
+        row["changed_ns"] = record.time_ns
+        if record.topic in _STATUS:
+            row["status"] = _STATUS[record.topic]
+            row["reason"] = body.get("reason", "")
+        if record.topic in ("execution.request", "execution.started"):
+            for column in ("process", "process_version", "goal", "parent"):
+                row[column] = body.get(column, 0 if column == "process_version" else "")
+            row["digest"] = body.get("digest", "")
+        if record.topic == "execution.request":
+            self._say(execution_id, body.get("process", "").replace("_", " "), body.get("goal"))
+        elif record.topic == "execution.completed":
+            row["tokens"] = body.get("tokens", 0)
+        elif record.topic == "execution.rated":
+            row["verdict"] = body.get("verdict", "")
+            self._say(execution_id, body.get("note"))
+        elif record.topic == "step.completed":
+            self._say(execution_id, body.get("summary"))
+
+    def _say(self, execution_id: str, *words: str | None) -> None:
+        text = " ".join(word for word in words if word)
+        if text:
+            self._words.append((execution_id, text))
+
+
+def list_executions(
+    view: Snapshot, *, status: str = "", process: str = "", text: str = "", limit: int = 50
+) -> list[ExecutionRow]:
+    """Executions that fit everything given, the newest first.
+
+    Args:
+        view: Snapshot of the projection.
+        status: As `ExecutionRow.status`; "" for any.
+        process: Name of a process; "" for any.
+        text: Words that must all stand in its goal, its process's name or its summaries.
+        limit: At most so many.
+    """
+    terms: list[tuple[str, str]] = []
+    if status:
+        terms.append(("status = ?", status))
+    if process:
+        terms.append(("process = ?", process))
+    for word in text.split():
+        quoted = '"' + word.replace('"', '""') + '"'
+        terms.append((_HAS_WORD, quoted))
+    where = " and ".join(term for term, _ in terms) or "true"
+    columns = ", ".join(ExecutionRow.__struct_fields__)
+    rows = view.connection.execute(
+        f"select {columns} from executions where {where} "  # noqa: S608  # every value is bound
+        "order by began_ns desc, execution_id limit ?",
+        (*(value for _, value in terms), limit),
+    )
+    return [ExecutionRow(*row) for row in rows]
