@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/python dev/stubs.py --check
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # The references that are generated; `make docs` writes them, the tests say when they are stale.
 docs: $(VENV)/.installed-dev

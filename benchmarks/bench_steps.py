@@ -51,8 +51,8 @@ AT_ONCE = 64
 ROWS = 3 + 2 * STEPS  # events of one execution: request, started, two a step, completed
 GOALS = {AT_ONCE: 3_000, 1: 600}
 BUSY_GOALS = {"p99_us": 50_000, "steps": 500}
-EXECUTIONS = {"ours": {64: 1_500, 1: 200}, "peer": {64: 64, 1: 30}}
-BUSY_EXECUTIONS = 400
+EXECUTIONS = {"ours": {64: 2_000, 1: 300}, "peer": {64: 64, 1: 30}}
+BUSY_EXECUTIONS = 2_000
 PROBES = 600
 STAFF = (
     "cortex.actors.accessors:ProcessDefinitionAccessor",

@@ -1,6 +1,7 @@
 """An event: a frozen record whose class says its topic, its schema and where it belongs."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -87,19 +88,32 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
         expected_version: int | None = None,
     ) -> Self:
         """Encode *event*; its execution, if it has one, is its correlation unless given."""
-        subject = event.subject_field
+        topic, schema, subject, serves, ephemeral = _common(type(event))
         return cls(
-            topic=event.topic_name(),
-            schema=event.schema,
-            stream=event.stream(),
-            key=event.key(),
-            body=_ENCODE(event),
-            correlation=correlation or getattr(event, "execution_id", None),
-            causation=causation,
-            subject=getattr(event, subject) if subject else None,
-            expected_version=expected_version,
-            ephemeral=isinstance(event, Ephemeral),
+            topic,
+            schema,
+            event.stream(),
+            event.key(),
+            _ENCODE(event),
+            correlation or (event.execution_id if serves else None),  # type: ignore[attr-defined]
+            causation,
+            getattr(event, subject) if subject else None,
+            expected_version,
+            ephemeral,
         )
+
+
+@cache
+def _common(event: type[Event]) -> tuple[str, int, str | None, bool, bool]:
+    """What all drafts of a class share; found once, since every event that is published pays."""
+    serves = hasattr(event, "execution_id")
+    return (
+        event.topic_name(),
+        event.schema,
+        event.subject_field,
+        serves,
+        issubclass(event, Ephemeral),
+    )
 
 
 def decode(data: bytes) -> Recorded:

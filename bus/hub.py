@@ -200,7 +200,8 @@ class Hub:
                     return turn.unsubscribe(request)
                 case Fetch():
                     return self.fetch(request)
-            raise SubscriptionError("?", f"{type(request).__name__} is not a request")
+                case _:
+                    raise SubscriptionError("?", f"{type(request).__name__} is not a request")
         except CortexError as error:
             return Refused.of(error)
 

@@ -41,10 +41,12 @@ class WorkQueue:
         The caller puts a changed one back before it asks for the next, or it is lost to this queue.
         """
         self.mature(now_ns)
+        last = 0
         while self._ready:
             position = heapq.heappop(self._ready)
             work = self._works.get(position)
-            if work is not None and work.not_before_ns <= now_ns:
+            if work is not None and work.not_before_ns <= now_ns and position != last:
+                last = position  # what lapsed, was renewed and lapsed again stands there twice
                 yield work
 
     def mature(self, now_ns: int) -> bool:

@@ -1,5 +1,6 @@
 """One batch of requests being staged: what each would change, before anything is written."""
 
+import struct
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from .errors import (
 )
 from .event import FORMAT, Draft, Recorded, encode
 from .filter import Filter
-from .known import Known
+from .known import Known, Route
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
 from .requests import (
     Answer,
@@ -37,6 +38,7 @@ from .vocabulary import Vocabulary
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
 _READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
 _WRITE = msgspec.msgpack.Encoder().encode
+_PACK = struct.Struct(">QQ").pack
 
 
 class Turn:
@@ -67,6 +69,7 @@ class Turn:
         self._random = random  # 62 bits, for the ids of this batch
         self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
         self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
+        self._routed: Route | None = None  # where the newest event goes: that one is woken
         # Work subscriptions that this batch makes, changes or (None) removes: what follows in it
         # is routed by that already.
         self._remade: dict[str, Filter | None] = {}
@@ -242,13 +245,13 @@ class Turn:
                 self.ephemeral.append(self._recorded(draft, source, 0, 0))
                 self.woken.update(self._known.route(draft.topic, draft.key).wake)
                 continue
-            self.head += 1
-            version = self._version(draft.stream) + 1
-            self.versions[draft.stream] = version
-            record = self._recorded(draft, source, self.head, version)
+            self.head = position = self.head + 1
+            stream = draft.stream
+            self.versions[stream] = version = self._version(stream) + 1
+            record = self._recorded(draft, source, position, version)
             self.records.append(record)
-            self.batch.rows.append(Row(self.head, draft.stream, version, encode(record)))
-            self._route(draft, self.head)
+            self.batch.rows.append(Row(position, stream, version, encode(record)))
+            self._route(draft, position)
         return Appended(first, self.head) if self.head >= first else Appended()
 
     def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
@@ -272,7 +275,9 @@ class Turn:
 
     def _route(self, draft: Draft, position: int) -> None:
         route = self._known.route(draft.topic, draft.key)
-        self.woken.update(route.wake)
+        if route is not self._routed:  # most events go where the one before went
+            self.woken.update(route.wake)
+            self._routed = route
         for name in route.work:
             if name not in self._remade:
                 self.batch.work[name, position] = Work(name, position)
@@ -333,5 +338,5 @@ def _held(work: Work, until_ns: int) -> Work:
 
 def _uuid7(time_ns: int, index: int, random: int) -> bytes:
     """RFC 9562 §5.7: 48 bits of milliseconds, then a counter within the batch, then randomness."""
-    value = (time_ns // 1_000_000) << 80 | 7 << 76 | (index & 0xFFF) << 64
-    return (value | 2 << 62 | random & 0x3FFF_FFFF_FFFF_FFFF).to_bytes(16, "big")
+    high = (time_ns // 1_000_000) << 16 | 0x7000 | index & 0xFFF
+    return _PACK(high, 2 << 62 | random & 0x3FFF_FFFF_FFFF_FFFF)

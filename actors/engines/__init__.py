@@ -1,6 +1,7 @@
-"""Engines: each turns events into the events that follow from them."""
+"""Engines: what leads executions, and what compiles the contexts of their steps."""
 
 from .compilation import CompilationEngine
+from .contexts import request_of
 from .process_execution import ProcessExecutionEngine
 
-__all__ = ["CompilationEngine", "ProcessExecutionEngine"]
+__all__ = ["CompilationEngine", "ProcessExecutionEngine", "request_of"]

@@ -19,7 +19,7 @@ from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, select
 
-from ..contexts import request_of
+from .contexts import request_of
 
 
 class CompilationEngine(Component):

@@ -7,7 +7,7 @@ import msgspec
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-from .verdict import failed, passed, waiting
+from .verdict import failed, parameters_of, passed, waiting
 
 
 class ApprovedParameters(msgspec.Struct, frozen=True):
@@ -25,8 +25,10 @@ class Approved(Component):
     @on(GateEvaluate, where={"gate": "approved"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
         """Ask, or judge the answer."""
-        asked = msgspec.convert(event.parameters, ApprovedParameters)
-        if event.answer == "approved":
+        asked = parameters_of(event, ApprovedParameters)
+        if isinstance(asked, GateEvaluated):
+            yield asked
+        elif event.answer == "approved":
             yield passed(event, question=asked.question, by=event.by)
         elif event.answer:
             yield failed(event, f"{event.by or 'somebody'} denied it", question=asked.question)

@@ -8,15 +8,16 @@ import msgspec
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 
+from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
-from .verdict import failed, passed
+from .verdict import failed, parameters_of, passed
 
 
 class CommandParameters(msgspec.Struct, frozen=True):
     """What `command` takes."""
 
     run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
-    timeout_s: float | None = None
+    timeout_s: Seconds | None = None
 
 
 class Command(Component):
@@ -31,7 +32,10 @@ class Command(Component):
     @on(GateEvaluate, where={"gate": "command"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
         """Run it."""
-        asked = msgspec.convert(event.parameters, CommandParameters)
+        asked = parameters_of(event, CommandParameters)
+        if isinstance(asked, GateEvaluated):
+            yield asked
+            return
         timeout_s = min(asked.timeout_s or event.timeout_s, event.timeout_s)
         try:
             argv = argv_of(asked.run, self._shell.allow)

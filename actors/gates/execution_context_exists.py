@@ -23,7 +23,7 @@ class ExecutionContextExists(Component):
             for name, there in (
                 ("trigger", bool(event.trigger)),
                 ("goal", bool(event.goal)),
-                ("workspace", bool(event.workspace) and Path(event.workspace).is_dir()),
+                ("workspace", _is_folder(event.workspace)),
             )
             if not there
         ]
@@ -33,3 +33,10 @@ class ExecutionContextExists(Component):
             yield failed(event, reason, **evidence)
         else:
             yield passed(event, **evidence)
+
+
+def _is_folder(workspace: str) -> bool:
+    try:
+        return bool(workspace) and Path(workspace).is_dir()
+    except OSError:  # forbidden, or longer than a path can be
+        return False

@@ -1,5 +1,6 @@
 """The gate `file_exists`: a path is there."""
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import msgspec
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-from .verdict import failed, passed
+from .verdict import failed, parameters_of, passed
+
+SHOWN = 200  # characters of a path that cannot be
 
 
 class FileExistsParameters(msgspec.Struct, frozen=True):
@@ -26,10 +29,18 @@ class FileExists(Component):
     @on(GateEvaluate, where={"gate": "file_exists"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
         """Look."""
-        asked = msgspec.convert(event.parameters, FileExistsParameters)
+        asked = parameters_of(event, FileExistsParameters)
+        if isinstance(asked, GateEvaluated):
+            yield asked
+            return
         path = Path(event.workspace or ".", asked.path)
-        if path.exists():
-            kind = "folder" if path.is_dir() else "file"
-            yield passed(event, path=str(path), kind=kind)
-        else:
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
             yield failed(event, f"{path} is not there: make it, then resume", path=str(path))
+        except (OSError, ValueError) as error:  # ValueError: no path holds a zero byte
+            reason = getattr(error, "strerror", None) or str(error)
+            yield failed(event, f"{asked.path[:SHOWN]!r} cannot be looked at: {reason}")
+        else:
+            kind = "folder" if stat.S_ISDIR(mode) else "file"
+            yield passed(event, path=str(path), kind=kind)

@@ -1,8 +1,20 @@
 """The answers of gates."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
+
+from ..parameters import read_parameters
+
+Parameters = TypeVar("Parameters", bound=msgspec.Struct)
+
+
+def parameters_of(asked: GateEvaluate, kind: type[Parameters]) -> Parameters | GateEvaluated:
+    """The gate's parameters, or the failure that says what is wrong with them."""
+    found = read_parameters(asked.parameters, kind)
+    return failed(asked, f"{asked.gate}: {found}") if isinstance(found, str) else found
 
 
 def passed(asked: GateEvaluate, **evidence: Any) -> GateEvaluated:

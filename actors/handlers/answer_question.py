@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.kernel import Component, Delivery, Serves, on
+
+from .reading import parameters_of
 
 
 class AnswerQuestionParameters(msgspec.Struct, frozen=True):
@@ -39,6 +41,10 @@ class AnswerQuestion(Component):
     @on(StepExecute, where={"action": "answer_question"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
         """Pass the answer on."""
+        asked = parameters_of(event, AnswerQuestionParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
         text = str(event.answer.get("text", ""))
         result = AnswerQuestionResult(text, bool(event.answer.get("extractive")))
         yield StepCompleted(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -22,7 +23,7 @@ class FindRelevantCodeParameters(msgspec.Struct, frozen=True):
 
     text: str  # what the failure says: an excerpt of a log, a stack trace
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
-    limit: int = 8
+    limit: Annotated[int, msgspec.Meta(ge=1)] = 8
 
 
 class FindRelevantCodeResult(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ class FindRelevantCode(Component):
         try:
             checkout = Checkout(root)
             found = find_relevant_code(asked.text, checkout, limit=min(asked.limit, MOST))
-        except CheckoutError as error:
+        except (CheckoutError, OSError) as error:
             yield StepFailed(
                 execution_id=event.execution_id,
                 step_id=event.step_id,

@@ -1,7 +1,8 @@
 """The action `read_ci_log`: what failed in a CI log of any size, and the lines that prove it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -10,8 +11,18 @@ from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.context import Offer, TokenCounter
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from .plain_file import open_plain, reason_of
 from .reading import parameters_of
-from .triage import Finding, LogError, Report, excerpt, read_log, report_of
+from .triage import (
+    Finding,
+    Log,
+    LogError,
+    LogUnreadableError,
+    Report,
+    excerpt,
+    read_log,
+    report_of,
+)
 
 EXCERPT_TOKENS = 3_000
 FINDINGS = 10
@@ -21,7 +32,7 @@ class ReadCiLogParameters(msgspec.Struct, frozen=True):
     """What `read_ci_log` takes."""
 
     log: str  # path of the log, plain or gzip; relative ones start at the workspace
-    excerpt_tokens: int = EXCERPT_TOKENS
+    excerpt_tokens: Annotated[int, msgspec.Meta(ge=1)] = EXCERPT_TOKENS
 
 
 class ReadCiLogResult(msgspec.Struct, frozen=True):
@@ -65,7 +76,7 @@ class ReadCiLog(Component):
             return
         path = Path(event.workspace or ".", asked.log).absolute()
         try:
-            log = read_log(path, count=self._counter.count)
+            log = _read(path, self._counter.count)
         except LogError as error:
             yield StepFailed(
                 execution_id=event.execution_id,
@@ -75,7 +86,9 @@ class ReadCiLog(Component):
                 retry=False,
             )
             return
-        report, lines = report_of(log), excerpt(log, asked.excerpt_tokens, self._counter.count)
+        analysis = analyse(log)
+        report = report_of(log, analysis)
+        lines = excerpt(log, asked.excerpt_tokens, self._counter.count, analysis)
         offer = Offer(
             kind="evidence",
             text="\n".join(lines.texts),
@@ -89,6 +102,14 @@ class ReadCiLog(Component):
             result=msgspec.to_builtins(_result(path, report, lines.text(), offer)),
             summary=report.summary,
         )
+
+
+def _read(path: Path, count: Callable[[str], int]) -> Log:
+    try:
+        with open_plain(path) as file:
+            return read_log(file, count=count)
+    except (OSError, ValueError) as error:
+        raise LogUnreadableError(str(path), reason_of(error)) from error
 
 
 def _result(path: Path, report: Report, text: str, offer: Offer) -> ReadCiLogResult:

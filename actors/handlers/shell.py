@@ -1,8 +1,8 @@
 """The action `shell`: run a program in the workspace, once."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -11,11 +11,21 @@ from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
 
-from ..effects import EffectInterruptedError, Effects
-from ..programs import ProgramError, argv_of
+from ..parameters import Seconds
+from ..programs import (
+    EffectInterruptedError,
+    Effects,
+    ProgramError,
+    ProgramOutcome,
+    ProgramRefusedError,
+    ProgramTimeoutError,
+    argv_of,
+)
 from .reading import parameters_of
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
+SAID_LINES = 3  # of a program that failed, in the error
+SAID_CHARS = 200  # of each of these lines, the last ones
 
 
 class ShellParameters(msgspec.Struct, frozen=True):
@@ -24,7 +34,7 @@ class ShellParameters(msgspec.Struct, frozen=True):
     run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
     folder: str = ""  # relative to the workspace
     may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
-    timeout_s: float | None = None
+    timeout_s: Seconds | None = None
 
 
 class ShellResult(msgspec.Struct, frozen=True):
@@ -46,12 +56,19 @@ class Shell(Component):
     def __init__(self, config: Config, blobs: Blobs, home: Home | None) -> None:
         self._settings = config.handlers.shell
         self._blobs = blobs
-        folder = home.path if home else Path(tempfile.mkdtemp(prefix="cortex-"))
+        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
+        folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects")
 
     def on_start(self) -> None:
         """Tidy up after runs that are long settled."""
         self._effects.forget()
+
+    def on_stop(self) -> None:
+        """Leave nothing behind where there is no home."""
+        if self._passing is not None:
+            self._passing.cleanup()
 
     @on(StepExecute, where={"action": "shell"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
@@ -68,12 +85,17 @@ class Shell(Component):
         except EffectInterruptedError as error:
             yield _failed(event, str(error), kind="interrupted", retry=False)
             return
+        except ProgramRefusedError as error:
+            yield _failed(event, str(error), kind="refused", retry=False)
+            return
+        except ProgramTimeoutError as error:
+            yield _failed(event, str(error), kind="timeout")
+            return
         except ProgramError as error:
             yield _failed(event, str(error))
             return
         if outcome.exit_code and not asked.may_fail:
-            said = outcome.tail(3)
-            yield _failed(event, f"{argv[0]} ended with {outcome.exit_code}: {said}")
+            yield _failed(event, _problem(argv[0], outcome))
             return
         yield StepCompleted(
             execution_id=event.execution_id,
@@ -92,8 +114,17 @@ class Shell(Component):
         )
 
 
+def _problem(program: str, outcome: ProgramOutcome) -> str:
+    said = outcome.tail(SAID_LINES).splitlines()
+    ended = f"{program} ended with {outcome.exit_code}"
+    return f"{ended}: {' | '.join(line[-SAID_CHARS:] for line in said)}" if said else ended
+
+
 def _end(output: bytes) -> str:
-    return output[-INLINE_BYTES:].decode(errors="replace")
+    # A character that was cut in two is left out: replaced, it would take more bytes than before.
+    return output[-INLINE_BYTES:].decode(
+        errors="ignore" if len(output) > INLINE_BYTES else "replace"
+    )
 
 
 def _failed(

@@ -1,5 +1,6 @@
 """The actions `read_text` and `write_text`: a text file as a step's result, and the reverse."""
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,11 @@ from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from .plain_file import open_plain, reason_of
 from .reading import parameters_of
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
+SHOWN = 300  # characters of a path that cannot be used
 
 
 class ReadTextParameters(msgspec.Struct, frozen=True):
@@ -67,8 +70,8 @@ class TextFiles(Component):
         path = Path(event.workspace or ".", asked.path).absolute()
         try:
             data = _bounded(path)
-        except OSError as error:
-            yield _failed(event, f"{path} cannot be read: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            yield _failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}")
             return
         text = data.decode(errors="replace")
         offer = Offer(kind="notes", text=text, source=str(path))
@@ -84,24 +87,29 @@ class TextFiles(Component):
             return
         path = Path(event.workspace or ".", asked.path).absolute()
         data = asked.text.encode()
-        staged = path.with_name(f".{path.name}.{delivery.new_id()}")
+        staged = path.parent / f".{delivery.new_id()}"
         try:
             staged.write_bytes(data)
             staged.replace(path)
-        except OSError as error:
-            staged.unlink(missing_ok=True)
-            yield _failed(event, f"{path} cannot be written: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            with contextlib.suppress(OSError, ValueError):
+                staged.unlink()
+            yield _failed(event, f"{_shown(path)} cannot be written: {reason_of(error)}")
             return
         result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
         yield _completed(event, result, f"wrote {path.name}")
 
 
 def _bounded(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         data = file.read(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
         raise OSError(f"it is larger than {LARGEST_BYTES // 1024} kB: cut it into parts")
     return data
+
+
+def _shown(path: Path) -> str:
+    return str(path)[:SHOWN].replace("\0", "\\0")
 
 
 def _completed(event: StepExecute, result: msgspec.Struct, summary: str) -> StepCompleted:

@@ -4,9 +4,8 @@ from typing import Any
 
 import msgspec
 
+from .reading import CompiledContext, ExecutionDocument, duration
 from .screen import Screen
-from .summary import CompiledContext, ExecutionDocument
-from .times import duration
 
 _STYLES = {"completed": "bold green", "paused": "bold yellow"}
 REPORT = "report"  # a result's field that is text for people, printed as it is

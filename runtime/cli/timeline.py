@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
+from .reading import Span, duration
 from .screen import Screen
-from .spans import Span
-from .times import duration
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted

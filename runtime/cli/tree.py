@@ -20,11 +20,11 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
-    "completion": Lazy("completion:completion", "Print the completion script of a shell."),
+    "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
     "doctor": Lazy("doctor:doctor", "Check this installation and this home."),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
-    "init": Lazy("init:init", "Make a home in a folder."),
+    "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
     "process": Lazy("process:process", "Look at processes and check their sources."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),

@@ -35,7 +35,7 @@ from cortex.bus import (
 )
 from cortex.bus.events import ComponentFailed
 
-from .host import Effects, Host
+from .host import Effects, Host, Outcome
 from .recall import Recall
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory
@@ -43,7 +43,12 @@ QUICK_NS = 5_000_000  # work that takes less is claimed several at a time, and c
 SLOW_NS = 50_000_000  # work that takes more is claimed one by one
 RETRY_NS = 100_000_000  # first backoff of an event that failed; doubles with each attempt
 RETRY_MOST_NS = 30_000_000_000
+LAZY = 256  # positions; a cursor need not move at once past events that nothing came of
 IDLE_COMMIT = 10_000  # a cursor this far behind moves although nothing was for it
+
+
+class Flush(Exception):  # noqa: N818  # thrown into a program that is idle, not an error
+    """Commit what is handled and come to an end."""
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -81,14 +86,18 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     slow_until = standing.head if standing.attempts else 0
     ring, counted = 0, False
     while True:
-        limit = 1 if cursor < slow_until else PAGE
+        limit = 1 if seen < slow_until else PAGE
         page = yield from _ask(Fetch(feeding.name, seen, limit, ring_after=ring), Page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT:
                 cursor = yield from _commit(feeding, cursor, seen, ())
-            if idle:
-                yield Idle()
+                recall.arrive(cursor)
+            if idle and not (yield from _rest()):
+                if seen > cursor:
+                    recall.arrive((yield from _commit(feeding, cursor, seen, ())))
+                recall.save()
+                return
             continue
         attempt = 0
         if page.records and (not counted or limit == 1):
@@ -101,23 +110,45 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             )
         else:
             recall.leave()
-            cursor = seen = yield from _handle_page(feeding, host, cursor, page, attempt)
-            recall.arrive(cursor)
+            cursor, seen = yield from _handle_page(feeding, host, cursor, page, attempt)
+            if cursor == seen:
+                recall.arrive(cursor)
+
+
+def _rest() -> Generator[Step, Sequence[Answer], bool]:
+    """Wait for more; False where none is wanted any more."""
+    try:
+        yield Idle()
+    except Flush:
+        return False
+    return True
 
 
 def _handle_page(
     feeding: Feeding, host: Host, cursor: int, page: Page, attempt: int
-) -> Generator[Step, Sequence[Answer], int]:
-    """Handle a page and commit it; a failing event is tried again, then parked.
+) -> Generator[Step, Sequence[Answer], tuple[int, int]]:
+    """Handle a page and commit it, or leave that for later where nothing came of it.
 
-    *attempt* is the count on disk of its first event, 0 where none was counted.
+    A failing event is tried again, then parked. *attempt* is the count on disk of the page's first
+    event, 0 where none was counted. Returns where the cursor stands, and what was handled.
     """
     outcome = host.handle((*page.records, *page.ephemeral), max(attempt, 1))
-    done = len(outcome.done)
-    if outcome.failure is None or done >= len(page.records):
-        return (yield from _commit(feeding, cursor, page.through, outcome.done))
-    failing = page.records[done]
-    if done:
+    if outcome.failure is None or len(outcome.done) >= len(page.records):
+        lazy = not attempt and page.through - cursor < LAZY
+        if lazy and not any(e.events or e.due or e.forget for e in outcome.done):
+            return cursor, page.through
+        cursor = yield from _commit(feeding, cursor, page.through, outcome.done)
+    else:
+        cursor = yield from _handle_failing(feeding, host, cursor, page, outcome, attempt)
+    return cursor, cursor
+
+
+def _handle_failing(
+    feeding: Feeding, host: Host, cursor: int, page: Page, outcome: Outcome, attempt: int
+) -> Generator[Step, Sequence[Answer], int]:
+    """Commit what was handled before the failing event; try that again, then park it."""
+    failing = page.records[len(outcome.done)]
+    if failing.position - 1 > cursor:
         cursor = yield from _commit(feeding, cursor, failing.position - 1, outcome.done)
         attempt = 0
     if not attempt:

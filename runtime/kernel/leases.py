@@ -14,6 +14,7 @@ from cortex.bus import (
     Clock,
     CortexError,
     Finish,
+    Refused,
     Release,
     Renew,
     Request,
@@ -49,6 +50,7 @@ class Held(msgspec.Struct):
     epoch: int
     lease_ns: int
     until_ns: int  # not renewed after this; then it lapses and another worker gets it
+    lost: bool = False  # another worker has it; still the shell's own, which may hang
 
 
 class Leases:
@@ -82,8 +84,12 @@ class Leases:
         """Take note of what is finished or given back."""
         for request in step:
             if isinstance(request, Finish | Release):
+                key = (request.subscription, request.position)
                 with self._lock:
-                    self._held.pop((request.subscription, request.position), None)
+                    held = self._held.get(key)
+                    # By the time a slow worker is done, another one may hold the event.
+                    if held is not None and held.epoch == request.epoch:
+                        del self._held[key]
 
     def drop(self, shell: str) -> None:
         """Stop renewing whatever *shell* holds; it lapses."""
@@ -100,18 +106,21 @@ class Leases:
             if self._next_ns is not None and self._next_ns <= at_ns:
                 return
             self._next_ns = at_ns
-        self._hub.alarm(at_ns, self._renew)
+        self._hub.alarm(at_ns, lambda: self._renew(at_ns))
 
-    def _renew(self) -> None:
+    def _renew(self, at_ns: int) -> None:
         now_ns = self._hub.clock.now_ns()
         with self._lock:
+            if at_ns != self._next_ns:
+                return  # an earlier alarm took its place
             self._next_ns = None
-            due = [h for h in self._held.values() if now_ns <= h.until_ns]
+            due = [h for h in self._held.values() if now_ns <= h.until_ns and not h.lost]
         if not due:
             return
         renewals = [Renew(h.subscription, h.position, h.epoch, h.lease_ns) for h in due]
         with contextlib.suppress(CortexError):  # a lease that lapses is only handed out again
-            self._hub.submit("leases", renewals)
+            for held, answer in zip(due, self._hub.submit("leases", renewals), strict=True):
+                held.lost = isinstance(answer, Refused)
         self._arm(now_ns + min(h.lease_ns for h in due) // 3)
 
 

@@ -8,9 +8,10 @@ from .diff import Change, Diff, diff
 from .emit import Candidate, Match, ProcessTable, Tie, fits_event
 from .errors import LinkError, MissingValueError, ProcessError, ProcessLoadError
 from .evaluate import Scope, evaluate, fill
+from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
 from .expressions import Expression, MapOf, Ref, Template
 from .inspection import Inspection, Item, StepItem, inspect
-from .language import language_schema
+from .language import keys_of_the_language, language_schema
 from .linked import (
     Budget,
     Carry,
@@ -63,6 +64,7 @@ __all__ = [
     "Diff",
     "EventTrigger",
     "Expression",
+    "ExpressionSyntaxError",
     "Field",
     "GateSpec",
     "GoTo",
@@ -115,8 +117,11 @@ __all__ = [
     "fill",
     "fits_event",
     "inspect",
+    "keys_of_the_language",
     "language_schema",
     "parse",
+    "parse_condition",
+    "parse_template",
     "read_folder",
     "read_source",
 ]

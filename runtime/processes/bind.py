@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from .definitions import GateUse, StepDefinition, TopicUse
+from .definitions import GateUse, InterfaceDefinition, StepDefinition, TopicUse
 from .diagnostics import TextEdit
 from .linked import (
     LinkedAction,
@@ -13,7 +13,7 @@ from .linked import (
     LinkedTopic,
     Origin,
 )
-from .nodes import Node, Reporter, span_of
+from .nodes import Node, Reporter, SequenceNode, span_of
 from .readers import map_of
 from .registry import ActionSpec, Ambiguous, GateSpec
 from .suggest import did_you_mean, nearest
@@ -25,9 +25,11 @@ Child = LinkedProcess | LinkedInterface
 class Binder:
     """Binds one name at a time; a name that stands for nothing is reported."""
 
-    def __init__(self, world: World, reporter: Reporter, circle: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, world: World, reporter: Reporter, circular: frozenset[str] = frozenset()
+    ) -> None:
         self._world = world
-        self._circle = circle  # that the process stands in: reported as such
+        self._circular = circular  # what stands in a circle with the process: told as such
         self._reporter = reporter
 
     def action(self, definition: StepDefinition) -> ActionSpec | None:
@@ -107,7 +109,7 @@ class Binder:
         elif name in world.processes:
             return world.processes[name]
         elif name in world.defined:
-            if name not in self._circle:
+            if name not in self._circular:
                 self._reporter.report("P315", f"`{name}` does not compile", place)
         else:
             known = {*world.defined, *world.interfaces}
@@ -141,3 +143,19 @@ def child_of(found: Child) -> LinkedChild:
     if isinstance(found, LinkedInterface):
         return LinkedChild(interface=found.name, digest=found.digest)
     return LinkedChild(process=found.name, digest=found.digest)
+
+
+def check_interface(definition: InterfaceDefinition, world: World, reporter: Reporter) -> None:
+    """Report the gates and topics that *definition* requires and that are not there."""
+    binder = Binder(world, reporter)
+    for key, names in (
+        ("required_gates", definition.required_gates),
+        ("required_knowledge", definition.required_knowledge),
+    ):
+        node = definition.node.at(key)
+        places = node.items if isinstance(node, SequenceNode) else [node]
+        for name, place in zip(names, places, strict=False):
+            if key == "required_gates":
+                binder.gate(name, place)
+            else:
+                binder.topic(TopicUse(name, place), definition.name)

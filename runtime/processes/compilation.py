@@ -1,8 +1,9 @@
 """What came of compiling a set of sources."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .codes import LINK_CODES
 from .diagnostics import Diagnostic, errors_of
@@ -47,3 +48,18 @@ class Compilation(Struct, frozen=True, kw_only=True):
             raise LinkError(errors)
         if errors:
             raise ProcessLoadError(errors)
+
+
+def gathered(
+    files: Mapping[str, Parsed], units: Iterable[Unit], *, strict: bool
+) -> tuple[Diagnostic, ...]:
+    """Return what was found in *files* and *units*, by file and place."""
+    found = {file: list(parsed.diagnostics) for file, parsed in files.items()}
+    for unit in units:
+        found[unit.key[0]].extend(unit.diagnostics)
+    for each in found.values():
+        each.sort(key=lambda one: (one.span, one.code))
+    diagnostics = (one for each in found.values() for one in each)
+    if strict:
+        return tuple(replace(one, severity="error") for one in diagnostics)
+    return tuple(diagnostics)

@@ -10,20 +10,29 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from .compilation import Compilation
-from .cycles import on_circles, path_from
+from .bind import check_interface
+from .compilation import Compilation, gathered
+from .cycles import path_from
 from .definitions import InterfaceDefinition, ProcessDefinition
-from .diagnostics import Diagnostic, errors_of
-from .edits import set_version
+from .diagnostics import errors_of
 from .interfaces import check_contract, link_interface
-from .link import Linker, check_interface
+from .lineage import Lineage
+from .link import Linker
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node
+from .order import link_order, runs_in_circles
 from .parse import Parsed, parse
 from .registry import Registry, Topics
 from .resolve import resolve
 from .resolved import MAX_CHAIN, ResolvedProcess
-from .stale import Key, changed_since, stale_units, standings_of
+from .stale import (
+    Key,
+    changed_since,
+    highest_versions,
+    report_standing,
+    stale_units,
+    standings_of,
+)
 from .suggest import did_you_mean
 from .units import Unit, UnitReporter, children_of, current_units, process_definition, uses_of
 from .validate import validate
@@ -74,12 +83,8 @@ class _Compiler:
             for name, unit in self._current.items()
             if (definition := process_definition(unit))
         }
-        self._circles = on_circles(
-            {
-                name: frozenset([definition.extends] if definition.extends else [])
-                for name, definition in self._definitions.items()
-            }
-        )
+        self._lineage = Lineage(self._current)
+        self._highest = highest_versions(self._units, self._known)
         self._steps: Counter[str] = Counter()  # by file, inherited ones included
         self._stale: dict[Key, Unit] = {}
         self._reporters: dict[Key, UnitReporter] = {}
@@ -128,26 +133,14 @@ class _Compiler:
                 fresh.standing = standings.get(unit.key)
                 self._units[index] = self._stale[unit.key] = fresh
         self._current = current_units(self._units)
+        self._lineage = Lineage(self._current)
 
     # Validate and resolve.
 
     def _start(self, unit: Unit) -> UnitReporter:
         reporter = UnitReporter(unit.definition)
         self._reporters[unit.key] = reporter
-        if unit.standing:
-            code, message = unit.standing
-            next_version = 1 + max(
-                [version for name, version in self._known if name == unit.name]
-                + [each.definition.version for each in self._units if each.name == unit.name]
-            )
-            node = unit.definition.node
-            kind = "interface" if unit.is_interface else "process"
-            if code == "P313":
-                reporter.report(code, message, node.at(kind))
-            else:
-                remedy = f"write `version: {next_version}`"
-                fix = set_version(node, next_version)
-                reporter.report(code, message, node.at("version"), remedy=remedy, fix=fix)
+        report_standing(unit, self._highest, reporter)
         validate(unit.definition, reporter)
         return reporter
 
@@ -179,52 +172,18 @@ class _Compiler:
                 if each.key in chain or each.key not in self._stale:
                     break
                 chain[each.key] = each
-                each = self._parent(each)
+                each = self._lineage.parent_of(each)
             for each in reversed(chain.values()):
                 self._resolve(each)
-
-    def _parent(self, unit: Unit) -> Unit | None:
-        definition = process_definition(unit)
-        if definition is None or definition.extends in (None, definition.name):
-            return None
-        parent = self._current.get(definition.extends or "")
-        if parent is None or parent.is_interface:
-            return None
-        return None if self._circle(definition) else parent
-
-    def _circle(self, definition: ProcessDefinition) -> tuple[str, ...]:
-        if definition.extends == definition.name:
-            return (definition.name, definition.name)
-        if definition.name not in self._circles:
-            return ()
-        return path_from(definition.name, self._circles)
 
     def _resolve(self, unit: Unit) -> None:
         definition = process_definition(unit)
         assert definition is not None  # noqa: S101 - for the type checker
-        parent = self._parent(unit)
+        parent = self._lineage.parent_of(unit)
         reporter = self._start(unit)
         place = definition.node.at("extends")
-        circle = self._circle(definition)
-        if circle:
-            reporter.report("P302", f"{' extends '.join(circle)}", place)
-        elif definition.extends is not None and parent is None:
-            remedy = did_you_mean(
-                definition.extends, self._definitions, "correct the name or add the parent"
-            )
-            message = f"there is no process `{definition.extends}`"
-            reporter.report("P301", message, place, remedy=remedy)
-        for name in definition.implements:
-            if name not in self._world.interfaces:
-                place = definition.node.at("implements")
-                if name in self._current and self._current[name].is_interface:
-                    message = f"interface `{name}` does not compile"
-                    reporter.report("P315", message, place)
-                    continue
-                remedy = did_you_mean(
-                    name, self._world.interfaces, "correct the name or add the interface"
-                )
-                reporter.report("P306", f"there is no interface `{name}`", place, remedy=remedy)
+        self._lineage.check(definition, reporter)
+        self._check_interfaces(definition, reporter)
         if parent and parent.resolved and len(parent.resolved.chain) > MAX_CHAIN:
             message = f"process `{definition.name}` has more than {MAX_CHAIN} parents"
             reporter.report("P316", message, place)
@@ -236,6 +195,17 @@ class _Compiler:
             reporter.report("P005", message, definition.node)
             unit.resolved = replace(unit.resolved, steps=())
         unit.children = children_of(unit.resolved)
+
+    def _check_interfaces(self, definition: ProcessDefinition, reporter: UnitReporter) -> None:
+        place, known = definition.node.at("implements"), self._world.interfaces
+        for name in definition.implements:
+            if name in known:
+                continue
+            if name in self._current and self._current[name].is_interface:
+                reporter.report("P315", f"interface `{name}` does not compile", place)
+                continue
+            remedy = did_you_mean(name, known, "correct the name or add the interface")
+            reporter.report("P306", f"there is no interface `{name}`", place, remedy=remedy)
 
     def _find_implementers(self) -> dict[str, tuple[str, ...]]:
         """Return who implements what; whoever used one that changed becomes stale as well."""
@@ -265,67 +235,36 @@ class _Compiler:
             interface: [resolved for name in names if (resolved := self._current[name].resolved)]
             for interface, names in implementers.items()
         }
-        edges = self._edges(implementers)
-        circles = on_circles(edges)
-        for unit in self._in_order():
+        circles = runs_in_circles(self._current, implementers)
+        for unit in link_order(self._units, self._current):
             if unit.key in self._stale:
                 unit.uses = uses_of(unit)
-                self._link(unit, path_from(unit.name, circles) if unit.name in circles else ())
+                self._link(unit, circles)
                 self._finish(unit)
             if unit is self._current.get(unit.name) and isinstance(unit.linked, LinkedProcess):
                 world.processes[unit.name] = unit.linked
 
-    def _edges(self, implementers: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
-        """Return what runs what; an interface runs whatever implements it."""
-        edges = {name: self._current[name].children for name in self._definitions}
-        edges.update((name, frozenset(names)) for name, names in implementers.items())
-        return edges
-
-    def _in_order(self) -> list[Unit]:
-        """Return the processes, each after those that it runs and, where it can be, its parents."""
-        units = [unit for unit in self._units if unit.resolved]
-        units.sort(key=lambda unit: len(unit.resolved.chain) if unit.resolved else 0)
-        ordered: dict[tuple[str, int], Unit] = {}
-        entered: set[str] = set()
-        for unit in units:
-            waiting: list[tuple[Unit, bool]] = [(unit, False)]
-            while waiting:
-                each, done = waiting.pop()
-                if done:
-                    ordered.setdefault(each.key, each)
-                elif each.name not in entered or each is unit:
-                    entered.add(each.name)
-                    waiting.append((each, True))
-                    targets = sorted(each.children & self._definitions.keys())
-                    waiting += [
-                        (self._current[name], False) for name in targets if name not in entered
-                    ]
-        return list(ordered.values())
-
-    def _link(self, unit: Unit, circle: tuple[str, ...]) -> None:
+    def _link(self, unit: Unit, circles: Mapping[str, frozenset[str]]) -> None:
         reporter = self._reporters[unit.key]
         definition, resolved = unit.definition, unit.resolved
         assert resolved is not None  # noqa: S101 - for the type checker
-        parent = self._parent(unit)
+        parent = self._lineage.parent_of(unit)
         reporter.known = parent.raw if parent else frozenset()
         if parent and parent.failed:
             message = f"parent `{parent.name}` does not compile"
             reporter.report("P315", message, definition.node.at("extends"))
+        circle = path_from(unit.name, circles)
         if circle:
             message = f"{' runs '.join(f'`{name}`' for name in circle)}"
-            reporter.report("P409", message, self._child_place(resolved))
+            reporter.report("P409", message, _child_place(resolved))
         if not resolved.definition.abstract:
             for name in resolved.implements:
                 interface = self._world.interfaces.get(name)
                 if interface:
                     check_contract(resolved, interface, reporter)
-        unit.linked = Linker(resolved, self._world, reporter, circle).link()
-
-    def _child_place(self, resolved: ResolvedProcess) -> Node:
-        for step in resolved.steps:
-            if step.definition.process and step.owner == resolved.definition.name:
-                return step.definition.node.at("process")
-        return resolved.definition.node
+        unit.linked = Linker(
+            resolved, self._world, reporter, frozenset(circles) if circle else frozenset()
+        ).link()
 
     def _finish(self, unit: Unit) -> None:
         reporter = self._reporters[unit.key]
@@ -337,18 +276,6 @@ class _Compiler:
             unit.linked = None
 
     def _result(self, implementers: Mapping[str, tuple[str, ...]]) -> Compilation:
-        by_file: dict[str, list[Diagnostic]] = {
-            file: list(parsed.diagnostics) for file, parsed in self._files.items()
-        }
-        for unit in self._units:
-            by_file[unit.key[0]].extend(unit.diagnostics)
-        found = [
-            each
-            for file in by_file
-            for each in sorted(by_file[file], key=lambda each: (each.span, each.code))
-        ]
-        if self._strict:
-            found = [replace(each, severity="error") for each in found]
         return Compilation(
             processes=dict(sorted(self._world.processes.items())),
             interfaces=dict(sorted(self._world.interfaces.items())),
@@ -357,7 +284,7 @@ class _Compiler:
                 for unit in self._units
                 if isinstance(unit.linked, LinkedProcess) and unit is not self._current[unit.name]
             ),
-            diagnostics=tuple(found),
+            diagnostics=gathered(self._files, self._units, strict=self._strict),
             compiled=tuple(unit.name for unit in self._stale.values()),
             strict=self._strict,
             files=self._files,
@@ -366,3 +293,10 @@ class _Compiler:
             registry=self._world.registry,
             implementers=implementers,
         )
+
+
+def _child_place(resolved: ResolvedProcess) -> Node:
+    for step in resolved.steps:
+        if step.definition.process and step.owner == resolved.definition.name:
+            return step.definition.node.at("process")
+    return resolved.definition.node

@@ -127,3 +127,22 @@ class _Checker:
 def _alike(left: _Type, right: _Type) -> bool:
     shared = (left.kinds & right.kinds) - _NOTHING
     return bool(shared or (left.kinds & _NUMBERS and right.kinds & _NUMBERS))
+
+
+def asked_about(expression: Expression) -> frozenset[str]:
+    """Return the steps and inputs that *expression* asks about."""
+    names: set[str] = set()
+    waiting = [expression]
+    while waiting:
+        match waiting.pop():
+            case Ref(path):
+                names.add(path[1] if path[0] == "steps" else ".".join(path[:2]))
+            case Not(operand):
+                waiting.append(operand)
+            case And(operands) | Or(operands):
+                waiting.extend(operands)
+            case Compare(_, left, right):
+                waiting += [left, right]
+            case _:
+                pass
+    return frozenset(names)

@@ -1,6 +1,10 @@
 """Circles in what runs what."""
 
+from collections import deque
 from collections.abc import Mapping
+
+MAX_SHOWN = 10  # of the names of a circle
+MAX_LOOKED_AT = 200  # a circle of thousands would be walked once for each of its members
 
 
 def on_circles(edges: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -26,18 +30,25 @@ def on_circles(edges: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]
 
 
 def path_from(name: str, edges: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return a shortest way from *name* round to itself; as far as it goes if there is none."""
+    """Return a shortest way from *name* round to itself; empty if there is none.
+
+    A way that is too long to be of use to anybody is cut short by an ellipsis.
+    """
     came_from: dict[str, str] = {}
-    waiting = [name]
-    while waiting:
-        each = waiting.pop(0)
+    waiting = deque([name])
+    while waiting and len(came_from) < MAX_LOOKED_AT:
+        each = waiting.popleft()
         for target in sorted(edges.get(each, ())):
             if target == name:
                 path = [each]
                 while path[-1] != name:
                     path.append(came_from[path[-1]])
-                return (*reversed(path), name)
+                return _cut((*reversed(path), name))
             if target not in came_from:
                 came_from[target] = each
                 waiting.append(target)
-    return ()
+    return (name, "...", name) if waiting else ()
+
+
+def _cut(path: tuple[str, ...]) -> tuple[str, ...]:
+    return path if len(path) <= MAX_SHOWN else (*path[: MAX_SHOWN - 2], "...", path[-1])

@@ -101,8 +101,11 @@ def _steps(before: LinkedProcess, after: LinkedProcess) -> Iterator[Change]:
     new = {step.id: step for step in after.steps}
     yield from _keyed("step", _plain_by_id(old), _plain_by_id(new), whole=True)
     for step_id, step in new.items():
-        if step_id in old:
-            yield from _step(old[step_id], step)
+        if step_id not in old:
+            continue
+        # What a step merely has from its process was told there.
+        own = old[step_id].knowledge != before.knowledge or step.knowledge != after.knowledge
+        yield from _step(old[step_id], step, knowledge=own)
     # Places among the steps that both have: an insertion moves nothing.
     shared_before = [step_id for step_id in old if step_id in new]
     shared_after = [step_id for step_id in new if step_id in old]
@@ -114,14 +117,18 @@ def _steps(before: LinkedProcess, after: LinkedProcess) -> Iterator[Change]:
             )
 
 
-def _step(before: LinkedStep, after: LinkedStep) -> Iterator[Change]:
+def _step(before: LinkedStep, after: LinkedStep, *, knowledge: bool) -> Iterator[Change]:
     for field in before.__struct_fields__:
         old, new = getattr(before, field), getattr(after, field)
         if old == new:
             continue
+        if field == "action" and old and new and old.name != new.name:
+            old, new = old.name, new.name  # the component and the announcement follow from it
         if field == "gates":
             yield from _within(after.id, "gate", _gates(before), _gates(after))
         elif field == "knowledge":
+            if not knowledge:
+                continue
             yield from _within(after.id, "knowledge", _topics(before), _topics(after))
         else:
             yield Change(

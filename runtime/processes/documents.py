@@ -119,8 +119,8 @@ def _report_syntax(error: yaml.YAMLError, text: str, reporter: Reporter) -> None
     message = f"{problem} {context}".strip() if context else str(problem)
     content = lines[line] if line < len(lines) else ""
     remedy = "inside {...} and [...] put `${...}` in quotes" if "${" in content else None
-    place = Span(line + 1, column + 1, line + 1, column + 1)
-    reporter.report("P002", message, place, remedy=remedy)
+    where = Span(line + 1, column + 1, line + 1, column + 1)
+    reporter.report("P002", message, where, remedy=remedy)
 
 
 def _next_document(text: str, line: int) -> str | None:

@@ -84,6 +84,14 @@ class ProcessTable:
         """Return the process with *digest*, replaced and retired ones included."""
         return self._digests.get(digest)
 
+    def known(self) -> dict[tuple[str, int], str]:
+        """Return the source digest of each (name, version), as ``compile_sources`` asks for it."""
+        return {
+            (name, version): process.source_digest
+            for name, versions in self._versions.items()
+            for version, process in versions.items()
+        }
+
     def match(
         self, fields: Mapping[str, Any], preferences: Sequence[str] = ()
     ) -> Match | Tie | None:

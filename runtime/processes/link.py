@@ -1,21 +1,18 @@
 """Stage four: bind every name of a resolved process to what it stands for."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec.structs import replace
 
 from .bind import Binder, child_of
-from .conditions import check_condition
+from .conditions import asked_about, check_condition
 from .definitions import (
     FailureDefinition,
     Inherit,
-    InterfaceDefinition,
     StepDefinition,
     TopicUse,
-    Value,
 )
-from .expressions import And, Compare, Constant, Expression, Not, Or, Ref
+from .expressions import Ref
 from .interfaces import field_of
 from .linked import (
     Budget,
@@ -32,16 +29,16 @@ from .linked import (
     Needs,
     OnFailure,
     Origin,
-    Output,
     Retry,
     RunProcess,
 )
-from .nodes import MappingNode, Node, SequenceNode
+from .nodes import MappingNode
 from .readers import map_of
 from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
+from .results import link_outputs, with_output
 from .scope import Names, NotFound
-from .shapes import Shape, schema_of_type, shape_of_fields
+from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
 from .units import UnitReporter
 from .values import ValueChecker
@@ -56,12 +53,12 @@ class Linker:
         process: ResolvedProcess,
         world: World,
         reporter: UnitReporter,
-        circle: tuple[str, ...] = (),
+        circular: frozenset[str] = frozenset(),
     ) -> None:
         self._process = process
         self._world = world
         self._reporter = reporter
-        self._binder = Binder(world, reporter, circle)
+        self._binder = Binder(world, reporter, circular)
         self._ids = tuple(step.definition.id for step in process.steps)
         inputs = tuple(field_of(field) for field, _ in process.inputs)
         self._inputs = inputs
@@ -91,7 +88,7 @@ class Linker:
             gates=tuple(self._gate(gate, start, frozenset()) for gate in process.gates),
             knowledge=knowledge,
             steps=tuple(self._step(step, knowledge) for step in process.steps),
-            outputs=self._outputs(),
+            outputs=link_outputs(process, self._names, self._reporter),
         )
         return replace(linked, digest=_digest(linked))
 
@@ -99,7 +96,7 @@ class Linker:
         definition = step.definition
         # Gates and topics first: they may be others' than the step itself.
         when = definition.when
-        guarded = _guarded(when.expression) if when else frozenset[str]()
+        guarded = asked_about(when.expression) if when else frozenset[str]()
         self._names.unsure |= self._jumps.get(definition.id, set())
         gates = tuple(self._gate(gate, self._names, guarded) for gate in step.gates)
         topics = self._knowledge(step, knowledge)
@@ -151,11 +148,11 @@ class Linker:
             return None, child_of(found), world.outputs_of(found)
         spec = self._binder.action(definition) if definition.action else None
         if spec is None:
-            return None, None, _with_output(Shape({}), definition)
+            return None, None, with_output(Shape({}), definition)
         if not definition.abstract:
             shape = world.parameters_of(spec)
             checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
-        result = _with_output(world.result_of(spec), definition)
+        result = with_output(world.result_of(spec), definition)
         return self._binder.linked_action(spec), None, result
 
     # What stands around it.
@@ -235,110 +232,6 @@ class Linker:
             left_out = self._ids[here : self._ids.index(target)]
             self._jumps.setdefault(target, set()).update(left_out)
         return GoTo(target)
-
-    # What the process gives.
-
-    def _outputs(self) -> tuple[Output, ...]:
-        outputs = []
-        for definition, owner in self._process.outputs:
-            self._about(owner, f"output `{definition.name}`")
-            value = definition.value
-            template = value.template if value else self._source_of(definition.name)
-            shape = Shape(schema_of_type(definition.type, tuple(definition.enum)))
-            if template is None:
-                if not self._process.definition.abstract:
-                    message = f"no step has a result `{definition.name}`"
-                    self._reporter.report("P209", message, definition.node)
-                template = Constant(None)
-            elif value:
-                checker = ValueChecker(self._names, self._reporter, self._optional(definition))
-                checker.check(value, shape, f"output `{definition.name}`")
-            else:
-                self._check_source(template, shape, definition.name, definition.node)
-            outputs.append(
-                Output(
-                    name=definition.name,
-                    type=definition.type,  # type: ignore[arg-type]  # checked when it was read
-                    value=template,
-                    required=definition.required is not False,
-                    description=definition.description,
-                    enum=tuple(definition.enum),
-                )
-            )
-        return tuple(outputs)
-
-    def _optional(self, definition: Any) -> frozenset[str]:
-        """Return the steps whose results an output may lack without a word."""
-        return frozenset() if definition.required else frozenset(self._ids)
-
-    def _source_of(self, name: str) -> Ref | None:
-        for step_id in reversed(self._ids):
-            if name in self._names.results[step_id].properties:
-                return Ref(("steps", step_id, name))
-        return None
-
-    def _check_source(self, ref: Any, shape: Shape, name: str, place: Node) -> None:
-        value = Value(ref, place, {})
-        found = self._names.look_up(ref)
-        if not isinstance(found, NotFound) and not found.shape.kinds & shape.kinds:
-            message = (
-                f"`{'.'.join(ref.path)}`, where output `{name}` comes from, is of another type"
-            )
-            self._reporter.report("P407", message, value.node)
-
-
-def check_interface(definition: InterfaceDefinition, world: World, reporter: UnitReporter) -> None:
-    """Report the gates and topics that *definition* requires and that are not there."""
-    binder = Binder(world, reporter)
-    for key, names in (
-        ("required_gates", definition.required_gates),
-        ("required_knowledge", definition.required_knowledge),
-    ):
-        node = definition.node.at(key)
-        places = node.items if isinstance(node, SequenceNode) else [node]
-        for name, place in zip(names, places, strict=False):
-            if key == "required_gates":
-                binder.gate(name, place)
-            else:
-                binder.topic(TopicUse(name, place), definition.name)
-
-
-def _with_output(result: Shape, definition: StepDefinition) -> Shape:
-    """Return *result* together with what the step declares as its output."""
-    if not definition.output:
-        return result
-    schema = dict(result.schema)
-    declared = {
-        field.name: schema_of_type(field.type, tuple(field.enum)) for field in definition.output
-    }
-    known = {name: shape.schema for name, shape in result.properties.items()}
-    required = {field.name for field in definition.output if field_of(field).required}
-    schema.update(
-        type="object",
-        properties={**known, **declared},
-        required=sorted(result.required | required),
-    )
-    schema.pop("anyOf", None)
-    return Shape(schema, result.definitions)
-
-
-def _guarded(expression: Expression) -> frozenset[str]:
-    """Return the steps and inputs that *expression* asks about."""
-    names: set[str] = set()
-    waiting = [expression]
-    while waiting:
-        match waiting.pop():
-            case Ref(path):
-                names.add(path[1] if path[0] == "steps" else ".".join(path[:2]))
-            case Not(operand):
-                waiting.append(operand)
-            case And(operands) | Or(operands):
-                waiting.extend(operands)
-            case Compare(_, left, right):
-                waiting += [left, right]
-            case _:
-                pass
-    return frozenset(names)
 
 
 def _digest(linked: LinkedProcess) -> str:

@@ -8,7 +8,7 @@ from .shapes import Shape
 from .suggest import did_you_mean, listed
 
 STATUSES = ("completed", "failed", "skipped")
-_STATUS = Shape({"enum": [*STATUSES, None]})
+_STATUS = Shape({"enum": [*STATUSES]})
 _EXECUTION = {"attempt": Shape({"type": "integer"}), "id": Shape({"type": "string"})}
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from .compilation import Compilation
-from .nodes import line_of
+from .edits import set_version
+from .nodes import Reporter, line_of
 from .units import Unit, current_units
 from .world import World
 
@@ -69,3 +70,26 @@ def standings_of(
             standings[unit.key] = ("P501", message)
         first.setdefault(version, unit)
     return standings
+
+
+def highest_versions(units: Iterable[Unit], known: Mapping[tuple[str, int], str]) -> dict[str, int]:
+    """Return the highest version of each name that there is or ever was."""
+    highest: dict[str, int] = {}
+    versions = [(unit.name, unit.definition.version) for unit in units]
+    for name, version in (*versions, *known):
+        highest[name] = max(version, highest.get(name, 0))
+    return highest
+
+
+def report_standing(unit: Unit, highest: Mapping[str, int], reporter: Reporter) -> None:
+    """Report what speaks against the name or version of *unit*, if anything does."""
+    if unit.standing is None:
+        return
+    code, message = unit.standing
+    node = unit.definition.node
+    if code == "P313":
+        reporter.report(code, message, node.at("interface" if unit.is_interface else "process"))
+        return
+    version = highest[unit.name] + 1
+    remedy, fix = f"write `version: {version}`", set_version(node, version)
+    reporter.report(code, message, node.at("version"), remedy=remedy, fix=fix)

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cortex.bus import Event, Hub, Log
-from cortex.bus.events import ComponentFailed
+from cortex.bus.events import VOCABULARY, ComponentFailed
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
 from cortex.runtime.kernel.simulator import Role, Run, Scenario
-from cortex.runtime.kernel.words import vocabulary_of
 
 SECOND_NS = 1_000_000_000
 NEVER = 1_000_000  # attempts: what is killed often is not parked for that
@@ -38,6 +37,7 @@ class ToyStepDone(Event, frozen=True, kw_only=True, tag="toy.step_done"):
     toy: str
     step: int
     of: int
+    timeout_s: float = 1.0
 
 
 class ToyFinished(Event, frozen=True, kw_only=True, tag="toy.finished"):
@@ -62,7 +62,7 @@ class ToyReminded(Event, frozen=True, kw_only=True, tag="toy.reminded"):
 
 
 class ToyPoison(Event, frozen=True, kw_only=True, tag="toy.poison"):
-    pass
+    timeout_s: float = 1.0
 
 
 class ToyCounted(Event, frozen=True, kw_only=True, tag="toy.counted"):
@@ -187,6 +187,18 @@ def tasted(event: Event) -> tuple[str, ...]:
     return (FAILED,) if isinstance(event, ToyPoison) else ("toy.tasted",)
 
 
+TOYS = (
+    ToyOrdered,
+    ToyStep,
+    ToyStepDone,
+    ToyFinished,
+    ToyLate,
+    ToyReminded,
+    ToyPoison,
+    ToyCounted,
+    ToyTasted,
+)
+
 ROLES = (
     Role(
         lambda _: ToyManager(),
@@ -222,7 +234,9 @@ def finished(run: Run) -> None:
         at[event.toy].append(position)
     for toy, of in orders.items():
         assert taken[toy] == list(range(1, of + 1)), f"{toy} took the steps {taken[toy]} of {of}"
-    ends = {e.toy: position for position, e in run.events(ToyFinished) if isinstance(e, ToyFinished)}
+    ends = {
+        e.toy: position for position, e in run.events(ToyFinished) if isinstance(e, ToyFinished)
+    }
     assert ends.keys() == orders.keys(), f"{orders.keys() - ends.keys()} did not finish"
     counts = [e.count for _, e in run.events(ToyCounted) if isinstance(e, ToyCounted)]
     assert counts == list(range(1, len(counts) + 1)), f"the ledger counted {counts}"
@@ -264,7 +278,7 @@ def examine(hub: Hub, log: Log) -> None:
 
 
 TOY = Scenario(
-    vocabulary_of([role.component for role in ROLES]).extended([ToyCounted, ToyTasted]),
+    VOCABULARY.extended(TOYS),
     ROLES,
     scripts(),
     finished,

@@ -24,7 +24,6 @@ from cortex.bus import (
     Vocabulary,
     decode,
 )
-from cortex.bus.known import Known
 from cortex.runtime.log import MemoryLog
 
 SECOND_NS = 1_000_000_000
@@ -68,14 +67,15 @@ class FailingLog(MemoryLog):
 class HubWorld:
     """One hub, its log and a clock that the test moves."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: Vocabulary = WORDS) -> None:
+        self.words = words
         self.log = FailingLog()
         self.now_ns = NOON_NS
         self.hub = self.reopened()
 
     def reopened(self) -> Hub:
         """A new hub on the same log: what a restart leaves."""
-        self.hub = Hub(self.log, WORDS, bytes)
+        self.hub = Hub(self.log, self.words, bytes)
         return self.hub
 
     def ask(self, *requests: Request, client: str = "tests") -> list[Answer]:
@@ -146,7 +146,4 @@ def shape(hub: Hub) -> object:
 
 def as_reopened(world: HubWorld) -> object:
     """What a hub that opens the same log now would know."""
-    known = Known.of(world.log)
-    fresh = Hub(world.log, WORDS, bytes)
-    assert fresh._known.standings == known.standings
-    return shape(fresh)
+    return shape(Hub(world.log, WORDS, bytes))

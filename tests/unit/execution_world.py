@@ -279,6 +279,12 @@ class World:
         )
         self.append(Draft.of(failed, correlation=record.correlation, causation=position), component)
 
+    def park_one(self, n: int) -> None:
+        """Let a worker give up one of the open requests."""
+        asked = self.open(*ASKED)
+        if asked:
+            self.park(asked[n % len(asked)][0], "Worker")
+
     def drain(self) -> None:
         """Handle, answer and wait until nothing more happens."""
         while True:

@@ -57,7 +57,7 @@ SCRIPT = st.lists(
     st.tuples(
         st.sampled_from(
             ["answer"] * 6 + ["fail", "twice", "pump", "pump", "begin", "begin", "fire"]
-            + ["pause", "resume", "cancel", "restart"]
+            + ["pause", "resume", "cancel", "restart", "park"]
         ),
         st.integers(0, 9),
     ),
@@ -110,6 +110,8 @@ def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: boo
             world.pump(limit=n + 1)
         elif what == "fire":
             world.fire()
+        elif what == "park":
+            world.park_one(n)
         elif what == "begin":
             world.begin_one(n)
         elif what in ("pause", "resume", "cancel"):

@@ -167,11 +167,25 @@ def test_every_member_of_an_inheritance_circle_is_told_and_nobody_else() -> None
     found = [(each.code, each.message) for each in compiled(text).diagnostics]
 
     assert found[:3] == [
-        ("P302", "p extends q extends r extends p"),
-        ("P302", "q extends r extends p extends q"),
-        ("P302", "r extends p extends q extends r"),
+        ("P302", "`p` extends `q` extends `r` extends `p`"),
+        ("P302", "`q` extends `r` extends `p` extends `q`"),
+        ("P302", "`r` extends `p` extends `q` extends `r`"),
     ]
     assert [code for code, _ in found[3:]] == ["P315", "P302"]
+
+
+def test_a_circle_of_thousands_is_told_to_each_in_one_line() -> None:
+    count = 3_000
+    text = "---\n".join(
+        f"process: p{number}\nversion: 1\nextends: p{(number + 1) % count}\n"
+        f"steps: [{{id: a, process: p{(number + 1) % count}}}]\n"
+        for number in range(count)
+    )
+
+    compilation = compiled(text)
+
+    assert set(codes(compilation)) == {"P302", "P409"}
+    assert max(len(each.message) for each in compilation.diagnostics) < 200
 
 
 def test_a_chain_of_parents_has_a_longest_length() -> None:

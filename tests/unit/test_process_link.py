@@ -1,5 +1,7 @@
 """Linking: every name stands for something, and every value fits what it is handed to."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from msgspec import Struct
@@ -13,6 +15,7 @@ from cortex.runtime.processes import (
     LinkedProcess,
     Registry,
     Resolved,
+    RunProcess,
     TopicTable,
     apply_edits,
     compile_sources,
@@ -389,3 +392,79 @@ def test_a_linked_process_survives_the_trip_through_a_blob() -> None:
 
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(process), type=LinkedProcess) == process
     assert msgspec.json.decode(msgspec.json.encode(process), type=LinkedProcess) == process
+
+
+class Text(Struct):
+    text: str
+
+
+class Search(Struct):
+    query: str
+    limit: int = 5
+
+
+class Sources(Struct):
+    found: list[str]
+
+
+class Draft(Struct):
+    topic: str
+    length: int
+    sources: list[str] | None = None
+
+
+class Address(Struct):
+    address: str
+
+
+class Message(Struct):
+    message: str
+
+
+class Approval(Struct):
+    by: str = "anyone"
+
+
+OFFICE = Registry(
+    [
+        ActionSpec(
+            name=name, component="Office", parameters=schema(parameters), result=schema(result)
+        )
+        for name, parameters, result in [
+            ("proofread", Text, Text),
+            ("search", Search, Sources),
+            ("publish", Text, Address),
+            ("send", Message, Text),
+        ]
+    ]
+    + [ActionSpec(name="write_text", component="Office", parameters=schema(Draft))],
+    [
+        GateSpec(name="execution_context_exists", component="Office"),
+        GateSpec(name="approved", component="Office", parameters=schema(Approval)),
+        GateSpec(name="file_exists", component="Files", parameters=schema(Exists)),
+    ],
+)
+SHELF = TopicTable({name: name for name in ("org.house_style", "team.newsletter", "team.readers")})
+
+
+def test_a_process_that_uses_every_key_links_completely() -> None:
+    text = (Path(__file__).parents[1] / "fixtures" / "processes" / "release.yaml").read_text()
+
+    compilation = compile_sources({"release.yaml": text}, OFFICE, SHELF)
+
+    assert [(each.code, each.span.line) for each in compilation.diagnostics] == [
+        ("P210", 55),
+        ("P210", 130),
+    ]
+    letter = compilation.processes["newsletter"]
+    assert [step.id for step in letter.steps] == ["research", "draft", "check", "publish"]
+    assert [gate.name for gate in letter.gates] == ["execution_context_exists", "approved"]
+    assert [topic.topic for topic in letter.step("draft").knowledge] == [
+        "org.house_style",
+        "team.newsletter",
+        "team.readers",
+    ]
+    rescue = letter.step("publish").on_failure
+    assert isinstance(rescue, RunProcess)
+    assert rescue.child.digest == compilation.processes["tell_editor"].digest
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(letter), type=LinkedProcess) == letter

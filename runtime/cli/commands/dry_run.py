@@ -6,15 +6,21 @@ import click
 
 from cortex.runtime.kernel import Home
 
-from ..catalog import Catalog
 from ..exits import FAILED, OK
-from ..inputs import inputs_of, pairs_of
 from ..options import with_home, with_screen
 from ..outcome import show_value
-from ..rehearsal import DryRunDocument, GateReport, Rehearsal, stage_of
+from ..reading import Catalog
+from ..running import (
+    DryRunDocument,
+    GateReport,
+    Rehearsal,
+    Station,
+    inputs_of,
+    is_path,
+    pairs_of,
+    stage_of,
+)
 from ..screen import Screen
-from ..sources import is_path
-from ..station import Station
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 _STYLES = {"passed": "green", "failed": "red"}

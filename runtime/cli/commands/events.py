@@ -11,11 +11,9 @@ import msgspec
 from cortex.bus import Recorded, as_map
 from cortex.runtime.kernel import Home
 
-from ..history import History
 from ..options import with_home, with_screen
+from ..reading import History, Selection, iso, local, parse_time
 from ..screen import Screen
-from ..selection import Selection
-from ..times import iso, local, parse_time
 from ..tree import Family
 
 LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody

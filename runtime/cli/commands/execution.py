@@ -12,15 +12,11 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home
 
 from ..exits import OK, WAITING
-from ..history import REQUESTS, History
-from ..inputs import pairs_of
 from ..options import with_home, with_screen
 from ..outcome import show_outcome
-from ..people import user_name
-from ..reading import rows_of
+from ..reading import REQUESTS, ExecutionRow, History, cells_of, document_of, row_of, rows_of
+from ..running import Station, pairs_of, user_name
 from ..screen import Screen
-from ..station import Station
-from ..summary import ExecutionRow, cells_of, document_of, row_of
 from ..tree import Family
 
 HEADERS = ("execution", "status", "process", "requested (UTC)", "took", "tokens", "about")

@@ -6,13 +6,10 @@ import msgspec
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
 
-from ..catalog import Catalog, Compiled
-from ..history import History
 from ..options import with_home, with_screen
-from ..past import Past, past_of
+from ..reading import Catalog, Compiled, Fared, History, duration, fared, iso
+from ..running import open_shelf
 from ..screen import Screen
-from ..shelf import open_shelf
-from ..times import duration, iso
 from ..tree import Family
 from .dry_run import dry_run
 from .validate import validate
@@ -134,9 +131,9 @@ def history(name: str, home: Home, screen: Screen) -> None:
     )
 
 
-def _history(history: History, name: str) -> list[Past]:
+def _history(history: History, name: str) -> list[Fared]:
     versions = Catalog(history).versions(name)
-    return past_of(
+    return fared(
         history,
         name,
         {v.event.process_version: (iso(v.time_ns), v.event.digest) for v in versions},

@@ -8,14 +8,11 @@ from cortex.bus.events import ExecutionRequest, TriggerMatched
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import Field
 
-from ..catalog import Catalog
 from ..exits import OK
-from ..inputs import inputs_of, pairs_of
 from ..options import with_home, with_running, with_screen
-from ..people import new_id, user_name
+from ..reading import Catalog
+from ..running import Station, inputs_of, is_path, new_id, pairs_of, user_name
 from ..screen import Screen
-from ..sources import is_path
-from ..station import Station
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
@@ -48,11 +45,11 @@ def run(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Run PROCESS: its name, an interface that it implements, or a file.
+    """Run a process, or work towards a goal without one.
 
-    Without PROCESS but with --goal, open an ad-hoc execution, whose actions are recorded so that a
-    process can be made of them. How it goes is told on standard error, what comes of it on
-    standard output. Ctrl-C pauses it.
+    PROCESS is its name, an interface that it implements, or a file. Without it but with --goal, an
+    ad-hoc execution is opened, whose actions are recorded so that a process can be made of them.
+    How it goes is told on standard error, what comes of it on standard output. Ctrl-C pauses it.
     """
     if not (process or goal):
         raise click.UsageError("name a PROCESS, or give a --goal")

@@ -6,12 +6,9 @@ import msgspec
 from cortex.bus.events import StepDelegated
 from cortex.runtime.kernel import Home
 
-from ..history import History
 from ..options import with_home, with_screen
-from ..reading import rows_of
+from ..reading import ExecutionDocument, History, Span, document_of, rows_of, spans_of
 from ..screen import Screen
-from ..spans import Span, spans_of
-from ..summary import ExecutionDocument, document_of
 from ..timeline import show_primitives, show_spans
 
 DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty

@@ -8,11 +8,9 @@ from cortex.bus.events import TriggerReceived
 from cortex.runtime.kernel import Home
 
 from ..exits import OK
-from ..inputs import pairs_of, scalar
 from ..options import with_home, with_running, with_screen
-from ..people import new_id
+from ..running import Station, new_id, pairs_of, scalar
 from ..screen import Screen
-from ..station import Station
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
@@ -39,11 +37,13 @@ def trigger(
     home: Home,
     screen: Screen,
 ) -> int:
-    r"""Say that something happened, and run the process whose trigger fits best.
+    """Say that something happened, and run what answers it.
+
+    That is the process whose trigger fits best.
 
     \b
     cortex trigger source=ci status=failure -i log=build.log
-    """
+    """  # noqa: D301  # backslash-b keeps lines apart, for click
     happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
     given = pairs_of(inputs, "NAME")
     with Station.open(home, screen) as station:

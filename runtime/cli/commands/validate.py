@@ -17,14 +17,12 @@ from cortex.runtime.processes import (
     read_source,
 )
 
-from ..catalog import Catalog
 from ..errors import NotFoundError
 from ..exits import FAILED, OK
-from ..history import History
 from ..options import with_home, with_screen
-from ..registry import Topics, registry_of
+from ..reading import Catalog, History
+from ..running import Topics, registry_of, sources_of
 from ..screen import Screen
-from ..sources import sources_of
 
 _STYLES = {"error": "red", "warning": "yellow"}
 ROUNDS = 20  # of fixes, each of which may allow the next

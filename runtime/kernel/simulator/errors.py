@@ -20,3 +20,10 @@ class PromiseBrokenError(CortexError):
         lines = self.trace.splitlines()
         left_out = f"... {len(lines) - TAIL} lines before\n" if len(lines) > TAIL else ""
         return f"seed {self.seed}: {self.promise}\n{left_out}" + "\n".join(lines[-TAIL:])
+
+
+def insist(holds: bool, otherwise: str, *about: object) -> None:
+    """Raise an AssertionError where something does not hold; *otherwise* is formatted only then."""
+    # Not an assert statement: `python -O` leaves those out, and then nothing would be found.
+    if not holds:
+        raise AssertionError(otherwise.format(*about))

@@ -125,7 +125,9 @@ class Member:
 
     def _start(self) -> None:
         self._time.note(self.label, "starts")
-        host = BadHost(lambda: self._role.make(self._run), self._run.scenario.vocabulary, self._emit)
+        host = BadHost(
+            lambda: self._role.make(self._run), self._run.scenario.vocabulary, self._emit
+        )
         host.weather = self._weather
         self._program, self._recall = self._programmed(host)
         if self._weather.strikes(self._weather.faults.start_fails):

@@ -19,6 +19,8 @@ from cortex.bus import (
 )
 from cortex.bus import Subscribe as SubscribeRequest
 
+from .errors import insist
+
 
 class _Held(msgspec.Struct):
     epoch: int = 0
@@ -57,15 +59,15 @@ class Observer:
     def _accepted(self, client: str, request: Request, answer: Appended, now_ns: int) -> None:
         if isinstance(request, Commit):
             at = self._cursors.get(request.subscription)
-            assert request.after == at, f"{request.subscription} is at {at}, took {request}"
+            insist(request.after == at, "{} is at {}, took {}", request.subscription, at, request)
             self._cursors[request.subscription] = request.through
         elif isinstance(request, Publish) and request.number:
             first = self._numbers.setdefault((client, request.number), answer)
-            assert answer == first, f"number {request.number} of {client} was taken twice"
+            insist(answer == first, "number {} of {} was taken twice", request.number, client)
         elif isinstance(request, Finish | Renew | Release):
             held = self._work[request.subscription, request.position]
-            assert not held.finished, f"finished work was accepted again: {request}"
-            assert request.epoch == held.epoch, f"epoch is {held.epoch}, accepted {request}"
+            insist(not held.finished, "finished work was accepted again: {}", request)
+            insist(request.epoch == held.epoch, "epoch is {}, accepted {}", held.epoch, request)
             held.finished = isinstance(request, Finish)
             if isinstance(request, Renew):
                 held.until_ns = now_ns + request.lease_ns
@@ -75,12 +77,14 @@ class Observer:
     def _claimed(self, request: Claim, answer: Claimed, now_ns: int) -> None:
         for lease in answer.leases:
             held = self._work.setdefault((request.subscription, lease.record.position), _Held())
-            assert not held.finished, f"finished work was handed out: {lease}"
-            assert lease.epoch > held.epoch, f"the epoch did not rise from {held.epoch}: {lease}"
-            assert now_ns >= held.until_ns, f"somebody else holds it: {lease}"
+            insist(not held.finished, "finished work was handed out: {}", lease)
+            insist(
+                lease.epoch > held.epoch, "the epoch did not rise from {}: {}", held.epoch, lease
+            )
+            insist(now_ns >= held.until_ns, "somebody else holds it: {}", lease)
             held.epoch, held.until_ns = lease.epoch, now_ns + request.lease_ns
 
     def _subscribed(self, request: SubscribeRequest, answer: Subscribed) -> None:
         if request.kind == "ordered":
             at = self._cursors.setdefault(request.name, answer.cursor)
-            assert at == answer.cursor, f"{request.name} was at {at}, is at {answer.cursor}"
+            insist(at == answer.cursor, "{} was at {}, is at {}", request.name, at, answer.cursor)

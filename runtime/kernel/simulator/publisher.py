@@ -29,6 +29,7 @@ class Publisher:
     def _answered(self, answers: Sequence[Answer] | LogError) -> None:
         if not isinstance(answers, LogError):
             (answer,) = answers
-            assert isinstance(answer, Appended), f"a publisher was refused: {answer}"
+            if not isinstance(answer, Appended):
+                raise AssertionError(f"a publisher was refused: {answer}")
             self.acknowledged.append((answer.first, answer.last))
         self._time.after(self._weather.up_to(2 * SECOND_NS), self.next)

@@ -1,7 +1,6 @@
 """One schedule: build the world from a seed, let faults strike, let it calm down, check."""
 
 import random
-
 from collections.abc import Callable
 
 from cortex.bus import CortexError, decode
@@ -9,7 +8,7 @@ from cortex.bus import CortexError, decode
 from ..leases import Leases
 from ..recall import MemorySnapshots
 from . import promises
-from .errors import PromiseBrokenError
+from .errors import PromiseBrokenError, insist
 from .faults import Faults
 from .member import Member
 from .publisher import Publisher
@@ -58,7 +57,7 @@ class _Schedule:
         self._strike_again(faults.crash_s, self._crash_one)
         self._strike_again(faults.hub_crash_s, self._wire.crash)
         self._strike_again(1.0, self._save_one)
-        assert time.run(MOST_ACTS), "it does not come to rest"
+        insist(time.run(MOST_ACTS), "it does not come to rest")
         return self._finish()
 
     def _staffed(self) -> list[Member]:

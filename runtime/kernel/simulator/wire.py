@@ -190,5 +190,3 @@ class Link:
     def close(self) -> None:
         """Hear of no answer any more; what is under way may still arrive."""
         self._number += 1
-
-

@@ -5,6 +5,7 @@ it works and writes how the program ended. Whoever comes again with the same key
 or waits for the lock. Where neither is there the effect was interrupted, and it is not repeated.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -17,7 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from .programs import KEPT_BYTES, ProgramError, ProgramOutcome, end_group
+from .errors import EffectInterruptedError, ProgramError, ProgramTimeoutError
+from .running import KEPT_BYTES, ProgramOutcome, cannot_start, end_group
 
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
@@ -32,10 +34,6 @@ class Order(msgspec.Struct, frozen=True):
     timeout_s: float
 
 
-class EffectInterruptedError(ProgramError):
-    """The program was started once and its end is not known."""
-
-
 class Effects:
     """Programs by idempotency key, each run once; their records stand in a folder."""
 
@@ -47,21 +45,19 @@ class Effects:
 
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
-            ProgramError: It cannot be started, or took longer than *timeout_s*.
+            ProgramTimeoutError: It took longer than *timeout_s*.
+            ProgramError: It cannot be started.
         """
         place = self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
-        own: subprocess.Popen[bytes] | None = None
-        if not (place / "outcome").exists() and not _held(place):
-            if (place / "begun").exists():
-                raise EffectInterruptedError(
-                    argv[0], "was started before and interrupted: look what it did, then resume"
-                )
-            place.mkdir(parents=True, exist_ok=True)
-            order = Order(tuple(argv), folder or os.getcwd(), timeout_s)  # noqa: PTH109
-            (place / "order").write_bytes(msgspec.json.encode(order))
-            own = _start(place)
+        try:
+            own = _begin(place, Order(tuple(argv), folder, timeout_s))
+        except OSError as error:
+            problem = f"cannot be started: its record cannot be kept: {error.strerror or error}"
+            raise ProgramError(argv[0], problem) from error
         _wait(place, argv[0], timeout_s + GRACE_S, own)
         ended = msgspec.json.decode((place / "outcome").read_bytes(), type=_Ended)
+        if ended.after_s:
+            raise ProgramTimeoutError(argv[0], ended.after_s)
         if ended.problem:
             raise ProgramError(argv[0], ended.problem)
         return ProgramOutcome(
@@ -71,15 +67,28 @@ class Effects:
     def forget(self, older_than_s: float = KEPT_S) -> None:
         """Remove the records of effects that ended long ago; their steps are settled."""
         limit = time.time() - older_than_s
-        for outcome in self._folder.glob("*/outcome"):
-            if outcome.stat().st_mtime < limit:
-                shutil.rmtree(outcome.parent, ignore_errors=True)
+        for place in self._folder.glob("*"):
+            with contextlib.suppress(OSError):  # another worker tidies up as well
+                if place.stat().st_mtime < limit and not _held(place):
+                    shutil.rmtree(place, ignore_errors=True)
 
 
-def _start(place: Path) -> subprocess.Popen[bytes]:
+def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
+    """Start the small process; None where one was started that ended, or is at work."""
+    place.mkdir(parents=True, exist_ok=True)
     # The lock goes over with the child, so that there is no moment at which nobody holds it.
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (place / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        if (place / "outcome").exists():
+            return None
+        if (place / "begun").exists():
+            raise EffectInterruptedError(
+                order.argv[0], "was started before and interrupted: look what it did, then resume"
+            )
+        (place / "order").write_bytes(msgspec.json.encode(order))
         return subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(place)],
             stdin=subprocess.DEVNULL,
@@ -109,10 +118,11 @@ def _wait(place: Path, program: str, bound_s: float, own: subprocess.Popen[bytes
 
 class _Ended(msgspec.Struct, frozen=True):
     exit_code: int = 0
-    problem: str = ""
+    problem: str = ""  # why it was not started
+    after_s: float = 0.0  # where it was ended for taking too long: how long it had
 
 
-def child(place: Path) -> None:
+def run_ordered(place: Path) -> None:
     """What the small process does; the lock it was given ends with it."""
     order = msgspec.json.decode((place / "order").read_bytes(), type=Order)
     (place / "begun").touch()
@@ -129,21 +139,21 @@ def _run(order: Order, out: int, err: int) -> _Ended:
     try:
         process = subprocess.Popen(
             list(order.argv),
-            cwd=order.folder,
+            cwd=order.folder or None,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
             start_new_session=True,
             close_fds=True,
         )
-    except OSError as error:
-        return _Ended(problem=f"cannot be started: {error.strerror or error}")
+    except (OSError, ValueError) as error:
+        return _Ended(problem=cannot_start(error))
     try:
         return _Ended(exit_code=process.wait(order.timeout_s))
     except subprocess.TimeoutExpired:
         end_group(process.pid)
         process.wait()
-        return _Ended(problem=f"was ended after {order.timeout_s:g} s")
+        return _Ended(after_s=order.timeout_s)
 
 
 def _keep_end(fd: int) -> None:
@@ -168,6 +178,6 @@ def _held(place: Path) -> bool:
 _CHILD = """
 import sys
 from pathlib import Path
-from cortex.actors.effects import child
-child(Path(sys.argv[1]))
+from cortex.actors.programs import run_ordered
+run_ordered(Path(sys.argv[1]))
 """

@@ -25,18 +25,15 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.processes.execution import Execution
 
-from .catalog import Catalog
-from .errors import RefusedError, UnmatchedError, WaitingError
-from .exits import INTERRUPTED, OK
-from .history import STREAM, History
-from .outcome import hints_of, show_outcome
+from ..errors import RefusedError, UnmatchedError, WaitingError
+from ..exits import INTERRUPTED, OK
+from ..outcome import hints_of, show_outcome
+from ..reading import STREAM, Catalog, ExecutionDocument, History, document_of, exit_code, rows_of
+from ..screen import Screen
 from .people import answer_to, has_person, user_name
 from .progress import Progress, Stopped
-from .reading import rows_of
-from .screen import Screen
 from .sources import changed, gone, source_at, sources_of
 from .submission import submit
-from .summary import ExecutionDocument, document_of, exit_code
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 START_S = 30.0

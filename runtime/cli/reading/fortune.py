@@ -10,7 +10,7 @@ from .selection import Selection
 STARTED = Selection(topics=(ExecutionStarted.topic_name(),))
 
 
-class Past(msgspec.Struct, kw_only=True):
+class Fared(msgspec.Struct, kw_only=True):
     """One version of a process and what its executions came to."""
 
     version: int
@@ -23,10 +23,10 @@ class Past(msgspec.Struct, kw_only=True):
     duration_s: float = 0.0  # of all runs
 
 
-def past_of(history: History, name: str, versions: dict[int, tuple[str, str]]) -> list[Past]:
+def fared(history: History, name: str, versions: dict[int, tuple[str, str]]) -> list[Fared]:
     """The past of each of *versions*, given when it was compiled and its digest."""
     found = {
-        version: Past(version=version, compiled=compiled, digest=digest)
+        version: Fared(version=version, compiled=compiled, digest=digest)
         for version, (compiled, digest) in versions.items()
     }
     for record in history.select(STARTED):

@@ -25,8 +25,8 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 
-from .screen import Screen
-from .times import duration
+from ..reading import duration
+from ..screen import Screen
 
 WAIT_S = 0.5  # Ctrl-C is heard at least this often
 FAMILIES = ("execution.*", "step.*", "gate.*", "context.*")

@@ -10,7 +10,7 @@ from cortex.runtime.log import Blobs, BlobStore, EventLog, LogMissingError, Memo
 from cortex.runtime.processes.execution import Execution, fold
 from cortex.runtime.projections import EventIndex, ProjectionError, find, snapshot
 
-from .errors import NotFoundError
+from ..errors import NotFoundError
 from .selection import Selection
 
 PAGE = 1_024

@@ -5,7 +5,7 @@ import msgspec
 from cortex.bus.events import ProcessCompiled, ProcessRejected, ProcessRetired, ProcessUnlinked
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
-from .errors import NotFoundError
+from ..errors import NotFoundError
 from .history import History
 from .selection import Selection
 

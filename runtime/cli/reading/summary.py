@@ -9,7 +9,7 @@ from cortex.bus import Event, Recorded
 from cortex.bus.events import ContextCompiled, ExecutionRated, ExecutionRequest, StepCompleted
 from cortex.runtime.processes.execution import Execution
 
-from .exits import FAILED, OK, WAITING
+from ..exits import FAILED, OK, WAITING
 from .times import duration, iso
 
 _CODES = {"completed": OK, "paused": WAITING}

@@ -10,7 +10,7 @@ from cortex.bus.events import ComponentFailed, ProcessCompiled, ProcessRejected,
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import Diagnostic
 
-from .errors import RefusedError, RejectedError
+from ..errors import RefusedError, RejectedError
 
 COMPILE_S = 60.0
 

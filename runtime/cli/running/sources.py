@@ -9,8 +9,8 @@ import msgspec
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import Diagnostic, read_folder, read_source
 
-from .catalog import Catalog
-from .errors import NotFoundError, RefusedError, RejectedError
+from ..errors import NotFoundError, RefusedError, RejectedError
+from ..reading import Catalog
 
 LIBRARY = "cortex.actors.library"  # what comes with Cortex; by name, as components are
 SUFFIXES = (".yaml", ".yml")

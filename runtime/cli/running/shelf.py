@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import LogHeldError
 
-from .catalog import Catalog
-from .history import History
-from .screen import Screen
+from ..reading import Catalog, History
+from ..screen import Screen
 from .sources import changed, gone, sources_of
+from .station import Station
 
 
 @contextmanager
@@ -27,9 +27,6 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
         if not stale:
             yield history
             return
-    # Here, not at the top: a runtime takes half a second to import, and is rarely needed.
-    from .station import Station
-
     try:
         with Station.open(home, screen) as station:
             station.submit_changed()

@@ -11,21 +11,10 @@ from typing import IO
 
 import msgspec
 
-from cortex.bus import CortexError
+from .errors import ProgramError, ProgramRefusedError, ProgramTimeoutError
 
 KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 TAIL_LINES = 20
-
-
-class ProgramError(CortexError):
-    """A program could not be run to its end."""
-
-    def __init__(self, program: str, problem: str) -> None:
-        super().__init__(program, problem)
-        self.program, self.problem = program, problem
-
-    def __str__(self) -> str:
-        return f"{self.program} {self.problem}"
 
 
 class ProgramOutcome(msgspec.Struct, frozen=True):
@@ -45,48 +34,52 @@ def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ..
     """The words of *command*.
 
     Raises:
-        ProgramError: There are none, or the program is not among those that are allowed.
+        ProgramRefusedError: There are none, or the program is not among those that are allowed.
     """
     try:
         argv = tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
     except ValueError as error:
-        raise ProgramError(repr(command), f"cannot be split into words: {error}") from None
+        raise ProgramRefusedError(repr(command), f"cannot be split into words: {error}") from None
     if not argv or not argv[0]:
-        raise ProgramError("a command", "without words cannot be run: name a program")
+        raise ProgramRefusedError("a command", "without words cannot be run: name a program")
     if allow and Path(argv[0]).name not in allow:
-        raise ProgramError(
+        raise ProgramRefusedError(
             argv[0], f"is not among the programs that config.toml allows ({', '.join(allow)})"
         )
     return argv
 
 
-def run_program(
-    argv: Sequence[str], folder: str, timeout_s: float, stdin: bytes = b""
-) -> ProgramOutcome:
+def run_program(argv: Sequence[str], folder: str, timeout_s: float) -> ProgramOutcome:
     """Run a program in *folder* to its end; everything it started ends with it on a timeout.
 
     Raises:
-        ProgramError: It cannot be started, or took longer than *timeout_s*.
+        ProgramTimeoutError: It took longer than *timeout_s*.
+        ProgramError: It cannot be started.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
                 list(argv),
                 cwd=folder or None,
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,  # so that it can be ended with all it started
             )
-        except OSError as error:
-            raise ProgramError(argv[0], f"cannot be started: {error.strerror or error}") from None
+        except (OSError, ValueError) as error:
+            raise ProgramError(argv[0], cannot_start(error)) from None
         try:
-            process.communicate(stdin, timeout=timeout_s)
+            process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             end_group(process.pid)
             process.wait()
-            raise ProgramError(argv[0], f"was ended after {timeout_s:g} s") from None
+            raise ProgramTimeoutError(argv[0], timeout_s) from None
         return ProgramOutcome(process.returncode, _last(out), _last(err))
+
+
+def cannot_start(error: OSError | ValueError) -> str:
+    """Why a program was not started; a ValueError says that a word holds a zero byte."""
+    return f"cannot be started: {getattr(error, 'strerror', None) or error}"
 
 
 def end_group(group: int) -> None:

@@ -1,0 +1,37 @@
+"""What can go wrong when a program is run.
+
+CortexError
+└── ProgramError                a program could not be run to its end
+    ├── ProgramRefusedError        it is none that may be run
+    ├── ProgramTimeoutError        it took too long, and was ended
+    └── EffectInterruptedError     it was started once, and nobody saw its end
+"""
+
+from cortex.bus import CortexError
+
+
+class ProgramError(CortexError):
+    """A program could not be run to its end."""
+
+    def __init__(self, program: str, problem: str) -> None:
+        super().__init__(program, problem)
+        self.program, self.problem = program, problem
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.problem}"
+
+
+class ProgramRefusedError(ProgramError):
+    """What was asked for is no program that may be run; trying again cannot help."""
+
+
+class ProgramTimeoutError(ProgramError, TimeoutError):
+    """A program took longer than it may, and was ended with all it had started."""
+
+    def __init__(self, program: str, timeout_s: float) -> None:
+        super().__init__(program, f"was ended after {timeout_s:g} s")
+        self.args = (program, timeout_s)  # what this constructor takes, so that it pickles
+
+
+class EffectInterruptedError(ProgramError):
+    """The program was started once and its end is not known."""

@@ -1,0 +1,31 @@
+"""`cortex doctor`: is everything as it should be?"""
+
+import click
+
+from cortex.runtime.kernel import Home
+
+from ..exits import OK, UNUSABLE
+from ..options import with_home, with_screen
+from ..running import checks_of
+from ..screen import Screen
+
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Do not read every event of the log.")
+@with_home
+@with_screen
+def doctor(quick: bool, home: Home, screen: Screen) -> int:
+    """Check Python, SQLite, packages, the home, its settings and its log.
+
+    Ends with 4 if something has to be done.
+    """
+    found = []
+    for check in checks_of(home, deep=not quick):
+        found.append(check)
+        screen.line(f"{check.state:<5} {check.name:<11} {check.found}", _STYLES[check.state])
+        if check.todo:
+            screen.line(f"{'':<17} -> {check.todo}")
+    screen.document(found)
+    return UNUSABLE if any(check.state == "fail" for check in found) else OK

@@ -1,0 +1,288 @@
+"""The command line as a user meets it: run, look, answer, interrupt, go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CORTEX = Path(sys.executable).parent / "cortex"
+LOG = """\
+============================= test session starts ==============================
+collected 2 items
+
+tests/test_sum.py .F                                                     [100%]
+
+=================================== FAILURES ===================================
+___________________________________ test_sum ___________________________________
+
+    def test_sum():
+>       assert add(1, 2) == 4
+E       assert 3 == 4
+
+tests/test_sum.py:5: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_sum.py::test_sum - assert 3 == 4
+========================= 1 failed, 1 passed in 0.01s ==========================
+"""
+SLOW = """\
+process: slow
+version: 1
+steps:
+  - id: first
+    action: shell
+    with: { command: [sleep, "2"] }
+  - id: second
+    action: shell
+    with: { command: [echo, done] }
+"""
+
+
+class User:
+    """Somebody at a shell in a folder with a home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "USER": "ada"}
+        for name in ("CORTEX_HOME", "CORTEX_DEBUG"):
+            self.env.pop(name, None)
+
+    def start(self, *args: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(CORTEX), *args],
+            cwd=self.folder,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def cortex(self, *args: str, code: int = 0) -> str:
+        with self.start(*args) as process:
+            out, err = process.communicate(timeout=120)
+        assert process.returncode == code, out + err
+        assert "Traceback" not in out + err
+        return out
+
+    def json(self, *args: str, code: int = 0) -> Any:
+        return json.loads(self.cortex(*args, "--json", code=code))
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> User:
+    user = User(tmp_path_factory.mktemp("project"))
+    (user.folder / "ci.log").write_text(LOG)
+    (user.folder / "notes.txt").write_text("The key is under the mat.\nThe cat is called Ada.\n")
+    (user.folder / "slow.yaml").write_text(SLOW)
+    user.cortex("init")
+    return user
+
+
+@pytest.fixture(scope="module")
+def triaged(user: User) -> dict[str, Any]:
+    found: dict[str, Any] = user.json("run", "triage_ci_failure", "-i", "log=ci.log")
+    return found
+
+
+def test_run_prints_the_report_and_how_to_read_on(user: User) -> None:
+    out = user.cortex("run", "triage_ci_failure", "-i", "log=ci.log")
+
+    assert "tests/test_sum.py::test_sum" in out
+    assert "assert 3 == 4" in out
+    assert "context of diagnose: " in out
+    assert out.splitlines()[-1].startswith("cortex trace ")
+
+
+def test_run_gives_its_outcome_as_json(triaged: dict[str, Any], user: User) -> None:
+    assert triaged["status"] == "completed"
+    assert triaged["steps"] == dict.fromkeys(
+        ("read_failure", "locate_source", "diagnose"), "completed"
+    )
+    assert triaged["inputs"]["log"] == str(user.folder / "ci.log")
+    assert triaged["outputs"]["failing"] == ["tests/test_sum.py::test_sum"]
+    assert sum(triaged["contexts"][0]["sections"].values()) == triaged["contexts"][0]["tokens"]
+
+
+def test_an_execution_is_found_again_by_list_find_show_and_prefix(
+    triaged: dict[str, Any], user: User
+) -> None:
+    found = triaged["id"]
+
+    assert found in [row["id"] for row in user.json("execution", "list", "--status", "completed")]
+    assert found in [row["id"] for row in user.json("execution", "find", "CI", "triage")]
+    assert user.json("execution", "show", found[:8])["id"] == found
+
+
+def test_a_trace_tells_gates_contexts_models_and_primitives(
+    triaged: dict[str, Any], user: User
+) -> None:
+    spans = user.json("trace", triaged["id"])["spans"]
+    out = user.cortex("trace", triaged["id"])
+
+    kinds = [span["kind"] for span in spans]
+    assert kinds.count("step") == 3
+    assert {"gate", "context", "model", "execution"} <= set(kinds)
+    assert all(s["status"] in ("passed", "recorded") for s in spans if s["kind"] == "gate")
+    parents = {span["id"]: span["parent"] for span in spans}
+    model = next(span for span in spans if span["kind"] == "model")
+    assert next(s for s in spans if s["id"] == parents[model["id"]])["name"] == "diagnose"
+    assert "sections: " in out
+    assert "orchestrate " in out
+
+
+def test_events_are_chosen_by_topic_execution_and_time(triaged: dict[str, Any], user: User) -> None:
+    asked = ("events", "query", "--topic", "step.*", "--execution", triaged["id"], "--since", "1h")
+
+    lines = [json.loads(line) for line in user.cortex(*asked, "--json").splitlines()]
+
+    assert [line["topic"] for line in lines].count("step.completed") == 3
+    assert {line["correlation"] for line in lines} == {triaged["id"]}
+    assert [line["position"] for line in lines] == sorted(line["position"] for line in lines)
+    assert user.cortex(*asked[:4], "--until", "1w") == ""
+
+
+def test_processes_are_listed_inspected_and_have_a_history(
+    triaged: dict[str, Any], user: User
+) -> None:
+    names = [row["name"] for row in user.json("process", "list")]
+    history = user.json("process", "history", "triage_ci_failure")
+
+    assert {"triage_ci_failure", "ci_failure_response", "answer_from_notes"} <= set(names)
+    assert history[0]["runs"] == history[0]["completed"] >= 1
+    assert "from ci_failure_response" in user.cortex("process", "inspect", "triage_ci_failure")
+    assert user.cortex("process", "diff", "triage_ci_failure").endswith("nothing changed\n")
+
+
+def test_a_dry_run_shows_prompts_and_records_nothing(user: User) -> None:
+    before = user.cortex("events", "tail", "-n", "1", "--json")
+
+    found = user.json("process", "dry-run", "triage_ci_failure", "-i", "log=ci.log")
+
+    assert [gate["outcome"] for gate in found["gates"]] == ["passed", "passed"]
+    diagnose = found["steps"][-1]
+    assert (
+        diagnose["prompt"].endswith(
+            "Say what failed, with which error, and what most probably caused the failure\n"
+        )
+        or "=== step ===" in diagnose["prompt"]
+    )
+    assert user.cortex("events", "tail", "-n", "1", "--json") == before
+
+
+def test_a_trigger_runs_the_process_that_answers_it(user: User) -> None:
+    args = ("source=ci", "status=failure", "-i", "log=ci.log", "--goal", "find out why")
+
+    found = user.json("trigger", *args)
+
+    assert (found["process"], found["status"]) == ("triage_ci_failure", "completed")
+
+
+def test_a_question_ends_with_five_until_it_is_answered(user: User) -> None:
+    asked = (
+        "run",
+        "answer_from_notes",
+        "-i",
+        "question=Where is the key?",
+        "-i",
+        "notes=notes.txt",
+    )
+
+    waiting = user.json(*asked, "-i", "keep=true", code=5)
+    user.cortex("execution", "resume", waiting["id"], code=5)
+    done = user.json("execution", "resume", waiting["id"], "--approve", "--note", "fine")
+
+    assert waiting["question"] == "Keep this answer beside the notes?"
+    assert done["status"] == "completed"
+    assert (user.folder / "notes.txt.answer.md").exists()
+
+
+def test_a_breakpoint_pauses_and_cancel_ends_it(user: User) -> None:
+    asked = ("run", "triage_ci_failure", "-i", "log=ci.log", "--break", "diagnose")
+
+    paused = user.json(*asked, code=5)
+    cancelled = user.json("execution", "cancel", paused["id"], "--reason", "enough")
+    user.cortex("execution", "resume", paused["id"], code=1)
+
+    assert (paused["status"], paused["step"]) == ("paused", "diagnose")
+    assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "enough")
+
+
+def test_a_verdict_is_recorded(triaged: dict[str, Any], user: User) -> None:
+    user.cortex("execution", "rate", triaged["id"], "good", "--note", "right at once")
+
+    assert user.json("execution", "show", triaged["id"])["verdict"] == "good"
+
+
+def test_work_without_a_process_is_opened_and_finished(user: User) -> None:
+    opened = user.json("run", "--goal", "tidy the shed")
+
+    finished = user.json("execution", "finish", opened["id"], "-o", "shed=tidy")
+
+    assert (opened["status"], opened["process"]) == ("running", "")
+    assert (finished["status"], finished["outputs"]) == ("completed", {"shed": "tidy"})
+
+
+@pytest.fixture
+def running(user: User) -> Iterator[subprocess.Popen[str]]:
+    with user.start("run", "slow.yaml") as process:
+        while "first" not in user.cortex("events", "query", "--topic", "step.execute"):
+            assert process.poll() is None
+        yield process
+        process.kill()
+
+
+def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: User) -> None:
+    held = user.start("run", "slow.yaml")
+    told = held.communicate(timeout=60)[1]
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    hint = err.strip().splitlines()[-1].split()
+
+    done = user.json(*hint[1:])
+
+    assert held.returncode == 4
+    assert f"is held by process {running.pid}" in told
+    assert running.returncode == 130
+    assert hint[:3] == ["cortex", "execution", "resume"]
+    assert done["status"] == "completed"
+    assert list(done["steps"]) == ["first", "second"]
+
+
+def test_a_reader_that_goes_away_is_no_error(triaged: dict[str, Any], user: User) -> None:
+    with user.start("events", "query") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=60)
+        assert process.stderr.read() == ""
+
+    assert process.returncode in (0, 141)
+
+
+def test_help_comes_at_once(user: User) -> None:
+    took_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        out = user.cortex("--help")
+        took_s.append(time.perf_counter() - start)
+
+    assert "Run a process, or work towards a goal without one." in out
+    assert min(took_s) < 1.0  # a guard against an import at the top; alone it takes 0.1 s
+
+
+def test_nothing_that_is_written_for_a_pipe_has_colours_or_padding(
+    triaged: dict[str, Any], user: User
+) -> None:
+    out = user.cortex("execution", "list")
+
+    assert "\x1b" not in out
+    assert out.splitlines()[0].split("\t")[:2] == ["EXECUTION", "STATUS"]

@@ -1,0 +1,281 @@
+"""An effect happens once: whoever is killed, whoever comes again."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.actors.programs import (
+    KEPT_BYTES,
+    EffectInterruptedError,
+    Effects,
+    ProgramError,
+    ProgramOutcome,
+    ProgramTimeoutError,
+)
+
+from .actors_world import PYTHON, ends_with_its_group
+
+RUN = """
+import sys
+from pathlib import Path
+from cortex.actors.programs import Effects
+Effects(Path(sys.argv[1])).run("key", sys.argv[3:], sys.argv[2], 60.0)
+"""
+
+
+class Program:
+    """Says that it began, waits until it may end, and leaves a line for each time it was run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = folder / "runs"
+        self.began, self.may_end = folder / "began", folder / "may_end"
+        os.mkfifo(self.began)
+        os.mkfifo(self.may_end)
+        code = (
+            "import os; "
+            f"open({str(self.runs)!r}, 'a').write('run\\n'); "
+            f"open({str(self.began)!r}, 'w').write(str(os.getppid())); "
+            f"open({str(self.may_end)!r}).read(); "
+            "print('done'); raise SystemExit(3)"
+        )
+        self.argv = (PYTHON, "-c", code)
+
+    def wait(self) -> int:
+        """Process id of what watches over the program, once it runs."""
+        return int(self.began.read_text())
+
+    def end(self) -> None:
+        self.may_end.write_text("")
+
+    def times(self) -> int:
+        return self.runs.read_text().count("run") if self.runs.exists() else 0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Effects:
+    return Effects(tmp_path / "effects")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, program: Program) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process of its own that runs the program and can be killed."""
+    words = [str(tmp_path / "effects"), str(tmp_path), *program.argv]
+    with subprocess.Popen([PYTHON, "-c", RUN, *words]) as process:
+        yield process
+        process.kill()
+
+
+def run(store: Effects, program: Program) -> ProgramOutcome:
+    return store.run("key", program.argv, str(program.folder), 60.0)
+
+
+def test_a_program_is_run_in_its_folder_and_its_end_is_told(store: Effects, tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getcwd()); sys.exit('oh')"
+
+    outcome = store.run("key", [PYTHON, "-c", code], str(tmp_path), 60.0)
+
+    assert outcome == ProgramOutcome(1, f"{tmp_path.resolve()}\n".encode(), b"oh\n")
+
+
+def test_the_same_key_gives_the_same_outcome_without_a_second_run(
+    store: Effects, tmp_path: Path
+) -> None:
+    argv = [PYTHON, "-c", "print(open('runs', 'a').write('run'))"]
+    first = store.run("key", argv, str(tmp_path), 60.0)
+
+    again = Effects(tmp_path / "effects").run("key", argv, str(tmp_path), 60.0)
+
+    assert again == first
+    assert (tmp_path / "runs").read_text() == "run"
+
+
+def test_another_key_is_another_run(store: Effects, tmp_path: Path) -> None:
+    argv = [PYTHON, "-c", "open('runs', 'a').write('run')"]
+
+    store.run("7/Shell/0", argv, str(tmp_path), 60.0)
+    store.run("7/Shell/1", argv, str(tmp_path), 60.0)
+
+    assert (tmp_path / "runs").read_text() == "runrun"
+
+
+def test_a_runtime_that_is_killed_in_the_middle_finds_the_outcome_when_it_is_back(
+    store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
+) -> None:
+    program.wait()
+    runtime.kill()
+    runtime.wait()
+    program.end()
+
+    outcome = run(store, program)
+
+    assert (outcome.exit_code, outcome.stdout) == (3, b"done\n")
+    assert program.times() == 1
+
+
+def test_a_runtime_that_comes_back_while_the_program_runs_waits_for_it(
+    store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
+) -> None:
+    program.wait()
+    runtime.kill()
+    runtime.wait()
+    told: list[ProgramOutcome] = []
+    waiting = threading.Thread(target=lambda: told.append(run(store, program)))
+    waiting.start()
+
+    program.end()
+    waiting.join()
+
+    assert [outcome.exit_code for outcome in told] == [3]
+    assert program.times() == 1
+
+
+def test_a_program_whose_end_nobody_saw_is_not_run_again(
+    store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
+) -> None:
+    watcher = program.wait()
+    runtime.kill()
+    os.kill(watcher, signal.SIGKILL)
+    runtime.wait()
+
+    for _ in range(2):
+        with pytest.raises(EffectInterruptedError, match="look what it did, then resume"):
+            run(store, program)
+
+    program.end()
+    assert program.times() == 1
+
+
+def test_a_program_that_loses_its_watcher_is_told_at_once(store: Effects, program: Program) -> None:
+    problems: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            run(store, program)
+        except EffectInterruptedError as error:
+            problems.append(error)
+
+    waiting = threading.Thread(target=attempt)
+    waiting.start()
+    os.kill(program.wait(), signal.SIGKILL)
+    waiting.join()
+
+    program.end()
+    assert [str(each) for each in problems] == [
+        f"{PYTHON} was killed: look what it did, then resume"
+    ]
+
+
+def test_many_workers_with_one_key_run_it_once(store: Effects, tmp_path: Path) -> None:
+    argv = ["sh", "-c", "echo run >> runs; cat runs"]
+    together = threading.Barrier(8)
+    told: list[bytes] = []
+
+    def attempt() -> None:
+        together.wait()
+        told.append(Effects(tmp_path / "effects").run("key", argv, str(tmp_path), 60.0).stdout)
+
+    workers = [threading.Thread(target=attempt) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert told == [b"run\n"] * 8
+
+
+def test_a_program_that_takes_too_long_ends_with_all_it_started(
+    store: Effects, tmp_path: Path
+) -> None:
+    with ends_with_its_group(tmp_path) as argv:
+        for _ in range(2):  # told again, not tried again
+            with pytest.raises(ProgramTimeoutError, match="was ended after 1 s"):
+                store.run("key", argv, str(tmp_path), 1.0)
+
+
+@pytest.mark.parametrize("argv", [["/no/such/program"], ["a\0b"], ["/"]])
+def test_a_program_that_cannot_be_started_is_told(
+    argv: list[str], store: Effects, tmp_path: Path
+) -> None:
+    with pytest.raises(ProgramError, match="cannot be started: "):
+        store.run("key", argv, str(tmp_path), 60.0)
+
+
+def test_a_folder_that_is_no_path_is_told(store: Effects) -> None:
+    with pytest.raises(ProgramError, match="cannot be started: "):
+        store.run("key", ["true"], "a\0b", 60.0)
+
+
+def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "effects").write_text("no folder")
+
+    with pytest.raises(ProgramError, match="cannot be started: its record cannot be kept: "):
+        Effects(tmp_path / "effects").run("key", ["true"], str(tmp_path), 60.0)
+
+
+def test_of_long_output_the_end_is_kept(store: Effects, tmp_path: Path) -> None:
+    argv = [PYTHON, "-c", "for n in range(300_000): print(n)"]
+
+    outcome = store.run("key", argv, str(tmp_path), 60.0)
+
+    assert len(outcome.stdout) == KEPT_BYTES
+    assert outcome.stdout.endswith(b"299998\n299999\n")
+
+
+def test_workers_that_tidy_up_together_do_not_disturb_each_other(tmp_path: Path) -> None:
+    for number in range(200):
+        place = tmp_path / "effects" / f"{number:032x}"
+        place.mkdir(parents=True)
+        (place / "outcome").touch()
+    together = threading.Barrier(4)
+    problems: list[BaseException] = []
+
+    def tidy() -> None:
+        together.wait()
+        try:
+            Effects(tmp_path / "effects").forget(older_than_s=-1.0)
+        except OSError as error:
+            problems.append(error)
+
+    workers = [threading.Thread(target=tidy) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert problems == []
+    assert list((tmp_path / "effects").iterdir()) == []
+
+
+def test_a_program_that_is_at_work_is_not_forgotten(
+    store: Effects, program: Program, runtime: "subprocess.Popen[bytes]"
+) -> None:
+    program.wait()
+    store.forget(older_than_s=-1.0)
+    program.end()
+
+    assert run(store, program).exit_code == 3
+    assert program.times() == 1
+
+
+def test_records_of_settled_effects_are_forgotten_after_a_while(
+    store: Effects, tmp_path: Path
+) -> None:
+    store.run("key", ["true"], str(tmp_path), 60.0)
+    store.forget(older_than_s=3_600.0)
+    kept = len(list((tmp_path / "effects").iterdir()))
+
+    store.forget(older_than_s=-1.0)
+
+    assert kept == 1
+    assert list((tmp_path / "effects").iterdir()) == []

@@ -1,0 +1,124 @@
+"""Programs are run from argument lists, in bounded time, with a bounded part of what they say."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.actors.programs import (
+    KEPT_BYTES,
+    ProgramError,
+    ProgramOutcome,
+    ProgramTimeoutError,
+    argv_of,
+    run_program,
+)
+
+from .actors_world import PYTHON, ends_with_its_group
+
+
+def python(code: str, *words: str) -> list[str]:
+    return [PYTHON, "-c", code, *words]
+
+
+WORDS = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), max_size=4)
+
+
+@given(words=WORDS)
+@settings(max_examples=200, deadline=None)
+def test_a_list_is_taken_word_by_word_and_never_split(words: list[str]) -> None:
+    assert argv_of(["program", *words], ()) == ("program", *words)
+
+
+@pytest.mark.parametrize(
+    ("written", "argv"),
+    [
+        ("make test", ("make", "test")),
+        ("grep 'two words' $HOME;ls", ("grep", "two words", "$HOME;ls")),
+        ('echo "a b" c\\ d', ("echo", "a b", "c d")),
+    ],
+)
+def test_a_text_is_split_as_a_shell_would_and_nothing_is_expanded(
+    written: str, argv: tuple[str, ...]
+) -> None:
+    assert argv_of(written, ()) == argv
+
+
+@pytest.mark.parametrize("allowed", ["make", "/usr/bin/make"])
+def test_a_program_is_allowed_by_its_name_wherever_it_stands(allowed: str) -> None:
+    assert argv_of([allowed, "all"], ("make",)) == (allowed, "all")
+
+
+def test_what_a_program_says_is_never_split_by_a_shell(tmp_path: Path) -> None:
+    outcome = run_program(
+        python("import sys; print(sys.argv[1])", "$(id); `id` > x"), str(tmp_path), 30.0
+    )
+
+    assert outcome.stdout == b"$(id); `id` > x\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_and_errors_are_kept_apart(tmp_path: Path) -> None:
+    code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+
+    outcome = run_program(python(code), str(tmp_path), 30.0)
+
+    assert outcome == ProgramOutcome(3, b"out\n", b"err\n")
+    assert outcome.tail() == "out\nerr"
+
+
+def test_of_long_output_the_end_is_kept(tmp_path: Path) -> None:
+    outcome = run_program(python("for n in range(300_000): print(n)"), str(tmp_path), 30.0)
+
+    assert len(outcome.stdout) == KEPT_BYTES
+    assert outcome.stdout.endswith(b"299998\n299999\n")
+
+
+def test_a_program_cannot_wait_for_input(tmp_path: Path) -> None:
+    outcome = run_program(python("import sys; print(repr(sys.stdin.read()))"), str(tmp_path), 30.0)
+
+    assert outcome.stdout == b"''\n"
+
+
+def test_a_signal_that_ended_a_program_is_a_negative_exit_code(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+    assert run_program(python(code), str(tmp_path), 30.0).exit_code == -9
+
+
+def test_a_program_that_takes_too_long_ends_with_all_it_started(tmp_path: Path) -> None:
+    with (
+        ends_with_its_group(tmp_path) as argv,
+        pytest.raises(ProgramTimeoutError, match=r"was ended after 1 s"),
+    ):
+        run_program(argv, str(tmp_path), 1.0)
+
+
+def test_a_program_that_left_something_behind_does_not_hold_up_its_outcome(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = (
+        "import subprocess, sys;"
+        "p = subprocess.Popen([sys.executable, '-c', 'import threading;threading.Event().wait()']);"
+        f"open({str(pid)!r}, 'w').write(str(p.pid)); p.returncode = 0"
+    )
+
+    outcome = run_program(python(code), str(tmp_path), 30.0)
+
+    os.kill(int(pid.read_text()), 9)
+    assert outcome.exit_code == 0
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="cannot be started: No such file or directory"):
+        run_program(["true"], str(tmp_path / "gone"), 30.0)
+
+
+def test_errors_survive_the_trip_between_processes() -> None:
+    for error in (ProgramError("make", "is broken"), ProgramTimeoutError("make", 0.5)):
+        again = pickle.loads(pickle.dumps(error))
+
+        assert type(again) is type(error)
+        assert str(again) == str(error)

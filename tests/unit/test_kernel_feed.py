@@ -1,0 +1,293 @@
+"""Feeds: results with the cursor, poison parked, attempts on disk, work given back."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from cortex.bus import Attempt, Claim, Commit, CursorError, Event, Finish, Publish, Release
+from cortex.bus.events import ComponentFailed
+from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
+
+from .bus_world import SECOND_NS, PlanGlanced, PlanWrite, PlanWritten, draft, glance, written
+from .kernel_world import Fed, fed, feed
+
+
+class Writer(Component):
+    """Writes what it is asked to, but for the plans that it chokes on."""
+
+    recalls = 1
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    @on(PlanWrite)
+    @on(PlanGlanced)
+    def write(self, event: Event, delivery: Delivery) -> Iterator[Output]:
+        plan = event.stream().removeprefix("plan/")
+        if plan == "fatal":
+            raise SystemExit(3)
+        if plan == "bad" or (plan == "shaky" and delivery.attempt < 3):
+            raise ValueError(plan)
+        self.seen.append(plan)
+        yield PlanWritten(plan="/".join(self.seen))
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        self.seen.append(event.stream().removeprefix("plan/"))
+
+    def snapshot(self) -> bytes:
+        return msgspec.msgpack.encode(self.seen)
+
+    def restore(self, snapshot: bytes) -> None:
+        self.seen = msgspec.msgpack.decode(snapshot, type=list[str])
+
+
+@pytest.fixture
+def writer() -> Fed:
+    return fed(Writer)
+
+
+def publish(writer: Fed, *plans: str) -> None:
+    writer.world.one(Publish(tuple(draft(plan) for plan in plans)))
+
+
+def started(writer: Fed) -> None:
+    """Subscribe, so that what is published next is seen."""
+    writer.run(writer.ordered())
+
+
+def test_a_page_is_one_transaction(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "a", "b", "c")
+    writer.run(writer.ordered())
+
+    commits = [r for r in writer.sent if isinstance(r, Commit)]
+    assert [(c.after, c.through, len(c.events)) for c in commits] == [(0, 3, 3)]
+    assert writer.results() == [("plan.written", 1), ("plan.written", 2), ("plan.written", 3)]
+
+
+def test_an_event_that_fails_is_tried_three_times_and_then_parked(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "a", "bad", "b")
+    writer.run(writer.ordered())
+
+    assert writer.results() == [("plan.written", 1), ("component.failed", 2), ("plan.written", 3)]
+    assert writer.failures() == [
+        ComponentFailed(
+            component="c", reason="ValueError: bad", position=2, about="plan.write", attempts=3
+        )
+    ]
+
+
+def test_an_event_that_works_the_third_time_is_not_parked(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "shaky", "a")
+    writer.run(writer.ordered())
+
+    assert writer.results() == [("plan.written", 1), ("plan.written", 2)]
+
+
+def test_between_tries_it_waits_longer_and_longer(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "bad")
+    before_ns = writer.world.now_ns
+    writer.run(writer.ordered())
+
+    assert writer.world.now_ns - before_ns == feed.backoff_ns(1) + feed.backoff_ns(2)
+    assert feed.backoff_ns(2) == 2 * feed.backoff_ns(1)
+    assert feed.backoff_ns(500) == feed.RETRY_MOST_NS
+
+
+def test_an_event_that_kills_the_process_is_parked_alone(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "a", "b", "fatal", "c")
+    deaths = 0
+    for _ in range(12):
+        try:
+            writer.run(writer.ordered())
+        except SystemExit:
+            deaths += 1
+
+    assert [topic for topic, _ in writer.results()] == [
+        "plan.written",
+        "plan.written",
+        "component.failed",
+        "plan.written",
+    ]
+    (failed,) = writer.failures()
+    assert isinstance(failed, ComponentFailed)
+    assert (failed.position, failed.attempts) == (3, 3)
+    assert deaths <= 5  # twice for the page, then the tries that are counted for it alone
+
+
+@pytest.mark.parametrize("crash_after", range(1, 12))
+def test_attempts_survive_a_crash_anywhere(writer: Fed, crash_after: int) -> None:
+    started(writer)
+    publish(writer, "a", "bad", "b")
+    writer.run(writer.ordered(), crash_after)
+    writer.run(writer.ordered())
+
+    assert writer.results() == [("plan.written", 1), ("component.failed", 2), ("plan.written", 3)]
+    tries = [r for r in writer.sent if isinstance(r, Attempt)]
+    assert len(tries) <= 6
+
+
+@pytest.mark.parametrize("crash_after", range(1, 10))
+@pytest.mark.parametrize("save", [False, True])
+def test_a_fold_is_back_after_a_crash_anywhere(writer: Fed, crash_after: int, save: bool) -> None:
+    writer.version = 1
+    started(writer)
+    publish(writer, "a", "b")
+    writer.run(writer.ordered(), crash_after)
+    if save:
+        writer.recall.save()
+    publish(writer, "c")
+    writer.run(writer.ordered())
+
+    last = writer.records()[-1]
+    assert last.stream == "plan/a/b/c"
+
+
+def test_a_snapshot_of_another_version_is_not_restored(writer: Fed) -> None:
+    writer.version = 1
+    started(writer)
+    publish(writer, "a")
+    writer.run(writer.ordered())
+    writer.recall.save()
+    writer.snapshots.put("c", 1, 1, b"\xc1")  # would not decode
+    writer.version = 2
+    publish(writer, "b")
+    writer.run(writer.ordered())
+
+    assert writer.records()[-1].stream == "plan/a/b"
+
+
+def test_somebody_elses_commit_ends_the_feed(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "a")
+    slow, quick = writer.ordered(), writer.ordered()
+    writer.run(slow, 3)  # subscribed, fetched, attempted: handled, and not committed
+    writer.run(quick)
+
+    with pytest.raises(CursorError):
+        slow.send(writer.world.ask(Commit("c", 0, 1), client="c"))
+    assert writer.results() == [("plan.written", 1)]
+
+
+def test_a_cursor_moves_although_nothing_was_for_it(writer: Fed) -> None:
+    started(writer)
+    for _ in range(11):
+        writer.world.one(Publish(tuple(written() for _ in range(1_000))))
+    writer.run(writer.ordered())
+
+    (standing,) = writer.world.log.state().standings
+    assert standing.cursor >= feed.IDLE_COMMIT
+
+
+def test_ephemeral_events_are_handled_and_one_that_fails_is_dropped(writer: Fed) -> None:
+    writer.feeding = feed.Feeding("c", (("plan.*", None),))
+    program = writer.ordered()
+    writer.run(program)
+    writer.world.one(Publish((glance("bad"), draft("a"))))
+    writer.run(writer.ordered())
+
+    assert [topic for topic, _ in writer.results()] == ["plan.written"]
+    assert not writer.failures()
+
+
+class Arming(Component):
+    """Sets a deadline at "set", forgets it at anything else."""
+
+    @on(PlanWrite)
+    def write(self, event: PlanWrite, delivery: Delivery) -> Iterator[Output]:
+        if event.plan == "set":
+            yield Later("d", delivery.time_ns + SECOND_NS, PlanWritten(plan="late"))
+        else:
+            yield Forget("d")
+
+
+@pytest.mark.parametrize(
+    ("plans", "fired"),
+    [
+        (["set"], 1),
+        (["set", "forget"], 0),
+        (["forget", "set"], 1),
+        (["set", "forget", "set"], 1),
+        (["set", "set", "forget"], 0),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_deadlines_follow_the_order_of_events(plans: list[str], fired: int, together: bool) -> None:
+    arming = fed(Arming)
+    started(arming)
+    for part in [plans] if together else [[plan] for plan in plans]:
+        publish(arming, *part)
+        arming.run(arming.ordered())
+    arming.world.later(5)
+    arming.world.hub.tick(arming.world.now_ns)
+
+    assert [topic for topic, _ in arming.results()] == ["plan.written"] * fired
+
+
+def test_work_is_finished_with_its_results(writer: Fed) -> None:
+    writer.run(writer.work())
+    publish(writer, "a", "b")
+    writer.run(writer.work())
+
+    assert writer.results() == [("plan.written", 1), ("plan.written", 2)]
+    assert not writer.world.log.state().work
+
+
+def test_work_that_fails_is_given_back_and_parked_the_third_time(writer: Fed) -> None:
+    program = writer.work()
+    writer.run(program)
+    publish(writer, "bad", "a")
+    for _ in range(4):
+        writer.run(writer.work())
+        writer.world.later(60)
+
+    released = [r for r in writer.sent if isinstance(r, Release)]
+    assert [r.backoff_ns for r in released] == [feed.backoff_ns(1), feed.backoff_ns(2)]
+    assert writer.results() == [("plan.written", 2), ("component.failed", 1)]
+    assert not writer.world.log.state().work
+
+
+def test_work_that_kills_its_workers_is_parked(writer: Fed) -> None:
+    writer.run(writer.work())
+    publish(writer, "fatal", "a")
+    for _ in range(5):
+        try:
+            writer.run(writer.work())
+        except SystemExit:
+            writer.world.later(2)  # the lease lapses
+
+    (failed,) = writer.failures()
+    assert isinstance(failed, ComponentFailed)
+    assert (failed.reason, failed.attempts) == ("its workers died of it or hung", 3)
+    assert ("plan.written", 2) in writer.results()
+
+
+def test_a_late_result_is_dropped_and_the_worker_goes_on(writer: Fed) -> None:
+    writer.run(writer.work())
+    publish(writer, "a")
+    late = writer.work()
+    writer.run(late, 2)  # it has the event and is at work on it
+    writer.world.later(2)
+    writer.run(writer.work())
+
+    answers = writer.world.ask(Finish("c", 1, 1), client="c")
+    assert isinstance(late.send(answers)[0], Claim)
+    assert writer.results() == [("plan.written", 1)]
+
+
+def test_quick_work_is_claimed_in_growing_batches_and_slow_work_alone(writer: Fed) -> None:
+    writer.run(writer.work())
+    publish(writer, *[str(n) for n in range(40)])
+    writer.run(writer.work())
+    assert writer.claims()[-6:] == [1, 2, 4, 8, 16, 32]
+
+    writer.took_ns = feed.SLOW_NS + 1
+    publish(writer, *[str(n) for n in range(4)])
+    writer.run(writer.work())
+    assert set(writer.claims()[-4:]) == {1}
+    assert len(writer.results()) == 44
