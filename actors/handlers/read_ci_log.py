@@ -19,6 +19,7 @@ from .triage import (
     LogError,
     LogUnreadableError,
     Report,
+    analyse,
     excerpt,
     read_log,
     report_of,

@@ -21,7 +21,7 @@ class Lazy(NamedTuple):
 
 COMMANDS = {
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
-    "doctor": Lazy("doctor:doctor", "Check this installation and this home."),
+    "doctor": Lazy("doctor:doctor", "Check this installation, the home and its log."),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),

@@ -37,10 +37,10 @@ version: 1
 steps:
   - id: first
     action: shell
-    with: { command: [sleep, "2"] }
+    with: { run: sleep 3 }
   - id: second
     action: shell
-    with: { command: [echo, done] }
+    with: { run: echo done }
 """
 
 

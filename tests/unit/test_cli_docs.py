@@ -1,6 +1,7 @@
 """The documentation says what the code does; the tree knows its commands without loading them."""
 
 import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -60,3 +61,49 @@ def test_the_command_is_the_front_door_of_its_room() -> None:
 
     assert point.value == "cortex.runtime.cli:main"
     assert importlib.import_module("cortex.runtime.cli").__all__ == ["main"]
+
+
+PLUGIN = """
+import click
+
+
+@click.command()
+def hello() -> None:
+    \"\"\"Greet.\"\"\"
+    click.echo("hello from a plugin")
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a package adds two commands, one of which is broken."""
+    (tmp_path / "greeting.py").write_text(PLUGIN)
+    info = tmp_path / "greeting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[cortex.commands]\nhello = greeting:hello\nbroken = greeting:nothing\n"
+    )
+    return {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+
+def test_another_package_adds_a_command_by_entry_point(plugins: dict[str, str]) -> None:
+    listed = subprocess.run(
+        [str(CORTEX), "--help"], capture_output=True, text=True, check=True, env=plugins
+    )
+    said = subprocess.run(
+        [str(CORTEX), "hello"], capture_output=True, text=True, check=True, env=plugins
+    )
+
+    assert "From greeting:hello." in listed.stdout
+    assert said.stdout == "hello from a plugin\n"
+
+
+def test_a_command_that_cannot_be_loaded_names_its_package(plugins: dict[str, str]) -> None:
+    done = subprocess.run(
+        [str(CORTEX), "broken"], capture_output=True, text=True, check=False, env=plugins
+    )
+
+    assert done.returncode == 1
+    assert "cortex: the command broken of greeting:nothing cannot be loaded" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -17,7 +17,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 @with_home
 @with_screen
 def doctor(quick: bool, home: Home, screen: Screen) -> int:
-    """Check Python, SQLite, packages, the home, its settings and its log.
+    """Check this installation, the home and its log.
 
     Ends with 4 if something has to be done.
     """
