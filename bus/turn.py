@@ -33,6 +33,7 @@ from .requests import (
     Subscribed,
     Unsubscribe,
 )
+from .unclaimed import REPORTS, SOURCE
 from .vocabulary import Vocabulary
 
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
@@ -240,6 +241,7 @@ class Turn:
 
     def _append(self, source: str, events: Sequence[Draft]) -> Appended:
         first = self.head + 1
+        unclaimed: list[tuple[Draft, int]] = []  # requests that nobody takes at the moment
         for draft in events:
             if draft.ephemeral:
                 self.ephemeral.append(self._recorded(draft, source, 0, 0))
@@ -251,8 +253,13 @@ class Turn:
             record = self._recorded(draft, source, position, version)
             self.records.append(record)
             self.batch.rows.append(Row(position, stream, version, encode(record)))
-            self._route(draft, position)
-        return Appended(first, self.head) if self.head >= first else Appended()
+            if not self._route(draft, position) and draft.topic in REPORTS:
+                unclaimed.append((draft, position))
+        answer = Appended(first, self.head) if self.head >= first else Appended()
+        for draft, position in unclaimed:  # after the answer, which speaks of the request alone
+            report = REPORTS[draft.topic](draft)
+            self._append(SOURCE, (Draft.of(report, causation=position),))
+        return answer
 
     def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
         count = len(self.records) + len(self.ephemeral)
@@ -273,18 +280,23 @@ class Turn:
             draft.body,
         )
 
-    def _route(self, draft: Draft, position: int) -> None:
+    def _route(self, draft: Draft, position: int) -> bool:
+        """Hand an event to the subscriptions that see it; whether one of them is work."""
         route = self._known.route(draft.topic, draft.key)
         if route is not self._routed:  # most events go where the one before went
             self.woken.update(route.wake)
             self._routed = route
+        taken = False
         for name in route.work:
             if name not in self._remade:
                 self.batch.work[name, position] = Work(name, position)
+                taken = True
         for name, seen in self._remade.items():
             if seen is not None and seen.matches(draft.topic, draft.key):
                 self.batch.work[name, position] = Work(name, position)
                 self.woken.add(name)
+                taken = True
+        return taken
 
     def _version(self, stream: str) -> int:
         version = self.versions.get(stream)

@@ -69,11 +69,12 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for header in headers:
-        table.add_column(header, overflow="fold")
+    for header in headers:  # one line a row: what it is about gives way, an id never does
+        last = header == headers[-1]
+        table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
-    Console(soft_wrap=False).print(table)
+    Console().print(table)
 
 
 def _styled(text: str, style: str, stream: IO[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from heapq import nsmallest
 
 MAX_SHOWN = 10  # of the names of a circle
 MAX_LOOKED_AT = 200  # a circle of thousands would be walked once for each of its members
@@ -38,12 +39,13 @@ def path_from(name: str, edges: Mapping[str, frozenset[str]]) -> tuple[str, ...]
     waiting = deque([name])
     while waiting and len(came_from) < MAX_LOOKED_AT:
         each = waiting.popleft()
-        for target in sorted(edges.get(each, ())):
-            if target == name:
-                path = [each]
-                while path[-1] != name:
-                    path.append(came_from[path[-1]])
-                return _cut((*reversed(path), name))
+        targets = edges.get(each, frozenset())
+        if name in targets:
+            path = [each]
+            while path[-1] != name:
+                path.append(came_from[path[-1]])
+            return _cut((*reversed(path), name))
+        for target in nsmallest(MAX_LOOKED_AT, targets):
             if target not in came_from:
                 came_from[target] = each
                 waiting.append(target)

@@ -1,0 +1,366 @@
+"""The accessor of process definitions: what it says of submitted files, and what it remembers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.actors.accessors import ProcessDefinitionAccessor
+from cortex.bus import Event
+from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
+    ProcessAnswer,
+    ProcessCompiled,
+    ProcessList,
+    ProcessRejected,
+    ProcessRetired,
+    ProcessSubmit,
+    ProcessUnchanged,
+    ProcessUnlinked,
+)
+from cortex.runtime.kernel import Delivery
+from cortex.runtime.log import MemoryBlobs
+
+STRING = {"type": "object", "properties": {"run": {"type": "string"}}}
+SOON = ComponentAnnounced(component="Shell", kind="action", name="run", parameters=STRING)
+GATE = ComponentAnnounced(component="Gates", kind="gate", name="ready")
+GONE = ComponentWithdrawn(component="Shell", kind="action", name="run")
+
+
+def process(name: str, version: int = 1, *, action: str = "run", more: str = "") -> str:
+    return (
+        f"process: {name}\nversion: {version}\ndescription: About {name}\n{more}"
+        f"steps:\n  - id: first\n    action: {action}\n    description: Do it\n"
+    )
+
+
+def parent(name: str, word: str = "parent") -> str:
+    return f"abstract: true\n{process(name)}".replace("About", f"A {word}")
+
+
+class Desk:
+    """An accessor, and the log that a hub would keep of what it was told and what it said."""
+
+    def __init__(self) -> None:
+        self.blobs = MemoryBlobs()
+        self.log: list[tuple[Event, Delivery]] = []
+        self.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        self.tell(SOON, GATE)
+
+    def tell(self, *page: Event) -> list[Event]:
+        """Handle *page* as one: what is said about it stands in the log after all of it."""
+        asked = [self._record(event, None) for event in page]
+        said: list[tuple[Event, int]] = []
+        for event, delivery in asked:
+            if isinstance(event, ProcessSubmit):
+                answers = self.accessor.submit(event, delivery)
+            else:
+                assert isinstance(event, ComponentAnnounced | ComponentWithdrawn)
+                answers = self.accessor.announced(event, delivery)
+            for answer in answers:
+                assert isinstance(answer, Event)
+                said.append((answer, delivery.position))
+        for answer, cause in said:
+            event, delivery = self._record(answer, cause)
+            self.accessor.settled(event, delivery)
+        return [event for event, _ in said]
+
+    def submit(self, *removed: str, strict: bool = False, **sources: str) -> list[Event]:
+        return self.tell(self.submission(sources, removed, strict=strict))
+
+    def submission(
+        self, sources: dict[str, str], removed: Iterable[str] = (), *, strict: bool = False
+    ) -> ProcessSubmit:
+        digests = {file: self.blobs.put(text.encode()) for file, text in sources.items()}
+        return ProcessSubmit(sources=digests, removed=tuple(removed), strict=strict)
+
+    def restarted(self) -> "Desk":
+        """Another accessor that recalls the same log."""
+        again = Desk.__new__(Desk)
+        again.blobs, again.log = self.blobs, list(self.log)
+        again.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        for event, delivery in self.log:
+            again.accessor.recall(event, delivery)
+        return again
+
+    def answer(self) -> ProcessAnswer:
+        (answer,) = self.accessor.listed(ProcessList(), self._delivery(0, None))
+        assert isinstance(answer, ProcessAnswer)
+        return answer
+
+    def _record(self, event: Event, cause: int | None) -> tuple[Event, Delivery]:
+        stored = msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=type(event))
+        self.log.append((stored, self._delivery(len(self.log) + 1, cause)))
+        return self.log[-1]
+
+    def _delivery(self, position: int, cause: int | None) -> Delivery:
+        return Delivery(position, position, "ProcessDefinitionAccessor", causation=cause)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def shape(events: Iterable[Event]) -> list[tuple[str, str]]:
+    """Topic and name or file of each, in order."""
+    return [
+        (e.topic_name().removeprefix("process."), str(getattr(e, "name", getattr(e, "file", ""))))
+        for e in events
+    ]
+
+
+# What becomes of each file.
+
+
+def test_files_are_compiled_together_whatever_their_order(desk: Desk) -> None:
+    said = desk.submit(
+        a=process("child", more="extends: base\n").replace("steps:", "steps:\n  - inherit: all"),
+        b=parent("base"),
+    )
+
+    assert sorted(shape(said)) == [("compiled", "base"), ("compiled", "child")]
+
+
+def test_only_the_wrong_file_is_rejected_with_all_that_is_wrong_with_it(desk: Desk) -> None:
+    said = desk.submit(good=process("good"), bad=process("bad", action="nope", more="gaets: x\n"))
+
+    assert sorted(shape(said)) == [("compiled", "good"), ("rejected", "bad")]
+    (rejected,) = [e for e in said if isinstance(e, ProcessRejected)]
+    assert [d["code"] for d in rejected.diagnostics] == ["P101", "P401"]
+    assert all(d["remedy"] and d["span"]["line"] for d in rejected.diagnostics)
+
+
+def test_what_a_rejected_file_held_before_goes_on(desk: Desk) -> None:
+    desk.submit(a=process("kept"))
+
+    said = desk.submit(a=process("kept", 2, action="nope"))
+
+    assert shape(said) == [("rejected", "a")]
+    assert [(p["name"], p["version"], p["missing"]) for p in desk.answer().processes] == [
+        ("kept", 1, [])
+    ]
+
+
+def test_a_file_that_leans_on_a_rejected_one_is_rejected_with_it(desk: Desk) -> None:
+    desk.submit(a=process("one"))
+
+    said = desk.submit(
+        a=f"{process('one', 2)}\n---\n{process('other', action='nope')}",
+        b=process("two", more="inputs: {x: {type: string}}\n").replace(
+            "action: run", "process: new"
+        ),
+        c=f"{process('new')}\n---\n{process('broken', action='nope')}",
+    )
+
+    assert sorted(shape(said)) == [("rejected", "a"), ("rejected", "b"), ("rejected", "c")]
+    assert desk.answer().sources.keys() == {"a"}
+
+
+def test_every_submitted_file_is_answered(desk: Desk) -> None:
+    text = process("same")
+    desk.submit(same=text)
+
+    said = desk.submit(same=text, empty="# nothing yet\n", new=process("new"))
+
+    assert shape(said) == [("unchanged", ""), ("compiled", "new"), ("unchanged", "")]
+    assert [e.files for e in said if isinstance(e, ProcessUnchanged)] == [("same",), ("empty",)]
+
+
+@pytest.mark.parametrize(
+    ("digest", "code"), [("0" * 64, "P014"), ("not-utf-8", "P003"), ("large", "P001")]
+)
+def test_a_file_that_is_no_text_is_rejected_and_the_others_are_not(
+    digest: str, code: str, desk: Desk
+) -> None:
+    if digest == "not-utf-8":
+        digest = desk.blobs.put(b"process: caf\xe9\n")
+    elif digest == "large":
+        digest = desk.blobs.put(b"# " + b"x" * 10_000_000)
+    good = desk.submission({"good": process("good")}).sources
+
+    said = desk.tell(ProcessSubmit(sources={"bad": digest, **good}))
+
+    assert sorted(shape(said)) == [("compiled", "good"), ("rejected", "bad")]
+    (rejected,) = [e for e in said if isinstance(e, ProcessRejected)]
+    assert [d["code"] for d in rejected.diagnostics] == [code]
+
+
+def test_of_endlessly_many_findings_as_many_are_told_as_an_event_can_hold(desk: Desk) -> None:
+    steps = "".join(f"- id: s{n}\n  action: nope\n  wrong: 3\n" for n in range(5_000))
+
+    (rejected,) = desk.submit(a=f"process: p\nversion: 1\nsteps:\n{steps}")
+
+    assert isinstance(rejected, ProcessRejected)
+    assert len(msgspec.msgpack.encode(rejected)) < 256 * 1024
+    assert len(rejected.diagnostics) > 100
+    assert "more findings" in rejected.diagnostics[-1]["message"]
+
+
+def test_a_source_that_changed_needs_a_new_version(desk: Desk) -> None:
+    desk.submit(a=process("p"))
+
+    (rejected,) = desk.submit(a=process("p").replace("Do it", "Do it now"))
+    (compiled,) = desk.submit(a=process("p", 2).replace("Do it", "Do it now"))
+
+    assert isinstance(rejected, ProcessRejected)
+    assert [d["remedy"] for d in rejected.diagnostics] == ["write `version: 2`"]
+    assert rejected.diagnostics[0]["fix"]
+    assert isinstance(compiled, ProcessCompiled)
+
+
+def test_a_parent_that_changed_gives_its_children_a_new_digest_and_no_error(desk: Desk) -> None:
+    child = process("child", more="extends: base\n").replace("steps:", "steps:\n  - inherit: all")
+    first = desk.submit(a=child, b=parent("base"))
+
+    said = desk.submit(b=parent("base", "changed").replace("version: 1", "version: 2"))
+
+    assert sorted(shape(said)) == [("compiled", "base"), ("compiled", "child")]
+    before, after = (
+        next(e for e in each if isinstance(e, ProcessCompiled) and e.name == "child")
+        for each in (first, said)
+    )
+    assert before.source_digest == after.source_digest
+    assert before.process_version == after.process_version
+
+
+def test_a_removed_file_retires_what_only_it_held(desk: Desk) -> None:
+    desk.submit(a=process("moved"), b=process("gone"))
+
+    said = desk.submit("a", "b", c=process("moved"))
+
+    assert sorted(shape(said)) == [("compiled", "moved"), ("retired", "gone")]
+    (retired,) = [e for e in said if isinstance(e, ProcessRetired)]
+    assert (retired.files, retired.reason) == (("b",), "it is no longer in b")
+
+
+def test_what_was_retired_comes_back_with_its_file(desk: Desk) -> None:
+    text = process("p")
+    desk.submit(a=text)
+    desk.submit("a")
+
+    assert shape(desk.submit(a=text)) == [("compiled", "p")]
+    assert [p["retired"] for p in desk.answer().processes] == [""]
+
+
+def test_strict_rejects_what_has_warnings_and_leaves_other_files_alone(desk: Desk) -> None:
+    warned = process("warned", more="inputs: {unused: {type: string}}\n")
+    assert shape(desk.submit(old=warned)) == [("compiled", "warned")]
+    (before,) = [p for p in desk.answer().processes if p["name"] == "warned"]
+
+    said = desk.submit(strict=True, new=process("clean"), bad=warned.replace("warned", "also"))
+
+    assert sorted(shape(said)) == [("compiled", "clean"), ("rejected", "bad")]
+    (after,) = [p for p in desk.answer().processes if p["name"] == "warned"]
+    assert before == after
+
+
+# What is announced and withdrawn.
+
+
+def test_an_action_that_is_withdrawn_unlinks_and_links_again_when_it_is_back(desk: Desk) -> None:
+    (compiled,) = desk.submit(a=process("p"))
+
+    (unlinked,) = desk.tell(GONE)
+    (again,) = desk.tell(SOON)
+
+    assert isinstance(compiled, ProcessCompiled)
+    assert unlinked == ProcessUnlinked(name="p", digest=compiled.digest, missing=("action run",))
+    assert again == compiled
+
+
+def test_other_components_do_not_touch_what_does_not_use_them(desk: Desk) -> None:
+    desk.submit(a=process("p"))
+
+    said = desk.tell(
+        ComponentAnnounced(component="Other", kind="action", name="other"),
+        ComponentWithdrawn(component="Other", kind="action", name="other"),
+        ComponentAnnounced(component="M", kind="model", name="ready"),
+        ComponentWithdrawn(component="M", kind="model", name="ready"),
+        ComponentWithdrawn(component="Old", kind="action", name="run"),
+    )
+
+    assert said == []
+
+
+def test_a_model_that_leaves_takes_no_gate_of_its_name_with_it(desk: Desk) -> None:
+    desk.submit(a=process("p", more="gates: [ready]\n"))
+
+    said = desk.tell(ComponentWithdrawn(component="M", kind="model", name="ready"))
+
+    assert said == []
+
+
+def test_a_missing_gate_is_named_and_warnings_are_not(desk: Desk) -> None:
+    desk.submit(a=process("p", more="gates: [ready]\ninputs: {unused: {type: string}}\n"))
+
+    (unlinked,) = desk.tell(ComponentWithdrawn(component="Gates", kind="gate", name="ready"))
+
+    assert isinstance(unlinked, ProcessUnlinked)
+    assert unlinked.missing == ("gate ready",)
+
+
+# What a restart remembers.
+
+
+def test_a_restart_says_nothing_of_what_has_not_changed(desk: Desk) -> None:
+    # A warning with a fix: its edits are tuples before they are stored, and lists after.
+    text = process("p", more="inputs: {unused: {type: string}}\n")
+    desk.submit(a=text)
+
+    again = desk.restarted()
+
+    assert shape(again.tell(SOON)) == []
+    assert shape(again.submit(b=process("q"))) == [("compiled", "q")]
+    assert shape(again.submit(a=text)) == [("unchanged", "")]
+
+
+def test_an_event_that_is_handed_out_again_is_linked_again(desk: Desk) -> None:
+    desk.submit(a=process("p"))
+    delivery = Delivery(99, 99, "ProcessDefinitionAccessor", attempt=2)
+    list(desk.accessor.announced(GONE, delivery))
+
+    again = list(desk.accessor.announced(SOON, delivery))
+    and_again = list(desk.accessor.announced(SOON, delivery))
+
+    assert shape(e for e in again if isinstance(e, Event)) == [("compiled", "p")]
+    assert and_again == []
+
+
+FILES = st.sampled_from(["a", "b", "c"])
+NAMES = st.sampled_from(["p", "q"])
+TEXTS = st.one_of(
+    st.just("# empty\n"),
+    st.builds(process, NAMES, st.integers(1, 2)),
+    st.builds(process, NAMES, action=st.sampled_from(["run", "nope", "also"])),
+    st.builds(lambda p, q: f"{process(p)}\n---\n{process(q)}", NAMES, NAMES),
+    st.builds(parent, NAMES, st.sampled_from(["x", "y"])),
+)
+ALSO = ComponentAnnounced(component="Also", kind="action", name="also")
+EVENTS: st.SearchStrategy[Any] = st.one_of(
+    st.tuples(st.dictionaries(FILES, TEXTS, max_size=3), st.sets(FILES, max_size=2), st.booleans()),
+    st.sampled_from([SOON, GONE, ALSO, GATE]),
+)
+
+
+@given(pages=st.lists(st.lists(EVENTS, min_size=1, max_size=3), max_size=5))
+@settings(max_examples=150, deadline=None)
+def test_folding_the_log_gives_the_state_that_was_live(pages: list[list[Any]]) -> None:
+    desk = Desk()
+    for page in pages:
+        desk.tell(
+            *(
+                event if isinstance(event, Event) else desk.submission(*event[:2], strict=event[2])
+                for event in page
+            )
+        )
+    live, recalled = desk.answer(), desk.restarted().answer()
+
+    assert msgspec.to_builtins(recalled) == msgspec.to_builtins(live)
+    # And the next thing that happens is answered alike.
+    again = desk.restarted()
+    assert shape(again.tell(SOON, ALSO)) == shape(desk.tell(SOON, ALSO))

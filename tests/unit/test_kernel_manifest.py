@@ -1,0 +1,60 @@
+"""Manifests name components by import string; what cannot be started says so."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cortex.runtime.kernel import (
+    Component,
+    Delivery,
+    Entry,
+    ManifestError,
+    NotReadyError,
+    Runtime,
+    on,
+)
+
+from .bus_world import PlanWrite
+
+
+class NeedsMoon(Component):
+    def __init__(self, moon: str, settings: dict[str, str]) -> None:
+        self.moon = moon
+
+    @on(PlanWrite)
+    def write(self, event: PlanWrite, delivery: Delivery) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("component", "problem"),
+    [
+        ("no.such.module:Thing", "cannot be imported"),
+        ("cortex.runtime.kernel:Nothing", "cannot be imported"),
+        ("cortex.runtime.kernel", "cannot be imported"),
+        ("", "cannot be imported"),
+        (":Thing", "cannot be imported"),
+        ("cortex.runtime.kernel:Entry", "is not a subclass of Component"),
+        ("cortex.runtime.kernel:VERSION", "is not a subclass of Component"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(component: str, problem: str) -> None:
+    with pytest.raises(ManifestError, match=problem):
+        Runtime(components=[component])
+    with pytest.raises(ManifestError, match=problem):
+        Runtime(components=[Entry(component)])
+
+
+def test_a_module_that_breaks_at_import_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "breaks_at_import.py").write_text("1 / 0\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+
+    with pytest.raises(ManifestError, match=r"breaks_at_import:Thing.*division by zero"):
+        Runtime(components=["breaks_at_import:Thing"])
+
+
+def test_a_component_that_wants_what_there_is_not_says_what_there_is() -> None:
+    with pytest.raises(NotReadyError, match=r"wants moon; a runtime gives .*blobs.*settings"):
+        Runtime(components=[NeedsMoon]).__enter__()
