@@ -1,4 +1,4 @@
-"""How fast is the bus inside one process: publish to handled, publish to acknowledged, ask to reply?
+"""How fast is the bus in one process: publish to handled, publish to acknowledged, ask to reply?
 
 * *flow*: a producer publishes typed events in batches of 100, each batch durable when `publish`
   comes back, while a component decodes and handles every one. The peer is AutoGen core
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import peers
 import pykka
 from measure import (
     Figures,
@@ -45,83 +46,6 @@ COUNTS = {"flow": 60_000, "single": 2_000, "ask": 20_000, "durable": 1_500}
 PEER_EVENTS, PEER_ASKS = 5_000, 5_000
 GOALS = {"flow": 50_000, "ask": 20_000, "ask_p50_us": 60}
 SUMMARY = "148 passed in 12.3 s"
-
-AUTOGEN = """
-import asyncio, json, statistics, time
-from dataclasses import dataclass
-from autogen_core import (
-    AgentId, DefaultTopicId, MessageContext, RoutedAgent, SingleThreadedAgentRuntime,
-    default_subscription, message_handler,
-)
-
-@dataclass
-class Tested:
-    execution_id: str
-    number: int
-    passed: bool
-    summary: str
-
-@dataclass
-class Ping:
-    number: int
-
-@dataclass
-class Pong:
-    number: int
-
-handled = 0
-took = []
-
-@default_subscription
-class Counting(RoutedAgent):
-    def __init__(self):
-        super().__init__("counts")
-
-    @message_handler
-    async def on_tested(self, message: Tested, ctx: MessageContext) -> None:
-        global handled
-        handled += 1
-
-class Answering(RoutedAgent):
-    def __init__(self):
-        super().__init__("answers")
-
-    @message_handler
-    async def on_ping(self, message: Ping, ctx: MessageContext) -> Pong:
-        return Pong(message.number)
-
-async def main():
-    global handled
-    runtime = SingleThreadedAgentRuntime()
-    await Counting.register(runtime, "counting", Counting)
-    await Answering.register(runtime, "answering", Answering)
-    runtime.start()
-    to = AgentId("answering", "default")
-    await runtime.send_message(Ping(0), to)
-    started = time.perf_counter()
-    for number in range(EVENTS):
-        tested = Tested("k3f9q2m7", number, True, "148 passed in 12.3 s")
-        await runtime.publish_message(tested, DefaultTopicId())
-    while handled < EVENTS:
-        await asyncio.sleep(0)
-    flow = EVENTS / (time.perf_counter() - started)
-    started = time.perf_counter()
-    for number in range(ASKS):
-        began = time.perf_counter()
-        await runtime.send_message(Ping(number), to)
-        took.append(time.perf_counter() - began)
-    asks = ASKS / (time.perf_counter() - started)
-    await runtime.stop()
-    return flow, asks
-
-flow, asks = asyncio.run(main())
-from pathlib import Path
-rss = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
-print(json.dumps(dict(
-    flow=flow, ask=asks, p50_us=statistics.median(took) * 1e6,
-    p99_us=statistics.quantiles(took, n=100)[98] * 1e6, rss_mb=rss,
-)))
-""".replace("EVENTS", str(PEER_EVENTS)).replace("ASKS", str(PEER_ASKS))
 
 
 class Tested(Event, frozen=True, kw_only=True, tag="x.bench.tested"):
@@ -180,7 +104,7 @@ class Counting(Component):
     reached = threading.Event()
 
     @on(Tested)
-    def count(self, event: Tested, delivery: Delivery) -> None:
+    def count(self, event: Tested, _: Delivery) -> None:
         """Count."""
         Counting.handled += event.passed
         if Counting.handled == Counting.awaited:
@@ -191,12 +115,12 @@ class Answering(Component):
     """Answers at once, or by the log."""
 
     @on(Ping)
-    def answer(self, query: Ping, delivery: Delivery) -> Iterator[Event]:
+    def answer(self, query: Ping, _: Delivery) -> Iterator[Event]:
         """Answer."""
         yield Pong(number=query.number)
 
     @on(PingAsked)
-    def give(self, event: PingAsked, delivery: Delivery) -> Iterator[Event]:
+    def give(self, event: PingAsked, _: Delivery) -> Iterator[Event]:
         """Answer by the log."""
         yield PongGiven(number=event.number)
 
@@ -208,7 +132,7 @@ class Asking(Component):
         self._ask = ask
 
     @on(Begin)
-    def begin(self, event: Begin, delivery: Delivery) -> Iterator[Event]:
+    def begin(self, event: Begin, _: Delivery) -> Iterator[Event]:
         """Ask."""
         each_s: list[float] = []
         started = time.perf_counter()
@@ -275,8 +199,10 @@ def ask(mode: str, count: int) -> Figures:
         client.publish(Begin(asks=2_000), Begin(asks=count))
         ended: list[Ended] = []
         while len(ended) < 2:
-            found = [msgspec.msgpack.decode(r.body, type=Ended) for r in feed.next(60.0)]
-            ended += found or sys.exit("the asking component never ended")
+            records = feed.next(60.0)
+            if not records:
+                sys.exit("the asking component never ended")
+            ended += [msgspec.msgpack.decode(record.body, type=Ended) for record in records]
     return {"ask": count / ended[-1].took_s, **percentiles(ended[-1].each_s)}
 
 
@@ -356,12 +282,14 @@ def child(what: str, mode: str) -> Run:
     return lambda: run(sys.executable, __file__, *words)
 
 
-def subjects(peers: Path) -> dict[str, Run]:
+def subjects(folder: Path) -> dict[str, Run]:
     """What is measured, by name."""
     runs: dict[str, Run] = {}
-    autogen = peer(peers, "autogen", "autogen-core")
+    autogen = peer(folder, "autogen", "autogen-core")
     if autogen is not None:
-        runs["autogen"] = lambda: run(autogen, "-c", AUTOGEN)
+        runs["autogen"] = lambda: run(
+            autogen, "-c", peers.AUTOGEN, str(PEER_EVENTS), str(PEER_ASKS)
+        )
     for mode in MODES:
         for what in ("flow", "bare-flow", "single", "bare-single", "durable"):
             runs[f"{what}/{mode}"] = child(what, mode)
@@ -403,18 +331,18 @@ def ask_lines(found: dict[str, Figures]) -> Iterator[str]:
         )
     for mode in MODES:
         if mine := found.get(f"durable/{mode}"):
+            other = beside(mine["ask"], autogen, "ask", "AutoGen core send_message (in memory)")
             yield (
                 f"durable ask -> reply, two events in the log, {mode:6}: {mine['ask']:,.0f}/s, "
-                f"{latency(mine)}; {beside(mine['ask'], autogen, 'ask', 'AutoGen core (in memory)')}"
+                f"{latency(mine)}; {other}"
             )
 
 
 def beside(mine: float, other: Figures | None, figure: str, name: str) -> str:
     if other is None:
         return f"{name} skipped: it is not installed"
-    return f"{name} {other[figure]:,.0f}/s, ours {mine / other[figure]:.1f} x, " + (
-        f"{other['rss_mb']:.0f} MB"
-    )
+    ratio = mine / other[figure]
+    return f"{name} {other[figure]:,.0f}/s, ours {ratio:.1f} x, {other['rss_mb']:.0f} MB"
 
 
 def latency(figures: Figures) -> str:

@@ -20,8 +20,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import peers
 from measure import (
-    SAME_PRAGMAS,
     Figures,
     Run,
     arguments,
@@ -77,89 +77,6 @@ outputs:
   value: { type: integer, value: "${steps.s6.value}" }
 """
 
-LANGGRAPH = """
-import json, sys, time
-mode, at_once, executions, path, durability = *sys.argv[1:2], *map(int, sys.argv[2:4]), *sys.argv[4:]
-{pragmas}
-from typing import TypedDict
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import END, START, StateGraph
-
-class State(TypedDict):
-    value: int
-
-def add_one(state):
-    return dict(value=state["value"] + 1)
-
-builder = StateGraph(State)
-names = [START, "s1", "s2", "s3", "s4", "s5", "s6", END]
-for name in names[1:-1]:
-    builder.add_node(name, add_one)
-for before, after in zip(names, names[1:]):
-    builder.add_edge(before, after)
-saver = SqliteSaver(sqlite3.connect(path, check_same_thread=False))
-graph = builder.compile(checkpointer=saver)
-
-def go(first, count):
-    if at_once == 1:
-        return [
-            graph.invoke(dict(value=0), dict(configurable=dict(thread_id=str(n))), durability=durability)
-            for n in range(first, first + count)
-        ]
-    configs = [
-        dict(configurable=dict(thread_id=str(n)), max_concurrency=at_once)
-        for n in range(first, first + count)
-    ]
-    return graph.batch([dict(value=0)] * count, configs, durability=durability)
-
-go(0, 5)
-started = time.perf_counter()
-done = go(1_000, executions)
-took = time.perf_counter() - started
-assert [state["value"] for state in done] == [6] * executions
-""".replace("{pragmas}", SAME_PRAGMAS)
-
-DBOS = """
-import json, sys, time
-mode, at_once, executions, path = sys.argv[1], *map(int, sys.argv[2:4]), sys.argv[4]
-{pragmas}
-from concurrent.futures import ThreadPoolExecutor
-from dbos import DBOS
-
-DBOS(config=dict(name="bench", system_database_url="sqlite:///" + path, log_level="ERROR"))
-
-@DBOS.step()
-def add_one(value):
-    return value + 1
-
-@DBOS.workflow()
-def six_steps(value):
-    for _ in range(6):
-        value = add_one(value)
-    return value
-
-DBOS.launch()
-
-def go(count):
-    if at_once == 1:
-        return [six_steps(0) for _ in range(count)]
-    with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(six_steps, [0] * count))
-
-go(5)
-started = time.perf_counter()
-done = go(executions)
-took = time.perf_counter() - started
-assert done == [6] * executions
-""".replace("{pragmas}", SAME_PRAGMAS)
-
-TOLD = """
-from pathlib import Path
-rss = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
-print(json.dumps(dict(steps=6 * executions / took, rss_mb=rss)), flush=True)
-import os; os._exit(0)  # what is measured is over
-"""
-
 
 class AddOne(Component):
     """The trivial action."""
@@ -168,7 +85,7 @@ class AddOne(Component):
     serves = (Serves("action", "add_one"),)
 
     @on(StepExecute, where={"action": "add_one"})
-    def carry_out(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    def carry_out(self, event: StepExecute, _: Delivery) -> Iterator[Event]:
         """Add one."""
         yield StepCompleted(
             execution_id=event.execution_id,
@@ -200,7 +117,7 @@ class Computing(Component):
     """Computes all the time, and never waits for anything."""
 
     @on(Compute)
-    def compute(self, event: Compute, delivery: Delivery) -> Iterator[Event]:
+    def compute(self, event: Compute, _: Delivery) -> Iterator[Event]:
         """Compute until the file is gone."""
         total, began, cpu = 0, time.perf_counter(), time.thread_time()
         while Path(event.path).exists():
@@ -350,6 +267,7 @@ def bare(mode: str, at_once: int, executions: int) -> Figures:
 
 
 def ask_peer(python: str | None, code: str, mode: str, at_once: int, *more: str) -> Run | None:
+    """A measurement of one peer's program."""
     if python is None:
         return None
     executions = str(EXECUTIONS["peer"][at_once])
@@ -357,15 +275,15 @@ def ask_peer(python: str | None, code: str, mode: str, at_once: int, *more: str)
     def measure() -> Figures:
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "peer.db")
-            return run(python, "-c", code + TOLD, mode, str(at_once), executions, path, *more)
+            return run(python, "-c", code, mode, str(at_once), executions, path, *more)
 
     return measure
 
 
-def subjects(peers: Path) -> dict[str, Run]:
+def subjects(folder: Path) -> dict[str, Run]:
     """What is measured, by name."""
-    langgraph = peer(peers, "langgraph", "langgraph", "langgraph-checkpoint-sqlite")
-    dbos = peer(peers, "dbos", "dbos")
+    langgraph = peer(folder, "langgraph", "langgraph", "langgraph-checkpoint-sqlite")
+    dbos = peer(folder, "dbos", "dbos")
     runs: dict[str, Run | None] = {}
     for at_once in (AT_ONCE, 1):
         for mode in MODES:
@@ -373,10 +291,12 @@ def subjects(peers: Path) -> dict[str, Run]:
             count = EXECUTIONS["ours"][at_once]
             runs[f"ours/{name}"] = child("ours", mode, at_once, count)
             runs[f"bare/{name}"] = child("bare", mode, at_once, count)
-            runs[f"langgraph/{name}"] = ask_peer(langgraph, LANGGRAPH, mode, at_once, "sync")
-            runs[f"dbos/{name}"] = ask_peer(dbos, DBOS, mode, at_once)
+            runs[f"langgraph/{name}"] = ask_peer(langgraph, peers.LANGGRAPH, mode, at_once, "sync")
+            runs[f"dbos/{name}"] = ask_peer(dbos, peers.DBOS, mode, at_once)
         name = f"normal/{at_once}"
-        runs[f"langgraph-async/{name}"] = ask_peer(langgraph, LANGGRAPH, "normal", at_once, "async")
+        runs[f"langgraph-async/{name}"] = ask_peer(
+            langgraph, peers.LANGGRAPH, "normal", at_once, "async"
+        )
     for where in ("nothing", *BUSY):
         runs[f"busy/{where}"] = child("busy", where, BUSY_EXECUTIONS)
     return {name: measure for name, measure in runs.items() if measure is not None}

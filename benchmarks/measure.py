@@ -20,24 +20,6 @@ from pathlib import Path
 Figures = dict[str, float]
 Run = Callable[[], Figures]
 
-# Peers get the PRAGMAs that our log has, whoever opens their database.
-SAME_PRAGMAS = """
-import sqlite3
-from sqlite3 import dbapi2
-
-connect = sqlite3.connect
-
-def tuned(*args, **kwargs):
-    connection = connect(*args, **kwargs)
-    connection.execute("pragma journal_mode = wal")
-    connection.execute(f"pragma synchronous = {mode}")
-    connection.execute("pragma wal_autocheckpoint = 16000")
-    connection.execute("pragma journal_size_limit = 67108864")
-    return connection
-
-sqlite3.connect = dbapi2.connect = tuned
-"""
-
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
     """The options that every benchmark of this kind has."""

@@ -1,6 +1,8 @@
 """A client in the hub's own process: publish, ask, subscribe, read."""
 
+import base64
 import itertools
+import secrets
 from collections.abc import Iterator, Sequence
 
 from .errors import HubClosedError
@@ -65,6 +67,10 @@ class Client:
         """Append events that are encoded already; as `publish`."""
         answer = self._hub.ask_one(self.name, Publish(tuple(drafts)))
         return answer.last if isinstance(answer, Appended) else 0
+
+    def new_id(self) -> str:
+        """A new id: 16 letters and digits, random."""
+        return base64.b32encode(secrets.token_bytes(10)).decode().lower()
 
     def ask(self, query: Query, timeout_s: float = 10.0) -> Event:
         """The answer of the component that answers *query*.

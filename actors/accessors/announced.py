@@ -1,12 +1,14 @@
 """The registry as a fold of what components announced, and topics as the compiler looks them up."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from cortex.runtime import processes
 from cortex.runtime.knowledge import Ambiguous, KnowledgeError, TopicIndex
 from cortex.runtime.processes import ActionSpec, GateSpec, Registry
+
+Spec = TypeVar("Spec", ActionSpec, GateSpec)
 
 
 class Announced:
@@ -19,12 +21,10 @@ class Announced:
     def fold(self, event: ComponentAnnounced | ComponentWithdrawn) -> bool:
         """Take in an announcement or a withdrawal; whether it changed anything."""
         before = self._actions.get(event.name), self._gates.get(event.name)
-        if isinstance(event, ComponentWithdrawn):
-            (self._actions if event.kind == "action" else self._gates).pop(event.name, None)
-        elif event.kind == "action":
-            self._actions[event.name] = _action(event)
+        if event.kind == "action":
+            _settle(self._actions, event, _action)
         elif event.kind == "gate":
-            self._gates[event.name] = _gate(event)
+            _settle(self._gates, event, _gate)
         return before != (self._actions.get(event.name), self._gates.get(event.name))
 
     def registry(self) -> Registry:
@@ -53,6 +53,17 @@ class KnownTopics:
     def names(self) -> Iterable[str]:
         """Every topic there is."""
         return self._index.topics()
+
+
+def _settle(
+    specs: dict[str, Spec],
+    event: ComponentAnnounced | ComponentWithdrawn,
+    spec_of: Callable[[ComponentAnnounced], Spec],
+) -> None:
+    if isinstance(event, ComponentAnnounced):
+        specs[event.name] = spec_of(event)
+    elif event.name in specs and specs[event.name].component == event.component:
+        del specs[event.name]  # what another component announced since stays
 
 
 def _action(event: ComponentAnnounced) -> ActionSpec:

@@ -1,6 +1,7 @@
 """Which definitions there are: a fold of what was compiled, and what a compilation changes."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -8,9 +9,19 @@ import msgspec
 from cortex.bus import CortexError, Event
 from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import Compilation, LinkedInterface, LinkedProcess
+from cortex.runtime.processes import (
+    Compilation,
+    Diagnostic,
+    LinkedInterface,
+    LinkedProcess,
+    errors_of,
+)
 
 Linked = LinkedProcess | LinkedInterface
+
+_KINDS = {"P401": "action", "P402": "gate", "P403": "topic"}  # codes of what is not there
+MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
+_QUOTED = re.compile(r"`([^`]+)`")
 
 
 class Definitions:
@@ -35,21 +46,25 @@ class Definitions:
                 self._missing[event.name] = event.missing
             case ProcessRetired():
                 self._retired[event.name] = event.reason
-                self.sources = {f: d for f, d in self.sources.items() if f not in event.files}
+                self.drop(event.files)
+
+    def drop(self, files: Iterable[str]) -> None:
+        """Forget files that are gone, or hold nothing any more."""
+        for file in files:
+            self.sources.pop(file, None)
 
     def known(self) -> dict[tuple[str, int], str]:
         """Source digest of every version that was ever compiled."""
         return {key: event.source_digest for key, event in self._compiled.items()}
 
-    def changes(self, compilation: Compilation, sources: dict[str, str]) -> Iterator[Event]:
-        """What *compilation* of *sources* changes, as events."""
+    def changes(self, compilation: Compilation, sources: Mapping[str, str]) -> Iterator[Event]:
+        """What *compilation* of *sources* changes, as events; they are not folded yet."""
         found: set[str] = set()
         for (file, _), unit in compilation.units.items():
             if unit.linked is None:
                 continue
             found.add(unit.name)
-            warnings = tuple(msgspec.to_builtins(each) for each in unit.diagnostics)
-            event = self._event(unit.linked, file, sources[file], warnings)
+            event = self._event(unit.linked, file, sources[file], plain(unit.diagnostics))
             before = self._compiled.get((event.name, event.process_version))
             if before != event or event.name in self._missing or event.name in self._retired:
                 yield event
@@ -118,7 +133,7 @@ class Definitions:
         name: str,
         newest: ProcessCompiled,
         compilation: Compilation,
-        sources: dict[str, str],
+        sources: Mapping[str, str],
     ) -> Iterator[Event]:
         units = [unit for unit in compilation.units.values() if unit.name == name]
         if not units:
@@ -126,9 +141,29 @@ class Definitions:
             reason = f"it is no longer in {newest.file}"
             yield ProcessRetired(name=name, reason=reason, files=files)
             return
-        missing = tuple(each.message for unit in units for each in unit.diagnostics)
+        missing = tuple(_missing(e) for unit in units for e in errors_of(unit.diagnostics))
         if self._missing.get(name) != missing:
             yield ProcessUnlinked(name=name, digest=newest.digest, missing=missing)
+
+
+def plain(diagnostics: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    """*diagnostics* as events hold them, equal to what is read back; no more than fit into one."""
+    found = [msgspec.json.encode(each) for each in diagnostics]
+    size_bytes = 0
+    for number, each in enumerate(found):
+        size_bytes += len(each)
+        if size_bytes > MOST_BYTES:
+            last = msgspec.json.decode(each)
+            last["message"] = f"{len(found) - number} more findings are left out"
+            last["remedy"], last["fix"] = "correct those before it first", None
+            return (*map(msgspec.json.decode, found[:number]), last)
+    return tuple(map(msgspec.json.decode, found))
+
+
+def _missing(found: Diagnostic) -> str:
+    name = _QUOTED.search(found.message)
+    kind = _KINDS.get(found.code)
+    return f"{kind} {name[1]}" if kind and name else found.message
 
 
 def _linked(data: bytes) -> Linked:

@@ -1,9 +1,6 @@
 """The accessor of process definitions: compiles what is submitted, and keeps it linked."""
 
-from collections.abc import Iterator
-from typing import Any
-
-import msgspec
+from collections.abc import Iterator, Mapping, Set
 
 from cortex.bus import Event
 from cortex.bus.events import (
@@ -21,11 +18,12 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Component, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import Compilation, Diagnostic, compile_sources
+from cortex.runtime.processes import Compilation, Diagnostic, compile_sources, errors_of
 
 from ..library import library_knowledge
 from .announced import Announced, KnownTopics
-from .definitions import Definitions
+from .definitions import Definitions, plain
+from .submitted import read_blob
 
 
 class ProcessDefinitionAccessor(Component):
@@ -41,6 +39,10 @@ class ProcessDefinitionAccessor(Component):
         self._announced = Announced()
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None
+        self._submitted: dict[
+            int, ProcessSubmit
+        ] = {}  # recalled, and not followed yet, by position
+        self._answered = 0, ProcessSubmit(sources={})  # the last one that was followed
         self._position = 0
 
     def recall(self, event: Event, delivery: Delivery) -> None:
@@ -48,7 +50,10 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
             self._announced.fold(event)
+        elif isinstance(event, ProcessSubmit):
+            self._submitted[delivery.position] = event
         else:
+            self._follow(delivery.causation or 0, event)
             self._definitions.fold(event)
 
     @on(ComponentAnnounced)
@@ -58,36 +63,35 @@ class ProcessDefinitionAccessor(Component):
     ) -> Iterator[Output]:
         """Link again what may be touched by it."""
         self._position = delivery.position
-        if self._announced.fold(event) and self._definitions.sources:
+        self._catch_up()
+        again = delivery.attempt > 1  # folded by an attempt that did not come to its end
+        if (self._announced.fold(event) or again) and self._definitions.sources:
             yield from self._relinked()
 
     @on(ProcessSubmit)
     def submit(self, event: ProcessSubmit, delivery: Delivery) -> Iterator[Output]:
         """Compile the files together with all that were accepted before."""
         self._position = delivery.position
+        self._catch_up()
         kept = self._definitions
         changed = {f: d for f, d in event.sources.items() if kept.sources.get(f) != d}
         same = tuple(sorted(event.sources.keys() - changed.keys()))
         if same:
             yield ProcessUnchanged(files=same)
-        gone = [file for file in event.removed if file in kept.sources]
+        gone = [file for file in _removed(event) if file in kept.sources]
         if not changed and not gone:
             return
         sources = {f: d for f, d in kept.sources.items() if f not in gone} | changed
-        compilation = self._compile(sources, strict=event.strict)
-        wrong = self._wrong(compilation, changed)
-        for file, found in wrong.items():
-            yield ProcessRejected(file=file, diagnostics=_plain(found))
-        if wrong:
-            sources = {f: kept.sources.get(f, d) if f in wrong else d for f, d in sources.items()}
-            sources = {f: d for f, d in sources.items() if f not in wrong or f in kept.sources}
-            compilation = self._compile(sources)
-        yield from self._entered(compilation, sources)
-        empty = changed.keys() - wrong.keys() - {key[0] for key in compilation.units}
+        wrong = self._sort_out(sources, changed.keys(), strict=event.strict)
+        for file in sorted(wrong):
+            yield ProcessRejected(file=file, diagnostics=plain(wrong[file]))
+        yield from self._entered(sources)
+        empty = changed.keys() - wrong.keys() - self._definitions.sources.keys()
         if empty:
             yield ProcessUnchanged(files=tuple(sorted(empty)))
 
     @on(ProcessCompiled)
+    @on(ProcessUnchanged)
     @on(ProcessUnlinked)
     @on(ProcessRetired)
     def settled(self, event: Event, delivery: Delivery) -> None:
@@ -97,13 +101,46 @@ class ProcessDefinitionAccessor(Component):
     @on(ProcessList)
     def listed(self, event: ProcessList, delivery: Delivery) -> Iterator[Event]:
         """Every process, or the versions of one."""
+        self._catch_up()
         found = self._definitions.listed(event.name, event.text)
         yield ProcessAnswer(
             processes=tuple(found), position=self._position, sources=dict(self._definitions.sources)
         )
 
-    def _compile(self, sources: dict[str, str], *, strict: bool = False) -> Compilation:
-        texts = {file: self._blobs.get(digest).decode() for file, digest in sources.items()}
+    def _sort_out(
+        self, sources: dict[str, str], changed: Set[str], *, strict: bool
+    ) -> dict[str, list[Diagnostic]]:
+        """Take back from *sources* each changed file that is wrong; what is wrong with it.
+
+        In rounds: a file may be right only beside another one that was taken back.
+        """
+        wrong: dict[str, list[Diagnostic]] = {}
+        while True:
+            texts, unreadable = self._texts(sources)
+            compilation = self._compile(texts, strict=strict)
+            found = [*unreadable, *compilation.diagnostics]
+            blocking = found if strict else errors_of(found)
+            files = {each.file for each in blocking} & changed - wrong.keys()
+            if not files:
+                return wrong
+            for file in files:
+                wrong[file] = [each for each in found if each.file == file]
+                sources.pop(file)
+                if file in self._definitions.sources:
+                    sources[file] = self._definitions.sources[file]
+
+    def _texts(self, sources: Mapping[str, str]) -> tuple[dict[str, str], list[Diagnostic]]:
+        texts: dict[str, str] = {}
+        unreadable: list[Diagnostic] = []
+        for file, digest in sources.items():
+            text = read_blob(self._blobs, digest, file)
+            if isinstance(text, str):
+                texts[file] = text
+            else:
+                unreadable.append(text)
+        return texts, unreadable
+
+    def _compile(self, texts: dict[str, str], *, strict: bool = False) -> Compilation:
         compilation = compile_sources(
             texts,
             self._announced.registry(),
@@ -112,29 +149,42 @@ class ProcessDefinitionAccessor(Component):
             strict=strict,
             previous=self._compilation,
         )
-        self._compilation = None if strict else compilation
+        if not strict:
+            self._compilation = compilation
         return compilation
 
-    def _wrong(
-        self, compilation: Compilation, changed: dict[str, str]
-    ) -> dict[str, list[Diagnostic]]:
-        blocking = compilation.diagnostics if compilation.strict else compilation.errors
-        files = {found.file for found in blocking} & changed.keys()
-        return {
-            file: [found for found in compilation.diagnostics if found.file == file]
-            for file in sorted(files)
-        }
-
-    def _entered(self, compilation: Compilation, sources: dict[str, str]) -> Iterator[Output]:
-        for event in self._definitions.changes(compilation, sources):
-            self._definitions.fold(event)
-            yield event
-        self._definitions.sources = sources
-
     def _relinked(self) -> Iterator[Output]:
-        compilation = self._compile(self._definitions.sources)
-        yield from self._entered(compilation, self._definitions.sources)
+        yield from self._entered(self._definitions.sources)
+
+    def _entered(self, sources: Mapping[str, str]) -> Iterator[Output]:
+        compilation = self._compile(self._texts(sources)[0])
+        held = {file for file, _ in compilation.units}
+        sources = {file: digest for file, digest in sources.items() if file in held}
+        # All of it before any of it is folded: what fails here leaves no half of a change behind.
+        changes = list(self._definitions.changes(compilation, sources))
+        for event in changes:
+            self._definitions.fold(event)
+        self._definitions.sources = sources
+        yield from changes
+
+    def _follow(self, position: int, answer: Event | None = None) -> None:
+        """Fold, while recalling, what submissions up to *position* say that their answers do not.
+
+        Answers stand after every submission of a page, so that a submission counts only once the
+        first event comes that a submission not before it caused.
+        """
+        for at in [at for at in self._submitted if at <= position]:
+            self._answered = at, self._submitted.pop(at)
+            self._definitions.drop(_removed(self._answered[1]))
+        if isinstance(answer, ProcessUnchanged) and self._answered[0] == position:
+            submitted, kept = self._answered[1].sources, self._definitions.sources
+            self._definitions.drop([f for f in answer.files if submitted[f] != kept.get(f)])
+
+    def _catch_up(self) -> None:
+        """Fold what is left of the past; from here on events are handled."""
+        if self._submitted:
+            self._follow(max(self._submitted))
 
 
-def _plain(diagnostics: list[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    return tuple(msgspec.to_builtins(found) for found in diagnostics)
+def _removed(event: ProcessSubmit) -> tuple[str, ...]:
+    return tuple(file for file in event.removed if file not in event.sources)

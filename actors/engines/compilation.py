@@ -1,5 +1,6 @@
 """The engine that compiles the context of a step: P = f(H, G), stored with its manifest."""
 
+import contextlib
 from collections.abc import Iterator
 
 import msgspec
@@ -13,13 +14,30 @@ from cortex.bus.events import (
     ContextRefused,
     ModelSelected,
 )
-from cortex.runtime.context import ContextCompiler, ContextRefusedError, Prompt
+from cortex.runtime.context import (
+    ContextCompiler,
+    ContextRefusedError,
+    EncodingUnknownError,
+    ItemLinesError,
+    ItemRepeatedError,
+    Prompt,
+    TokenCounter,
+)
 from cortex.runtime.kernel import Component, Config, Delivery, Output, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, select
 
 from .contexts import request_of
+
+# What is wrong with the request itself: compiling it again would come to the same.
+REFUSALS = (
+    ContextRefusedError,
+    EncodingUnknownError,
+    ItemLinesError,
+    ItemRepeatedError,
+    KnowledgeError,
+)
 
 
 class CompilationEngine(Component):
@@ -35,7 +53,7 @@ class CompilationEngine(Component):
     def __init__(self, blobs: Blobs, config: Config) -> None:
         self._blobs = blobs
         self._config = config
-        self._compiler = ContextCompiler()
+        self._compilers: dict[str, ContextCompiler] = {}  # by encoding
         self._models: dict[str, ModelDescription] = {}
 
     def recall(self, event: Event, delivery: Delivery) -> None:
@@ -63,8 +81,8 @@ class CompilationEngine(Component):
             return
         try:
             request, notes = request_of(event, selected.model, self._config)
-            prompt = self._compiler.compile(request)
-        except (ContextRefusedError, KnowledgeError) as error:
+            prompt = self._compiler(selected.model.encoding).compile(request)
+        except REFUSALS as error:
             yield _refused(event, str(error))
             return
         yield ModelSelected(
@@ -96,12 +114,18 @@ class CompilationEngine(Component):
             actions=(*notes, *_actions(prompt)),
         )
 
+    def _compiler(self, encoding: str) -> ContextCompiler:
+        if encoding not in self._compilers:
+            self._compilers[encoding] = ContextCompiler(TokenCounter(encoding))
+        return self._compilers[encoding]
+
     def _fold(self, event: ComponentAnnounced | ComponentWithdrawn) -> None:
+        self._models.pop(event.name, None)
         if isinstance(event, ComponentAnnounced):
-            description = msgspec.convert(event.traits, ModelDescription, strict=False)
-            self._models[event.name] = description
-        else:
-            self._models.pop(event.name, None)
+            # A model that does not describe itself cannot be selected, and must stop nobody.
+            with contextlib.suppress(msgspec.ValidationError):
+                description = msgspec.convert(event.traits, ModelDescription, strict=False)
+                self._models[event.name] = description
 
 
 def _refused(event: ContextCompile, reason: str) -> ContextRefused:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
@@ -11,6 +12,9 @@ import msgspec
 
 # What a log or a model wrote must not move the cursor or change the colours of a terminal.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+GAP = 2  # between columns
+LEAST = 20  # columns for what a row is about, however narrow the terminal
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -64,17 +68,19 @@ def clean(text: str) -> str:
 
 def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     # Here, not at the top: most commands draw no table, and rich takes its time to load.
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len, set_cell_size
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for header in headers:  # one line a row: what it is about gives way, an id never does
-        last = header == headers[-1]
-        table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
-    for row in rows:
-        table.add_row(*(Text(clean(cell)) for cell in row))
-    Console().print(table)
+    lines = [[clean(cell).replace("\n", " ") for cell in row] for row in (headers, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    # One line a row: what it is about, the last column, gives way; an id never does.
+    fixed = sum(widths[:-1]) + GAP * (len(widths) - 1)
+    widths[-1] = max(LEAST, min(widths[-1], shutil.get_terminal_size().columns - fixed))
+    for number, row in enumerate(lines):
+        cells = [set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)]
+        if cell_len(row[-1]) > widths[-1]:
+            cells[-1] = set_cell_size(row[-1], widths[-1] - 1) + "…"
+        text = (" " * GAP).join(cells).rstrip()
+        click.echo(_styled(text, "bold" if number == 0 else "", sys.stdout))
 
 
 def _styled(text: str, style: str, stream: IO[str]) -> str:

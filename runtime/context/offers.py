@@ -23,17 +23,29 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 def items_of(step_id: str, result: dict[str, Any]) -> tuple[Item, ...]:
     """The items that a carried *result* comes to: what it offers, or the whole of it as JSON."""
-    offers = result.get(OFFERS)
+    offers = _offers(result)
     if not offers:
         text = msgspec.json.format(msgspec.json.encode(result), indent=1).decode()
-        return (_item(step_id, 1, Offer(kind="output", text=text)),)
-    parsed = msgspec.convert(offers, tuple[Offer, ...])
-    return tuple(_item(step_id, n, offer) for n, offer in enumerate(parsed, 1))
+        offers = (Offer(kind="output", text=text),)
+    named: dict[str, Offer] = {}
+    for n, offer in enumerate(offers, 1):
+        item_id = f"{step_id}/{offer.id or n}" if offer.id or n > 1 else step_id
+        while item_id in named:  # an action may offer two pieces of one file
+            item_id += "+"
+        named[item_id] = offer
+    return tuple(_item(step_id, item_id, offer) for item_id, offer in named.items())
 
 
-def _item(step_id: str, n: int, offer: Offer) -> Item:
+def _offers(result: dict[str, Any]) -> tuple[Offer, ...]:
+    try:
+        return msgspec.convert(result.get(OFFERS) or (), tuple[Offer, ...])
+    except msgspec.ValidationError:
+        return ()  # a field like others, of an action that knows nothing of offers
+
+
+def _item(step_id: str, item_id: str, offer: Offer) -> Item:
     return Item(
-        id=f"{step_id}/{offer.id or n}" if offer.id or n > 1 else step_id,
+        id=item_id,
         section="history",
         kind=offer.kind,
         text=offer.text,

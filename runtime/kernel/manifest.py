@@ -54,7 +54,7 @@ def load(component: str) -> type[Component]:
     module_name, _, class_name = component.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module may raise anything while it is imported
         raise ManifestError(component, f"cannot be imported: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Component)):
         raise ManifestError(component, "is not a subclass of Component")

@@ -130,10 +130,12 @@ class Runtime:
             return
         self._stopped = True
         self._staff.end_all(PATIENCE_S)
-        if self._started:
-            self._client.publish(RuntimeStopped(runtime=self.name))
-        self.hub.close()
-        self.log.close()
+        try:
+            if self._started:
+                self._client.publish(RuntimeStopped(runtime=self.name))
+        finally:
+            self.hub.close()
+            self.log.close()
 
     def add(self, component: Startable, *, wait_s: float = READY_S) -> None:
         """Start one more component while the runtime runs.

@@ -25,6 +25,7 @@ from cortex.bus import (
     Query,
     Request,
     Subscribed,
+    UnansweredError,
 )
 
 from .feed import Flush, Idle, Program, Step
@@ -127,6 +128,7 @@ class Shell(pykka.ThreadingActor):
         self._pulse = pulse
         self._answers: Sequence[Answer] | None = None  # what the program waits for
         self._until_ns: int | None = None  # an `Idle` with a time is not cut short
+        self._ended = False  # what is still in the mailbox comes too late
 
     @staticmethod
     def _create_actor_inbox() -> Any:
@@ -149,6 +151,8 @@ class Shell(pykka.ThreadingActor):
 
     def on_receive(self, message: object) -> Any:
         """Do what the mailbox says; lets nothing escape."""
+        if self._ended:
+            return _too_late(message)
         try:
             if isinstance(message, Call):
                 return self._host.answer(message.query)
@@ -224,6 +228,7 @@ class Shell(pykka.ThreadingActor):
         self._end()
 
     def _end(self) -> None:
+        self._ended = True
         if not self._pulse.abandoned:
             self._leases.drop(self._label)
         try:
@@ -231,6 +236,12 @@ class Shell(pykka.ThreadingActor):
         except Exception as error:  # noqa: BLE001  # it is ending anyway
             log.warning("component_stop_failed", component=self._label, error=str(error))
         self.stop()
+
+
+def _too_late(message: object) -> Failure | None:
+    if isinstance(message, Call):
+        return Failure(UnansweredError(message.query.topic_name()))
+    return None
 
 
 def wake(shell: pykka.ActorRef[Shell], pulse: Pulse) -> None:
@@ -246,12 +257,15 @@ def ask(shell: pykka.ActorRef[Shell], query: Query, timeout_s: float) -> Event:
 
     Raises:
         TimeoutError: No answer within *timeout_s*.
+        UnansweredError: The shell ended before it came to it.
         CortexError: Whatever the component raised.
     """
     try:
         reply: Any = shell.ask(Call(query), timeout=timeout_s)
     except pykka.Timeout:
         raise TimeoutError from None
+    except pykka.ActorDeadError:
+        raise UnansweredError(query.topic_name()) from None
     if isinstance(reply, Failure):
         raise reply.error
     answer: Event = reply

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus import (
+    CortexError,
     Draft,
     Event,
     Filter,
@@ -86,14 +87,8 @@ class Staff:
             raise NotReadyError(name, "a component of that name is at work: remove it first")
         labels = tuple(f"{name}/{n}" for n in range(1, workers + 1)) if workers else (name,)
         post = Post(component, entry, labels, tuple(routes_of(component)))
-        self._posts[name] = post
-        if workers and post.pairs():
-            # Before the first shell is there: what is published from now on waits for it.
-            self._hub.ask_one(name, Subscribe(name, "work", post.pairs()))
+        self._open(post)
         ready = [self._watch(post, label, ordered=not workers) for label in labels]
-        for route in post.routes:
-            if is_query(route):
-                self._hub.answer(route.event, self._answerer(labels[0]))
 
         def wait(seconds: float) -> None:
             for label, event in zip(labels, ready, strict=True):
@@ -103,9 +98,31 @@ class Staff:
 
         return wait
 
+    def _open(self, post: Post) -> None:
+        """Before the first shell is there: what is asked or published from now on waits for it."""
+        answered: list[type[Event]] = []
+        try:
+            for route in post.routes:
+                if is_query(route):
+                    self._hub.answer(route.event, self._answerer(post.labels[0]))
+                    answered.append(route.event)
+            if post.labels != (post.name,) and post.pairs():
+                self._hub.ask_one(post.name, Subscribe(post.name, "work", post.pairs()))
+        except CortexError:
+            for query in answered:
+                self._hub.unanswer(query)
+            raise
+        self._posts[post.name] = post
+
     def end(self, name: str, patience_s: float) -> Post:
-        """Stop a component in good order."""
-        post = self._posts.pop(name)
+        """Stop a component in good order.
+
+        Raises:
+            NotReadyError: No component of that name is at work.
+        """
+        post = self._posts.pop(name, None)
+        if post is None:
+            raise NotReadyError(name, "no component of that name is at work")
         self._stop_answering(post)
         for label in post.labels:
             self._supervisor.unwatch(label, patience_s)

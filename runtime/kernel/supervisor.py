@@ -1,5 +1,6 @@
 """The supervisor's driver: one thread that starts shells, and starts them again when they fail."""
 
+import contextlib
 import itertools
 import queue
 import threading
@@ -9,7 +10,7 @@ import msgspec
 import pykka
 import structlog
 
-from cortex.bus import Clock
+from cortex.bus import Clock, CortexError
 
 from . import supervision
 from .shell import Hooks, Shell, Stop
@@ -59,6 +60,8 @@ class Supervisor:
         self._news: queue.SimpleQueue[_News | None] = queue.SimpleQueue()
         self._lives = itertools.count(1)
         self._closed = False
+        self._lock = threading.Lock()  # or a shell that is being stopped could be started again
+        self._look_ns: int | None = None  # when a shell's backoff is over
         self._thread = threading.Thread(target=self._run, name="cortex-supervisor", daemon=True)
         self._thread.start()
 
@@ -80,10 +83,12 @@ class Supervisor:
 
     def unwatch(self, label: str, patience_s: float) -> None:
         """Stop one shell in good order, or leave it behind after *patience_s*."""
-        watch = self._watches.pop(label, None)
-        if watch is not None:
+        with self._lock:
+            watch = self._watches.pop(label, None)
+            if watch is None:
+                return
             watch.watched, _ = supervision.stopped(watch.watched, self._clock.now_ns())
-            self._end([watch], patience_s)
+        self._end([watch], patience_s)
 
     def close(self, patience_s: float = 5.0) -> None:
         """Stop every shell in good order; one that hangs is left behind."""
@@ -94,27 +99,35 @@ class Supervisor:
         self._end(watches, patience_s)
 
     def _end(self, watches: list[_Watch], patience_s: float) -> None:
-        refs = [w.staffed.ref for w in watches if w.staffed is not None]
-        shells = [ref for ref in refs if ref.is_alive()]
-        for shell in shells:
-            shell.tell(Stop())
+        staff = [w.staffed for w in watches if w.staffed is not None]
+        for staffed in staff:
+            with contextlib.suppress(pykka.ActorDeadError):
+                staffed.ref.tell(Stop())
         until_ns = self._clock.now_ns() + int(patience_s * 1e9)
-        for shell in shells:
+        for staffed in staff:
             left_s = max(0.0, (until_ns - self._clock.now_ns()) / 1e9)
-            if not shell.actor_stopped.wait(left_s):
-                log.warning("component_left_behind", actor=str(shell))
+            if not staffed.ref.actor_stopped.wait(left_s):
+                log.warning("component_left_behind", actor=str(staffed.ref))
+                staffed.abandon()
 
     def _run(self) -> None:
         while not self._closed:
             try:
-                news = self._news.get(timeout=LOOK_S)
+                news = self._news.get(timeout=self._patience_s())
             except queue.Empty:
                 news = None
             now_ns = self._clock.now_ns()
-            if news is not None:
-                self._hear(news, now_ns)
-            for label, watch in list(self._watches.items()):
-                self._look(label, watch, now_ns)
+            with self._lock:
+                self._look_ns = None  # whoever waits says again until when
+                if news is not None:
+                    self._hear(news, now_ns)
+                for label, watch in list(self._watches.items()):
+                    self._look(label, watch, now_ns)
+
+    def _patience_s(self) -> float:
+        if self._look_ns is None:
+            return LOOK_S
+        return min(LOOK_S, max(0.0, (self._look_ns - self._clock.now_ns()) / 1e9))
 
     def _hear(self, news: _News, now_ns: int) -> None:
         watch = self._watches.get(news.label)
@@ -143,21 +156,20 @@ class Supervisor:
             elif isinstance(order, supervision.Abandon):
                 self._abandon(watch)
             elif isinstance(order, supervision.Restarted):
-                self._tell(label, order.reason, order.times)
+                self._report(label, order)
             else:
-                self._look_at(order.at_ns)
+                self._look_ns = min(self._look_ns or order.at_ns, order.at_ns)
 
     def _abandon(self, watch: _Watch) -> None:
         staffed, watch.staffed, watch.life = watch.staffed, None, -1
         if staffed is not None:
             staffed.abandon()
 
-    def _look_at(self, at_ns: int) -> None:
-        wait_s = (at_ns - self._clock.now_ns()) / 1e9
-        if wait_s < LOOK_S:
-            timer = threading.Timer(max(wait_s, 0.0), self._news.put, [None])
-            timer.daemon = True
-            timer.start()
+    def _report(self, label: str, order: supervision.Restarted) -> None:
+        try:
+            self._tell(label, order.reason, order.times)
+        except CortexError as error:  # a full disk must not end supervision
+            log.warning("restart_not_recorded", component=label, error=str(error))
 
     def _start(self, label: str, watch: _Watch) -> None:
         life = watch.life = next(self._lives)

@@ -48,6 +48,7 @@ from .registry import (
     Topics,
     TopicTable,
 )
+from .submitting import submit
 
 __all__ = [
     "RULES",
@@ -124,4 +125,5 @@ __all__ = [
     "parse_template",
     "read_folder",
     "read_source",
+    "submit",
 ]

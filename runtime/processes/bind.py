@@ -26,10 +26,13 @@ class Binder:
     """Binds one name at a time; a name that stands for nothing is reported."""
 
     def __init__(
-        self, world: World, reporter: Reporter, circular: frozenset[str] = frozenset()
+        self,
+        world: World,
+        reporter: Reporter,
+        circular: frozenset[str] = frozenset(),  # stand in a circle with the process: told there
     ) -> None:
         self._world = world
-        self._circular = circular  # what stands in a circle with the process: told as such
+        self._circular = circular
         self._reporter = reporter
 
     def action(self, definition: StepDefinition) -> ActionSpec | None:

@@ -88,6 +88,7 @@ class _Compiler:
         self._steps: Counter[str] = Counter()  # by file, inherited ones included
         self._stale: dict[Key, Unit] = {}
         self._reporters: dict[Key, UnitReporter] = {}
+        self._circular: frozenset[str] = frozenset()  # what would run itself
 
     def run(self) -> Compilation:
         previous = self._previous
@@ -236,6 +237,7 @@ class _Compiler:
             for interface, names in implementers.items()
         }
         circles = runs_in_circles(self._current, implementers)
+        self._circular = frozenset(circles)
         for unit in link_order(self._units, self._current):
             if unit.key in self._stale:
                 unit.uses = uses_of(unit)
@@ -262,9 +264,8 @@ class _Compiler:
                 interface = self._world.interfaces.get(name)
                 if interface:
                     check_contract(resolved, interface, reporter)
-        unit.linked = Linker(
-            resolved, self._world, reporter, frozenset(circles) if circle else frozenset()
-        ).link()
+        circular = self._circular if circle else frozenset[str]()
+        unit.linked = Linker(resolved, self._world, reporter, circular).link()
 
     def _finish(self, unit: Unit) -> None:
         reporter = self._reporters[unit.key]

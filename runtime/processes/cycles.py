@@ -25,8 +25,9 @@ def on_circles(edges: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]
                     ahead[before].discard(name)
                     if not ahead[before]:
                         ends.append(before)
+        left = set(ahead)  # as a set: two sets meet in the time of the smaller one
         for targets in behind.values():
-            targets.intersection_update(ahead)
+            targets &= left
     return {name: frozenset(targets) for name, targets in forward.items()}
 
 

@@ -79,7 +79,7 @@ def test_a_table_is_aligned_and_every_id_is_whole(terminal: Terminal) -> None:
     _, shown = terminal.run("execution", "list", NO_COLOR="1")
 
     lines = shown.splitlines()
-    assert {len(line) for line in lines[1:] if "…" in line} == {100}
+    assert len({len(line) for line in lines if "…" in line}) == 1
     assert all(len(line.split()[0]) == 16 for line in lines[1:])
     assert "\t" not in shown
 

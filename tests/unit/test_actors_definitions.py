@@ -28,6 +28,8 @@ from cortex.runtime.log import MemoryBlobs
 STRING = {"type": "object", "properties": {"run": {"type": "string"}}}
 SOON = ComponentAnnounced(component="Shell", kind="action", name="run", parameters=STRING)
 GATE = ComponentAnnounced(component="Gates", kind="gate", name="ready")
+WARNED = "gates: [ready, ready]\n"  # what is given twice is a warning, with a fix
+CHILD = "process: child\nversion: 1\nextends: base\nsteps:\n  - inherit: all\n"
 GONE = ComponentWithdrawn(component="Shell", kind="action", name="run")
 
 
@@ -38,8 +40,8 @@ def process(name: str, version: int = 1, *, action: str = "run", more: str = "")
     )
 
 
-def parent(name: str, word: str = "parent") -> str:
-    return f"abstract: true\n{process(name)}".replace("About", f"A {word}")
+def parent(name: str, word: str = "it") -> str:
+    return f"abstract: true\n{process(name)}".replace("Do it", f"Do {word}")
 
 
 class Desk:
@@ -118,10 +120,7 @@ def shape(events: Iterable[Event]) -> list[tuple[str, str]]:
 
 
 def test_files_are_compiled_together_whatever_their_order(desk: Desk) -> None:
-    said = desk.submit(
-        a=process("child", more="extends: base\n").replace("steps:", "steps:\n  - inherit: all"),
-        b=parent("base"),
-    )
+    said = desk.submit(a=CHILD, b=parent("base"))
 
     assert sorted(shape(said)) == [("compiled", "base"), ("compiled", "child")]
 
@@ -214,10 +213,11 @@ def test_a_source_that_changed_needs_a_new_version(desk: Desk) -> None:
 
 
 def test_a_parent_that_changed_gives_its_children_a_new_digest_and_no_error(desk: Desk) -> None:
-    child = process("child", more="extends: base\n").replace("steps:", "steps:\n  - inherit: all")
-    first = desk.submit(a=child, b=parent("base"))
+    first = desk.submit(a=CHILD, b=parent("base"))
 
-    said = desk.submit(b=parent("base", "changed").replace("version: 1", "version: 2"))
+    said = desk.submit(
+        b=parent("base").replace("version: 1", "version: 2").replace("Do it", "Do it well")
+    )
 
     assert sorted(shape(said)) == [("compiled", "base"), ("compiled", "child")]
     before, after = (
@@ -248,7 +248,7 @@ def test_what_was_retired_comes_back_with_its_file(desk: Desk) -> None:
 
 
 def test_strict_rejects_what_has_warnings_and_leaves_other_files_alone(desk: Desk) -> None:
-    warned = process("warned", more="inputs: {unused: {type: string}}\n")
+    warned = process("warned", more=WARNED)
     assert shape(desk.submit(old=warned)) == [("compiled", "warned")]
     (before,) = [p for p in desk.answer().processes if p["name"] == "warned"]
 
@@ -296,7 +296,7 @@ def test_a_model_that_leaves_takes_no_gate_of_its_name_with_it(desk: Desk) -> No
 
 
 def test_a_missing_gate_is_named_and_warnings_are_not(desk: Desk) -> None:
-    desk.submit(a=process("p", more="gates: [ready]\ninputs: {unused: {type: string}}\n"))
+    desk.submit(a=process("p", more=WARNED))
 
     (unlinked,) = desk.tell(ComponentWithdrawn(component="Gates", kind="gate", name="ready"))
 
@@ -309,7 +309,7 @@ def test_a_missing_gate_is_named_and_warnings_are_not(desk: Desk) -> None:
 
 def test_a_restart_says_nothing_of_what_has_not_changed(desk: Desk) -> None:
     # A warning with a fix: its edits are tuples before they are stored, and lists after.
-    text = process("p", more="inputs: {unused: {type: string}}\n")
+    text = process("p", more=WARNED)
     desk.submit(a=text)
 
     again = desk.restarted()

@@ -19,7 +19,7 @@ from ..running import Station, pairs_of, user_name
 from ..screen import Screen
 from ..tree import Family
 
-HEADERS = ("execution", "status", "process", "requested (UTC)", "took", "tokens", "about")
+HEADERS = ("execution", "status", "process", "requested", "took", "tokens", "about")
 STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "cancelled")
 
 

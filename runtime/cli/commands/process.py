@@ -7,7 +7,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
 
 from ..options import with_home, with_screen
-from ..reading import Catalog, Compiled, Fared, History, duration, fared, iso
+from ..reading import Catalog, Compiled, Fared, History, duration, fared, iso, local, parse_time
 from ..running import open_shelf
 from ..screen import Screen
 from ..tree import Family
@@ -115,11 +115,11 @@ def history(name: str, home: Home, screen: Screen) -> None:
         found = _history(past, name)
     screen.document(found)
     screen.table(
-        ("version", "compiled (UTC)", "runs", "completed", "tokens a run", "time a run", "digest"),
+        ("version", "compiled", "runs", "completed", "tokens a run", "time a run", "digest"),
         (
             (
                 str(each.version),
-                each.compiled[:19].replace("T", " "),
+                local(parse_time(each.compiled, 0)),
                 str(each.runs),
                 f"{each.completed} ({each.completed / each.runs:.0%})" if each.runs else "-",
                 f"{each.tokens / each.runs:,.0f}" if each.runs else "-",

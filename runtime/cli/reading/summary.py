@@ -10,7 +10,7 @@ from cortex.bus.events import ContextCompiled, ExecutionRated, ExecutionRequest,
 from cortex.runtime.processes.execution import Execution
 
 from ..exits import FAILED, OK, WAITING
-from .times import duration, iso
+from .times import duration, iso, local, parse_time
 
 _CODES = {"completed": OK, "paused": WAITING}
 Row = tuple[Recorded, Event | None]
@@ -91,7 +91,7 @@ def cells_of(row: ExecutionRow) -> tuple[str, ...]:
         row.id,
         row.status,
         row.process or "(ad hoc)",
-        row.requested[:19].replace("T", " "),
+        local(parse_time(row.requested, 0)),
         duration(row.duration_s),
         f"{row.tokens:,}",
         row.reason or row.goal,

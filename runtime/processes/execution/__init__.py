@@ -6,6 +6,7 @@ from .history import ENGINE, fold, in_order, is_own, observed
 from .records import ExecutionRecords, ExecutionRow, list_executions
 from .retrying import wait_before_retry
 from .room import too_large
+from .running import execution_of, run
 from .state import Execution, Stage, Status
 from .values import checked_inputs
 
@@ -23,12 +24,14 @@ __all__ = [
     "checked_inputs",
     "decide",
     "evolve",
+    "execution_of",
     "fold",
     "give_up",
     "in_order",
     "is_own",
     "list_executions",
     "observed",
+    "run",
     "take_back",
     "too_large",
     "wait_before_retry",

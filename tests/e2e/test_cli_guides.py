@@ -1,0 +1,73 @@
+"""What the README and the first guide show works as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORTEX = Path(sys.executable).parent / "cortex"
+
+
+def block(path: Path, language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data"), "GIT_CONFIG_GLOBAL": os.devnull}
+    env.pop("CORTEX_HOME", None)
+    for name in ("AUTHOR", "COMMITTER"):
+        env[f"GIT_{name}_NAME"] = env[f"GIT_{name}_EMAIL"] = "ada"
+    return env
+
+
+def test_the_lines_of_the_readme_run(tmp_path: Path, env: dict[str, str]) -> None:
+    (tmp_path / "readme.py").write_text(block(ROOT / "README.md", "python"))
+
+    done = subprocess.run(
+        [sys.executable, "readme.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == "Hello, Ada!\n"
+
+
+def test_the_process_of_the_first_guide_does_what_the_guide_says(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def cortex(*args: str) -> subprocess.CompletedProcess[str]:
+        return run(str(CORTEX), *args)
+
+    run("git", "init", "-q")
+    (tmp_path / ".gitignore").write_text(".cortex/\ndata/\n")
+    run("git", "add", ".gitignore")
+    run("git", "commit", "-qm", "a first change")
+    cortex("init")
+    source = block(ROOT / "docs" / "getting-started.md", "yaml")
+    (tmp_path / ".cortex" / "processes" / "release_notes.yaml").write_text(source)
+
+    validated = cortex("process", "validate")
+    (tmp_path / "stray").write_text("")
+    halted = cortex("run", "release_notes", "-i", "tag=v1.2.0")
+    (tmp_path / "stray").unlink()
+    hint = re.search(r"cortex execution resume (\w+)", halted.stdout)
+    assert hint is not None
+    waiting = cortex("execution", "resume", hint[1])
+    done = cortex("execution", "resume", hint[1], "--approve", "--note", "read it")
+
+    assert validated.returncode == 0, validated.stdout
+    assert (halted.returncode, waiting.returncode, done.returncode) == (1, 5, 0)
+    assert "branch_clean did not pass" in halted.stdout
+    assert "Is this what the release should say?" in waiting.stdout
+    assert run("git", "tag").stdout == "v1.2.0\n"
