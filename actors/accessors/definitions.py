@@ -66,7 +66,9 @@ class Definitions:
             found.add(unit.name)
             event = self._event(unit.linked, file, sources[file], plain(unit.diagnostics))
             before = self._compiled.get((event.name, event.process_version))
-            if before != event or event.name in self._missing or event.name in self._retired:
+            back = event.name in self._missing or event.name in self._retired
+            # A file that is put back to what it once held changes nothing but the file.
+            if back or before != event or self.sources.get(file) != event.source:
                 yield event
         for name, newest in self._newest().items():
             if name not in found and name not in self._retired:

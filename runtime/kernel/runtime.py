@@ -23,6 +23,7 @@ from .announcements import announce, withdraw
 from .component import Component
 from .config import Config
 from .home import Home
+from .logs import configure_unless_done
 from .manifest import Entry, built_in, load
 from .ports import ports_in_runtime
 from .recall import DiskSnapshots, MemorySnapshots
@@ -66,6 +67,7 @@ class Runtime:
         log: Log | None = None,
         name: str = "runtime",
     ) -> None:
+        configure_unless_done()
         self.home, self.name = home, name
         self.config = config or (Config.load(home) if home else Config())
         self.clock: Clock = clock or SystemClock()

@@ -9,6 +9,7 @@ import contextlib
 import queue
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -223,7 +224,11 @@ class Shell(pykka.ThreadingActor):
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, HubClosedError):
-            log.warning("component_failed", component=self._label, error=str(error), exc_info=error)
+            # No `exc_info`: where nobody has configured structlog it would draw every local of
+            # every frame, secrets too, and take longer for that than the restart does.
+            log.warning(
+                "component_failed", component=self._label, error=repr(error), where=_where(error)
+            )
             self._hooks.failed(f"{type(error).__name__}: {error}")
         self._end()
 
@@ -236,6 +241,11 @@ class Shell(pykka.ThreadingActor):
         except Exception as error:  # noqa: BLE001  # it is ending anyway
             log.warning("component_stop_failed", component=self._label, error=str(error))
         self.stop()
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def _too_late(message: object) -> Failure | None:

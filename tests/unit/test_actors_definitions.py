@@ -228,6 +228,16 @@ def test_a_parent_that_changed_gives_its_children_a_new_digest_and_no_error(desk
     assert before.process_version == after.process_version
 
 
+def test_a_file_that_is_put_back_to_what_it_once_held_is_answered(desk: Desk) -> None:
+    first, second = process("p"), process("p", 2)
+    desk.submit(a=first)
+    desk.submit(a=second)
+
+    said = desk.submit(a=first)
+
+    assert shape(said) == [("compiled", "p")]
+
+
 def test_a_removed_file_retires_what_only_it_held(desk: Desk) -> None:
     desk.submit(a=process("moved"), b=process("gone"))
 
@@ -348,7 +358,7 @@ EVENTS: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(pages=st.lists(st.lists(EVENTS, min_size=1, max_size=3), max_size=5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_folding_the_log_gives_the_state_that_was_live(pages: list[list[Any]]) -> None:
     desk = Desk()
     for page in pages:

@@ -30,17 +30,23 @@ LONGEST_QUOTE_CHARS: Final = 400
 _ABOUT_FAILURE = re.compile(
     r"(?i)\b(?:fail|error|exception|crash|traceback|triage|broke|regression|bug\b|flak|defect)"
 )
+_ASKED = re.compile(r"^question: (.+)", re.MULTILINE)
 _ADDRESS_LINE = re.compile(r"^(?:process|step): .*\n?", re.MULTILINE)
 
 
 def answer_prompt(prompt: str, *, max_tokens: int, count: Count) -> Extract:
-    """Answer a compiled prompt: its step is the question, its items are the context.
+    """Answer a compiled prompt: its items are the context, its step is the question.
+
+    A step with a parameter `question` asks just that; the words of its description ("answer the
+    question from the notes") would only hide which sentence answers it.
 
     Raises:
         AnswerTooSmallError: *max_tokens* has no room for the shortest answer.
     """
     parts = read_prompt(prompt)
-    question = _ADDRESS_LINE.sub("", parts.sections.get("step", ""), count=2)
+    step = parts.sections.get("step", "")
+    asked = _ASKED.search(step)
+    question = asked[1] if asked else _ADDRESS_LINE.sub("", step, count=2)
     return answer(parts.passages, question, max_tokens=max_tokens, count=count)
 
 

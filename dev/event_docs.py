@@ -1,0 +1,151 @@
+"""Write docs/events.md: the vocabulary of the bus, made from the classes and their comments.
+
+`python dev/event_docs.py` writes it; `--check` only says whether it is in step.
+"""
+
+import inspect
+import io
+import sys
+import tokenize
+import typing
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Ephemeral, Event, Query
+from cortex.bus.events import VOCABULARY
+
+PATH = Path(__file__).parents[1] / "docs" / "events.md"
+PAST = ("ed", "withdrawn")
+KINDS = ("request", "fact", "ephemeral", "query")
+HEAD = """\
+# Events: the vocabulary of the bus
+
+<!-- Made by `python dev/event_docs.py` from bus/events/; a test keeps it in step. -->
+
+An event is a frozen record whose class says its **topic**, `family.verb`. Topics and field names are on disk: they are
+never renamed, no field changes its type, and a field that is added later has a default.
+
+* **Requests** are imperative and may be refused; **facts** are past tense and final. Both are in the log for ever.
+* **Ephemeral** events are on the bus and never in the log: whoever does not listen at that moment has missed them.
+* **Queries** go past the log: one component answers at once, and the answer names the position it holds for.
+
+Each event belongs to one **stream**, such as `execution/k3f9q2m7`; versions count within a stream, positions over the whole
+log. Subscriptions match on the topic, and on the **key** where the class names one: `@on(GateEvaluate, where={"gate":
+"tests_pass"})`. Topics of a plugin's own are `x.<plugin>.<verb>`; a hub keeps them opaque.
+
+What the log adds to an event (position, version, time, correlation, causation, source) stands beside it in the record and
+is handed to a handler as its `Delivery`: see [components.md](components.md).
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    classes = sorted(VOCABULARY, key=lambda cls: cls.topic_name())
+    parts = [HEAD, _table(classes)]
+    for family, members in groupby(classes, key=_family):
+        parts.append(f"## {family}\n")
+        parts += [_section(cls) for cls in members]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def kind_of(cls: type[Event]) -> str:
+    """Whether it asks, tells, passes by or is answered at once."""
+    if issubclass(cls, Query):
+        return "query"
+    if issubclass(cls, Ephemeral):
+        return "ephemeral"
+    return "fact" if cls.topic_name().endswith(PAST) else "request"
+
+
+def _family(cls: type[Event]) -> str:
+    return cls.topic_name().partition(".")[0]
+
+
+def _table(classes: list[type[Event]]) -> str:
+    lines = ["| family | requests | facts | ephemeral | queries |", "|---|---|---|---|---|"]
+    for family, members in groupby(classes, key=_family):
+        by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        for cls in members:
+            verb = cls.topic_name().partition(".")[2]
+            by_kind[kind_of(cls)].append(f"`{verb}`")
+        cells = " | ".join(" ".join(by_kind[kind]) for kind in KINDS)
+        lines.append(f"| [{family}](#{family}) | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(cls: type[Event]) -> str:
+    lines = [f"### `{cls.topic_name()}`", "", inspect.cleandoc(cls.__doc__ or ""), ""]
+    lines += [" · ".join(_facts(cls)), ""]
+    comments = _comments(cls)
+    lines += ["| field | type | default | |", "|---|---|---|---|"]
+    for field in msgspec.structs.fields(cls):
+        note = comments.get(field.name, "").replace("|", "\\|")
+        lines.append(
+            f"| `{field.name}` | `{_written(field.type)}` | {_default(field)} | {note} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _facts(cls: type[Event]) -> list[str]:
+    facts = [f"*{kind_of(cls)}*", f"`{cls.__name__}`"]
+    if not issubclass(cls, Query):
+        prefix, field = cls.belongs
+        facts.append(f"stream `{prefix}/<{field}>`" if field else f"stream `{prefix}`")
+        if cls.routing:
+            facts.append(f"key `{cls.routing}`")
+    if cls.schema > 1:
+        facts.append(f"schema {cls.schema}")
+    return facts
+
+
+def _comments(cls: type[Event]) -> dict[str, str]:
+    """The comment after each field, as its source has it."""
+    source = inspect.getsource(cls)
+    names: dict[int, str] = {}
+    found: dict[str, str] = {}
+    before = None
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.OP and token.string == ":" and before is not None:
+            names.setdefault(token.start[0], before.string)
+        elif token.type == tokenize.COMMENT and token.start[0] in names:
+            found[names[token.start[0]]] = token.string.removeprefix("#").strip()
+        before = token if token.type == tokenize.NAME else None
+    return found
+
+
+def _written(annotation: object) -> str:
+    arguments = typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    if arguments and isinstance(origin, type):
+        inside = ", ".join("..." if each is ... else _written(each) for each in arguments)
+        return f"{origin.__name__}[{inside}]"
+    if arguments:
+        return " \\| ".join(_written(each) for each in arguments)
+    return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    made = field.default_factory
+    value = field.default if made is msgspec.NODEFAULT else made()
+    shown = msgspec.json.encode(value).decode()
+    return f"`{shown}`"
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    wanted = text()
+    if "--check" not in sys.argv:
+        PATH.write_text(wanted)
+        return 0
+    if PATH.is_file() and PATH.read_text() == wanted:
+        return 0
+    print("docs/events.md is out of step with bus/events: run python dev/event_docs.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Where the runtime's own log lines go when the program around it has not said."""
+
+import logging
+import sys
+
+import structlog
+
+
+class _Stderr:
+    """Standard error as it is when a line is written; a program may have replaced it since."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def configure_unless_done() -> None:
+    """Warnings and worse to standard error, never to standard output, which is for results."""
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(_Stderr()),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,377 @@
+"""A runtime that is going to be killed: `python crash_world.py FOLDER WORLD LIFE publish|finish`.
+
+It asks for executions of several shapes by numbered publishes and writes what was acknowledged into
+a journal, so that whoever kills it can tell what must be there afterwards.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Appended, Client, Draft, Event, Publish
+from cortex.bus.events import (
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionRequest,
+    GateEvaluate,
+    GateEvaluated,
+    ProcessCompiled,
+    ProcessRejected,
+    ProcessSubmit,
+    StepCompleted,
+    StepExecute,
+    StepFailed,
+)
+from cortex.runtime.kernel import Component, Delivery, Home, Output, Runtime, Serves, built_in, on
+
+CLIENT = "crowd"  # who publishes the numbered requests
+OVER = (ExecutionCompleted, ExecutionFailed, ExecutionHalted)
+ENDINGS = frozenset(cls.topic_name() for cls in OVER)
+PATIENCE_S = 60.0
+NOTES = "The key is under the mat.\nThe cat is called Ada.\n"
+PROCESSES = {
+    "sequence": """
+process: sequence
+version: 1
+inputs: {n: integer}
+gates:
+  - execution_context_exists
+  - file_exists: {path: notes.txt}
+steps:
+  - {id: first, action: note, with: {text: one}}
+  - {id: never, action: note, when: inputs.n < 0, with: {text: never}}
+  - {id: second, action: note, gates: [open, open], with: {text: "${steps.first.text} two"}}
+outputs:
+  text: {type: string, value: "${steps.second.text}"}
+""",
+    "effects": """
+process: effects
+version: 1
+inputs: {n: integer}
+steps:
+  - id: once
+    action: shell
+    with:
+      run: [sh, -c, 'echo x >> "$1"', sh, "effects/${execution.id}-once-${execution.attempt}"]
+  - id: twice
+    action: shell
+    retry: {attempts: 2, backoff_s: 0.05}
+    with:
+      run: [sh, -c, 'echo x >> "$1"; test "$2" = a2', sh,
+            "effects/${execution.id}-twice-${execution.attempt}", "a${execution.attempt}"]
+outputs:
+  text: {type: string, value: "ended with ${steps.twice.exit_code}"}
+""",
+    "stubborn": """
+process: stubborn
+version: 1
+inputs: {n: integer}
+steps:
+  - id: try
+    action: flaky
+    retry: {attempts: 3, backoff_s: 0.02}
+    with: {fails: 2}
+outputs:
+  text: {type: string, value: "${steps.try.text}"}
+""",
+    "patient": """
+process: patient
+version: 1
+inputs: {n: integer}
+steps:
+  - id: wait
+    action: mute
+    timeout: 150ms
+    retry: {attempts: 100, backoff_s: 0.01, factor: 1}
+    with: {until: 2}
+outputs:
+  text: {type: string, value: "${steps.wait.text}"}
+""",
+    "lenient": """
+process: lenient
+version: 1
+inputs: {n: integer}
+steps:
+  - id: try
+    action: flaky
+    retry: {attempts: 2, backoff_s: 0.02}
+    on_failure: continue
+    with: {fails: 1000}
+  - id: wait
+    action: mute
+    timeout: 100ms
+    on_failure: continue
+    with: {until: 1000}
+  - id: last
+    action: note
+    when: steps.try.status == "failed" and steps.wait.status == "failed"
+    with: {text: all the same}
+outputs:
+  text: {type: string, value: "${steps.last.text}"}
+""",
+    "leaf": """
+process: leaf
+version: 1
+inputs: {n: integer}
+steps:
+  - {id: only, action: note, gates: [open], with: {text: "${inputs.n} leaves"}}
+outputs:
+  text: {type: string, value: "${steps.only.text}"}
+""",
+    "family": """
+process: family
+version: 1
+inputs: {n: integer}
+steps:
+  - {id: child, process: leaf, with: {n: 7}}
+  - {id: last, action: note, with: {text: "${steps.child.text} fell"}}
+outputs:
+  text: {type: string, value: "${steps.last.text}"}
+""",
+    "question": """
+process: question
+version: 1
+inputs: {n: integer}
+steps:
+  - {id: read, action: read_text, with: {path: notes.txt}}
+  - id: answer
+    action: answer_question
+    description: Answer from the notes
+    carry: [read]
+    needs: {sensitivity: local}
+    with: {question: What is the cat called?}
+  - {id: last, action: note, with: {text: "extractive: ${steps.answer.extractive}"}}
+outputs:
+  text: {type: string, value: "${steps.last.text}"}
+""",
+}
+
+
+class World(msgspec.Struct, frozen=True):
+    """Which processes are asked for in turn, and how many executions run at a time."""
+
+    shapes: tuple[str, ...]
+    open_at_once: int
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How executions of a shape have to end."""
+
+    text: str
+    statuses: dict[str, str]
+
+
+WORLDS = {
+    "busy": World(("sequence", "effects", "stubborn", "patient", "lenient", "family"), 12),
+    "thinking": World(("question", "sequence", "effects", "question", "family"), 6),
+}
+OUTCOMES = {
+    "sequence": Outcome(
+        "one two", {"first": "completed", "never": "skipped", "second": "completed"}
+    ),
+    "effects": Outcome("ended with 0", {"once": "completed", "twice": "completed"}),
+    "stubborn": Outcome("after 2", {"try": "completed"}),
+    "patient": Outcome("spoke", {"wait": "completed"}),
+    "lenient": Outcome("all the same", {"try": "failed", "wait": "failed", "last": "completed"}),
+    "leaf": Outcome("7 leaves", {"only": "completed"}),
+    "family": Outcome("7 leaves fell", {"child": "completed", "last": "completed"}),
+    "question": Outcome(
+        "extractive: true", {"read": "completed", "answer": "completed", "last": "completed"}
+    ),
+}
+EFFECTS = {"effects": {"once-1", "twice-1", "twice-2"}}  # step and attempt, one file each
+
+
+class Said(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Fails(msgspec.Struct, frozen=True):
+    fails: int  # attempts before the one that does not
+
+
+class Until(msgspec.Struct, frozen=True):
+    until: int  # the first attempt that is answered
+
+
+class Hands(Component):
+    """Does what the processes ask for, and writes each run down before it answers."""
+
+    workers = 2
+    serves = (
+        Serves("action", "note", Said, Said),
+        Serves("action", "flaky", Fails, Said),
+        Serves("action", "mute", Until, Said),
+        Serves("gate", "open"),
+    )
+
+    def __init__(self, home: Home) -> None:
+        self._runs = home.path.parent / "runs"
+        self._life = os.environ["CORTEX_LIFE"]
+
+    @on(GateEvaluate, where={"gate": "open"})
+    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[Output]:
+        yield GateEvaluated(
+            execution_id=event.execution_id,
+            gate=event.gate,
+            outcome="passed",
+            index=event.index,
+            step_id=event.step_id,
+            attempt=event.attempt,
+        )
+
+    @on(StepExecute, where={"action": "note"})
+    def note(self, event: StepExecute, delivery: Delivery) -> Iterator[Output]:
+        self._write_down(event, delivery)
+        yield _completed(event, str(event.parameters["text"]))
+
+    @on(StepExecute, where={"action": "flaky"})
+    def flaky(self, event: StepExecute, delivery: Delivery) -> Iterator[Output]:
+        self._write_down(event, delivery)
+        fails = int(event.parameters["fails"])
+        if event.attempt > fails:
+            yield _completed(event, f"after {fails}")
+        else:
+            yield StepFailed(
+                execution_id=event.execution_id,
+                step_id=event.step_id,
+                attempt=event.attempt,
+                error="not yet",
+            )
+
+    @on(StepExecute, where={"action": "mute"})
+    def mute(self, event: StepExecute, delivery: Delivery) -> Iterator[Output]:
+        self._write_down(event, delivery)
+        if event.attempt >= int(event.parameters["until"]):
+            yield _completed(event, "spoke")
+
+    def _write_down(self, event: StepExecute, delivery: Delivery) -> None:
+        run = (self._life, delivery.effect_key(), event.execution_id, event.step_id, event.attempt)
+        append(self._runs, " ".join(map(str, run)), lasting=False)
+
+
+class Crowd:
+    """Asks for executions, a new one for each that is over, and journals what was acknowledged."""
+
+    def __init__(self, runtime: Runtime, folder: Path, world: str) -> None:
+        self._runtime, self._folder, self._world = runtime, folder, WORLDS[world]
+        self._shapes = world
+        self._client = runtime.client(CLIENT)
+        self._journal = folder / "acknowledged"
+        self._open: set[str] = set()
+        self._compiled: set[str] = set()
+
+    def run(self, *, publishing: bool) -> None:
+        """Go on until killed; where nothing more is to be published, until all are over."""
+        for record in self._client.read():
+            self._hear(self._runtime.vocabulary.read(record), record.source)
+        feed = self._client.follow(after=self._client.head)
+        if self._compiled != set(PROCESSES):
+            self._submit()
+        number = self._repeat_last()
+        while publishing or self._open:
+            ready = self._compiled == set(PROCESSES)
+            while publishing and ready and len(self._open) < self._world.open_at_once:
+                number += 1
+                self._publish(number)
+            records = feed.next(PATIENCE_S)
+            if not records:
+                raise SystemExit(f"nothing happens any more; open: {sorted(self._open)}")
+            for record in records:
+                self._hear(self._runtime.vocabulary.read(record), record.source)
+
+    def _hear(self, event: Event, source: str) -> None:
+        match event:
+            case ProcessCompiled():
+                self._compiled.add(event.name)
+            case ProcessRejected():
+                raise SystemExit(f"{event.file} was rejected: {event.diagnostics}")
+            case ExecutionRequest() if source == CLIENT:
+                self._open.add(event.execution_id)
+            case ExecutionCompleted() | ExecutionFailed() | ExecutionHalted():
+                self._open.discard(event.execution_id)
+            case _:
+                pass
+
+    def _submit(self) -> None:
+        put = self._runtime.blobs.put
+        sources = {f"{name}.yaml": put(text.encode()) for name, text in PROCESSES.items()}
+        self._client.publish(ProcessSubmit(sources=sources))
+
+    def _repeat_last(self) -> int:
+        """Publish once more what was acknowledged last: it is answered as it was before."""
+        if not self._journal.exists():
+            return 0
+        number, first, last = map(int, self._journal.read_text().splitlines()[-1].split())
+        again = self._ask(number)
+        if (again.first, again.last) != (first, last):
+            raise SystemExit(f"{number} stood at {first}, and is now answered with {again}")
+        return number
+
+    def _publish(self, number: int) -> None:
+        answer = self._ask(number)
+        self._open.add(execution_id(number))
+        append(self._journal, f"{number} {answer.first} {answer.last}", lasting=True)
+
+    def _ask(self, number: int) -> Appended:
+        request = ExecutionRequest(
+            execution_id=execution_id(number),
+            process=shape_of(self._shapes, number),
+            inputs={"n": number},
+            goal="survive",
+            workspace=str(self._folder),
+            trigger="none",
+        )
+        answer = self._runtime.hub.ask_one(CLIENT, Publish((Draft.of(request),), number))
+        if not isinstance(answer, Appended):
+            raise SystemExit(f"{number} was answered with {answer}")
+        return answer
+
+
+def execution_id(number: int) -> str:
+    """The execution that the publish of that number asks for."""
+    return f"e{number:05}"
+
+
+def shape_of(world: str, number: int) -> str:
+    """The process that the publish of that number asks for."""
+    shapes = WORLDS[world].shapes
+    return shapes[number % len(shapes)]
+
+
+def append(path: Path, line: str, *, lasting: bool) -> None:
+    """Add one line with one write, so that a kill leaves all of it or nothing."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, line.encode() + b"\n")
+    if lasting:
+        os.fsync(file)
+    os.close(file)
+
+
+def _completed(event: StepExecute, text: str) -> StepCompleted:
+    return StepCompleted(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        result={"text": text},
+    )
+
+
+def main() -> None:
+    """One life."""
+    folder, world, life, mode = Path(sys.argv[1]), *sys.argv[2:]
+    os.environ["CORTEX_LIFE"] = life
+    # Attempts are counted over kills, too: events that are innocent of a hundred of them would
+    # be taken for poison.
+    Component.max_attempts = 1_000_000
+    home = Home.create(folder / ".cortex")
+    with Runtime(home, components=[*built_in(), Hands]) as runtime:
+        Crowd(runtime, folder, world).run(publishing=mode == "publish")
+
+
+if __name__ == "__main__":
+    main()

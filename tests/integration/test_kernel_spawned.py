@@ -1,0 +1,186 @@
+"""Components that compute for long run in processes of their own, which may die or hang."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.bus import CortexError
+from cortex.runtime.kernel import Entry, NotReadyError, Runtime
+
+from .kernel_staff import PATIENCE_S, read_all, wait_for
+
+
+@pytest.fixture
+def staff(monkeypatch: pytest.MonkeyPatch) -> Any:
+    # The children look for modules where their parent does.
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "spawned"))
+    return import_module("cpu_staff")
+
+
+@pytest.fixture
+def adding(staff: Any) -> Iterator[Runtime]:
+    adder = Entry("cpu_staff:Adder", settings={"base": 7})
+    with Runtime(components=["cpu_staff:Listener", adder]) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+def sharing(staff: Any) -> Iterator[Runtime]:
+    with Runtime(components=["cpu_staff:Listener", "cpu_staff:Adders"]) as runtime:
+        yield runtime
+
+
+def told(runtime: Runtime, count: int) -> list[Any]:
+    return read_all(runtime, wait_for(runtime.client("me"), "sum.told", count))
+
+
+def test_it_handles_events_in_another_process(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    seen = me.follow(("sum.seen", None))
+    me.publish(staff.SumAsked(of=(1, 2)), staff.SumAsked(of=(3,)))
+
+    first, second = told(adding, 2)
+
+    assert (first.total, second.total, second.so_far) == (3, 3, 6)
+    assert first.pid == second.pid != os.getpid()
+    assert [r.topic for r in seen.next(PATIENCE_S)][0] == "sum.seen"
+
+
+def test_it_answers_queries_and_has_its_settings(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1, 2)))
+    told(adding, 1)
+
+    answer = me.ask(staff.SumTotal(), PATIENCE_S)
+
+    assert answer == staff.SumAnswer(so_far=3, settings={"base": 7})
+    with pytest.raises(CortexError, match="no total today"):
+        me.ask(staff.SumTotal(fail=True), PATIENCE_S)
+    assert me.ask(staff.SumTotal(), PATIENCE_S) == answer
+
+
+def test_a_bad_event_is_parked(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1,), do="bad"), staff.SumAsked(of=(2,)))
+
+    (good,) = told(adding, 1)
+    (failed,) = read_all(adding, wait_for(me, "component.failed"))
+
+    assert good.total == 2
+    assert (failed.reason, failed.attempts) == ("ValueError: a bad sum", 3)
+
+
+@pytest.mark.parametrize("do", ["exit", "kill"])
+def test_an_event_that_kills_the_process_is_parked(adding: Runtime, staff: Any, do: str) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1,)), staff.SumAsked(of=(5,), do=do), staff.SumAsked(of=(2,)))
+
+    good = told(adding, 2)
+    (failed,) = read_all(adding, wait_for(me, "component.failed"))
+    restarted = read_all(adding, wait_for(me, "component.restarted"))
+
+    assert [g.so_far for g in good] == [1, 3]
+    assert failed.reason == "the process died of it"
+    assert restarted[0].component == "Adder"
+    assert "the process of Adder ended with" in restarted[0].reason
+
+
+def test_its_fold_is_back_after_its_death(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1, 2)))
+    (before,) = told(adding, 1)
+    me.publish(staff.SumAsked(of=(4,), do="kill once"))
+
+    after = told(adding, 2)[1]
+
+    assert (after.so_far, after.attempt > 1) == (7, True)
+    assert after.pid != before.pid
+
+
+def test_a_fold_that_cannot_be_recalled_is_not_taken_for_whole(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1,), do="unrecallable"))
+    told(adding, 1)
+    me.publish(staff.SumAsked(of=(4,), do="kill once"))
+
+    restarted = read_all(adding, wait_for(me, "component.restarted", 2))
+
+    assert "cannot recall this" in restarted[1].reason
+
+
+def test_the_work_of_a_process_that_hangs_goes_to_another(sharing: Runtime, staff: Any) -> None:
+    me = sharing.client("me")
+    # The lease of an event lasts its timeout and five seconds of grace.
+    me.publish(staff.SumAsked(of=(1,), do="hang once", timeout_s=-4.5))
+    me.publish(staff.SumAsked(of=(2,)))
+
+    done = told(sharing, 2)
+
+    assert {(d.total, d.attempt) for d in done} == {(1, 2), (2, 1)}
+
+
+def test_workers_die_alone(sharing: Runtime, staff: Any) -> None:
+    me = sharing.client("me")
+    me.publish(*[staff.SumAsked(of=(n,), do="kill once" if n == 3 else "") for n in range(8)])
+
+    done = told(sharing, 8)
+
+    assert sorted(d.total for d in done) == list(range(8))
+
+
+def test_one_that_does_not_start_says_why(staff: Any) -> None:
+    runtime = Runtime(components=[])
+    runtime.start()
+    with pytest.raises(NotReadyError, match="no such device"):
+        runtime.add("cpu_staff:NotStarting", wait_s=3)
+    runtime.stop()
+
+
+PARENT = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import cpu_staff
+from cortex.runtime.kernel import Runtime
+from cortex.bus import SystemClock
+
+runtime = Runtime(components=["cpu_staff:Listener", "cpu_staff:Adder"])
+runtime.start()
+me = runtime.client("me")
+feed = me.follow(("sum.told", None), ("sum.seen", None))
+me.publish(cpu_staff.SumAsked(of=(1,)))
+pid = 0
+while not pid:
+    for record in feed.next(20):
+        if record.topic == "sum.told":
+            pid = runtime.vocabulary.read(record).pid
+me.publish(cpu_staff.SumAsked(of=(1,), do="hang once"))
+while not [r for r in feed.next(20) if r.topic == "sum.seen"]:
+    pass
+print(pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
+def test_a_child_that_hangs_does_not_outlive_its_parent() -> None:
+    command = [sys.executable, "-c", PARENT, str(Path(__file__).parent / "spawned")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        status = Path(f"/proc/{child}/status")
+        assert status.exists()
+        parent.kill()
+
+    waited = subprocess.run(
+        ["timeout", "20", "tail", f"--pid={child}", "-f", "/dev/null"], check=False
+    )
+
+    assert waited.returncode == 0

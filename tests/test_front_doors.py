@@ -1,0 +1,74 @@
+"""Each room shows its public face in `__all__`, and type checkers see the same face."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ["bus", "runtime", "actors", "plugins"]
+
+
+def rooms() -> list[str]:
+    folders = {layer: Path(str(files(f"cortex.{layer}"))) for layer in LAYERS}
+    return [
+        ".".join(["cortex", layer, *door.parent.relative_to(folder).parts])
+        for layer, folder in folders.items()
+        for door in sorted(folder.rglob("__init__.py"))
+    ]
+
+
+def as_sorted(name: str) -> tuple[int, list[object]]:
+    """CONSTANTS, then Classes, then functions; numbers by their value."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    parts = re.split(r"(\d+)", name)
+    return kind, [int(part) if part.isdigit() else part for part in parts]
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_name_of_a_front_door_exists_and_they_are_sorted(room: str) -> None:
+    module = importlib.import_module(room)
+    names = list(getattr(module, "__all__", ()))
+
+    assert [name for name in names if not hasattr(module, name)] == []
+    assert sorted(names, key=as_sorted) == names
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_front_door_says_in_one_sentence_what_is_behind_it(room: str) -> None:
+    said = importlib.import_module(room).__doc__ or ""
+
+    assert said.endswith(".")
+    assert "\n" not in said.strip()
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_front_door_exports_what_it_imports_from_its_room(room: str) -> None:
+    module = importlib.import_module(room)
+    tree = ast.parse(Path(module.__file__ or "").read_text("utf-8"))
+
+    imported = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    assert imported - set(getattr(module, "__all__", ())) <= {"Vocabulary"}
+
+
+def test_the_stubs_are_in_step_with_the_front_doors() -> None:
+    script = ROOT / "dev" / "stubs.py"
+    if not script.is_file():
+        pytest.skip("dev/ is not beside these tests")
+
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], check=False, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,250 @@
+"""The vocabulary: what it holds, what is on disk, and that the documentation is in step."""
+
+import importlib.util
+import typing
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from cortex.bus import Draft, Ephemeral, Event, Query, events
+from cortex.bus.events import VOCABULARY
+
+ROOT = Path(__file__).parents[2]
+CLASSES = sorted(
+    (
+        found
+        for name in dir(events)
+        if isinstance(found := getattr(events, name), type) and issubclass(found, Event)
+    ),
+    key=lambda cls: cls.topic_name(),
+)
+REQUESTS = {
+    *("context.compile", "execution.cancel", "execution.finish", "execution.pause"),
+    *("execution.request", "execution.resume", "gate.evaluate", "model.invoke"),
+    *("process.submit", "step.execute", "step.wake"),
+}
+
+# Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
+# field has a default and is added.
+ON_DISK = {
+    "component.announced": "component kind name parameters result traits",
+    "component.failed": "component reason position about attempts",
+    "component.restarted": "component runtime reason times",
+    "component.started": "component runtime",
+    "component.withdrawn": "component kind name",
+    "context.compile": (
+        "execution_id step_id attempt process description goal instructions parameters "
+        "knowledge carry needs budget tools"
+    ),
+    "context.compiled": (
+        "execution_id step_id attempt prompt manifest model tokens sections window "
+        "headroom considered included actions"
+    ),
+    "context.refused": "execution_id step_id attempt reason",
+    "execution.cancel": "execution_id reason",
+    "execution.cancelled": "execution_id reason",
+    "execution.completed": "execution_id outputs tokens duration_s",
+    "execution.failed": "execution_id reason step_id",
+    "execution.finish": "execution_id outputs by",
+    "execution.halted": "execution_id reason step_id gate evidence",
+    "execution.pause": "execution_id reason",
+    "execution.paused": "execution_id reason step_id question prompt",
+    "execution.rated": "execution_id verdict note by",
+    "execution.request": (
+        "execution_id process process_version inputs goal workspace trigger parent "
+        "parent_step breakpoints"
+    ),
+    "execution.resume": "execution_id answer by note",
+    "execution.resumed": "execution_id step_id answer by note",
+    "execution.started": (
+        "execution_id process process_version digest linked inputs goal workspace "
+        "trigger parent parent_step breakpoints"
+    ),
+    "gate.evaluate": (
+        "execution_id gate index step_id attempt parameters workspace goal trigger "
+        "answer by timeout_s"
+    ),
+    "gate.evaluated": "execution_id gate outcome index step_id attempt reason evidence",
+    "learning.action_observed": "execution_id action parameters outcome",
+    "model.failed": "execution_id step_id attempt model error retry",
+    "model.invoke": "execution_id step_id attempt model prompt max_tokens timeout_s",
+    "model.responded": (
+        "execution_id step_id attempt model prompt answer input_tokens "
+        "cached_read_tokens cached_write_tokens output_tokens"
+    ),
+    "model.selected": "execution_id step_id model because runners_up",
+    "model.unclaimed": "execution_id step_id attempt model reason",
+    "process.compiled": (
+        "name process_version digest source_digest linked source file abstract warnings"
+    ),
+    "process.rejected": "file diagnostics",
+    "process.retired": "name reason files",
+    "process.submit": "sources removed strict",
+    "process.unchanged": "files",
+    "process.unlinked": "name digest missing",
+    "runtime.started": "runtime cortex_version components",
+    "runtime.stopped": "runtime",
+    "step.completed": "execution_id step_id attempt result summary",
+    "step.delegated": "execution_id step_id attempt child purpose",
+    "step.execute": (
+        "execution_id step_id action attempt parameters workspace goal description answer timeout_s"
+    ),
+    "step.failed": "execution_id step_id error attempt kind retry",
+    "step.skipped": "execution_id step_id reason",
+    "step.unclaimed": "execution_id step_id action waited_s",
+    "step.wake": "execution_id step_id attempt what",
+    "trigger.matched": "trigger_id execution_id process digest because runners_up",
+    "trigger.received": "trigger_id fields inputs goal workspace",
+    "trigger.unmatched": "trigger_id reason candidates",
+}
+
+
+def lasting(cls: type[Event]) -> bool:
+    return not issubclass(cls, Ephemeral | Query)
+
+
+def ids(cls: type[Event]) -> str:
+    return cls.topic_name()
+
+
+def test_every_exported_class_is_in_the_vocabulary_and_the_reverse() -> None:
+    assert sorted(VOCABULARY, key=lambda cls: cls.topic_name()) == CLASSES
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_a_topic_is_family_and_verb_and_stands_in_the_file_of_its_family(cls: type[Event]) -> None:
+    family, verb = cls.topic_name().split(".")
+
+    assert family.isidentifier()
+    assert verb.isidentifier()
+    if not issubclass(cls, Query | Ephemeral):
+        assert cls.__module__.rpartition(".")[2] == family
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_the_class_is_called_as_its_topic(cls: type[Event]) -> None:
+    words = cls.topic_name().replace(".", "_").split("_")
+    spoken = "".join(word.capitalize() for word in words)
+
+    assert cls.__name__ in (spoken, spoken.replace("Learning", ""))
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_stream_and_key_are_made_from_fields(cls: type[Event]) -> None:
+    fields = cls.__struct_fields__
+
+    assert cls.belongs[1] in ("", *fields)
+    assert cls.routing in (None, *fields)
+    assert cls.schema >= 1
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_every_class_says_what_it_stands_for_in_one_sentence(cls: type[Event]) -> None:
+    first = (cls.__doc__ or "").split("\n\n")[0]
+
+    assert first.endswith(".")
+    assert "TODO" not in first
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_an_event_comes_back_from_its_bytes_as_it_was(cls: type[Event]) -> None:
+    event = filled(cls)
+    draft = Draft.of(event)
+
+    assert msgspec.msgpack.decode(draft.body, type=cls) == event
+    assert draft.topic == cls.topic_name()
+    assert draft.ephemeral == issubclass(cls, Ephemeral)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_an_event_with_only_what_it_requires_can_be_read(cls: type[Event]) -> None:
+    required = [f for f in msgspec.structs.fields(cls) if f.required]
+    body = {f.name: value_of(f.type) for f in required}
+
+    event = msgspec.convert({"topic": cls.topic_name(), **body}, cls)
+
+    assert all(getattr(event, f.name) == body[f.name] for f in required)
+
+
+def test_every_topic_that_is_on_disk_is_pinned_here() -> None:
+    assert {cls.topic_name() for cls in CLASSES if lasting(cls)} == ON_DISK.keys()
+
+
+@pytest.mark.parametrize("topic", ON_DISK)
+def test_fields_on_disk_keep_their_names_and_order(topic: str) -> None:
+    cls = VOCABULARY.classes()[topic]
+
+    known = ON_DISK[topic].split()
+    assert list(cls.__struct_fields__[: len(known)]) == known
+
+
+def test_requests_facts_and_what_passes_by_are_told_apart() -> None:
+    docs = event_docs()
+    if docs is None:
+        pytest.skip("dev/ is not beside these tests")
+
+    kinds = {cls.topic_name(): docs.kind_of(cls) for cls in CLASSES}
+
+    assert {topic for topic, kind in kinds.items() if kind == "request"} == REQUESTS
+    assert {kinds[cls.topic_name()] for cls in CLASSES if lasting(cls)} == {"request", "fact"}
+    assert kinds["step.progress"] == "ephemeral"
+    assert kinds["execution.get"] == "query"
+
+
+def test_the_documented_vocabulary_is_in_step() -> None:
+    docs = event_docs()
+    if docs is None:
+        pytest.skip("dev/ is not beside these tests")
+
+    written = (ROOT / "docs" / "events.md").read_text()
+
+    assert written == docs.text(), "run python dev/event_docs.py"
+
+
+def test_the_documentation_names_every_topic_and_field() -> None:
+    docs = event_docs()
+    if docs is None:
+        pytest.skip("dev/ is not beside these tests")
+
+    text = docs.text()
+
+    for cls in CLASSES:
+        assert f"### `{cls.topic_name()}`" in text
+        assert all(f"| `{field}` |" in text for field in cls.__struct_fields__)
+    assert "what `step.execute`, `gate.evaluate` or `model.invoke` route on" in text
+
+
+def event_docs() -> ModuleType | None:
+    path = ROOT / "dev" / "event_docs.py"
+    if not path.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location("event_docs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def filled(cls: type[Event]) -> Event:
+    return cls(**{f.name: value_of(f.type) for f in msgspec.structs.fields(cls)})
+
+
+def value_of(annotation: object) -> object:
+    """Some value of a field's type."""
+    arguments = typing.get_args(annotation)
+    made: dict[object, typing.Any] = {
+        str: "words",
+        int: 3,
+        float: 0.5,
+        bool: True,
+        tuple: lambda: (value_of(arguments[0]),),
+        dict: lambda: {"a": value_of(arguments[1])},
+        typing.Any: {"b": [1, "c", None]},
+    }
+    found = made.get(typing.get_origin(annotation) or annotation)
+    if found is None:
+        return value_of(arguments[0])
+    return found() if callable(found) else found
