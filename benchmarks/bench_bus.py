@@ -306,43 +306,46 @@ def flow_lines(found: dict[str, Figures]) -> Iterator[str]:
             goal = f" (goal >= {GOALS['flow']:,})" if mode == "normal" else ""
             yield (
                 f"publish -> durable -> handled, batches of {BATCH}, {mode:6}: "
-                f"{mine['flow']:,.0f} events/s{goal}, {mine['rss_mb']:.0f} MB; bare sqlite3, "
-                f"written only, {bare['rate']:,.0f}, ours {mine['flow'] / bare['rate']:.0%}; "
-                + beside(mine["flow"], autogen, "flow", "AutoGen core (in memory)")
+                f"{mine['flow']:,.0f} events/s{goal}, {mine['rss_mb']:.0f} MB"
             )
+            yield beside("AutoGen publish, in memory", mine["flow"], autogen, "flow")
+            yield beside("bare sqlite3, written only", mine["flow"], bare, "rate")
     for mode in MODES:
         mine, bare = found.get(f"single/{mode}"), found.get(f"bare-single/{mode}")
         if mine and bare:
             yield (
-                f"publish -> acknowledged, one at a time, {mode:6}: {latency(mine)}, "
-                f"{mine['single']:,.0f} events/s; bare sqlite3 {latency(bare)}"
+                f"publish -> acknowledged, one at a time, {mode:6}: {mine['single']:,.0f} "
+                f"events/s, {latency(mine)}, {mine['rss_mb']:.0f} MB"
             )
+            yield beside("bare sqlite3", mine["single"], bare, "rate")
 
 
 def ask_lines(found: dict[str, Figures]) -> Iterator[str]:
     autogen, bare = found.get("autogen"), found.get("bare-ask")
-    if (mine := found.get("ask")) and bare:
+    if mine := found.get("ask"):
         yield (
             f"ask -> reply between components: {mine['ask']:,.0f}/s (goal >= {GOALS['ask']:,}), "
-            f"{latency(mine)} (goal p50 < {GOALS['ask_p50_us']} us), {mine['rss_mb']:.0f} MB; "
-            f"bare pykka ask {bare['ask']:,.0f}/s, {latency(bare)}, ours "
-            f"{mine['ask'] / bare['ask']:.0%}; "
-            + beside(mine["ask"], autogen, "ask", "AutoGen core send_message")
+            f"{latency(mine)} (goal p50 < {GOALS['ask_p50_us']} us), {mine['rss_mb']:.0f} MB"
         )
+        yield beside("AutoGen send_message", mine["ask"], autogen, "ask")
+        yield beside("bare pykka ask", mine["ask"], bare, "ask")
     for mode in MODES:
         if mine := found.get(f"durable/{mode}"):
-            other = beside(mine["ask"], autogen, "ask", "AutoGen core send_message (in memory)")
             yield (
                 f"durable ask -> reply, two events in the log, {mode:6}: {mine['ask']:,.0f}/s, "
-                f"{latency(mine)}; {other}"
+                f"{latency(mine)}, {mine['rss_mb']:.0f} MB"
             )
+            yield beside("AutoGen send_message, in memory", mine["ask"], autogen, "ask")
 
 
-def beside(mine: float, other: Figures | None, figure: str, name: str) -> str:
+def beside(name: str, mine: float, other: Figures | None, figure: str) -> str:
     if other is None:
-        return f"{name} skipped: it is not installed"
-    ratio = mine / other[figure]
-    return f"{name} {other[figure]:,.0f}/s, ours {ratio:.1f} x, {other['rss_mb']:.0f} MB"
+        return f"    {name:32} skipped: it is not installed"
+    waited = f", {latency(other)}" if "p50_us" in other and figure != "flow" else ""
+    return (
+        f"    {name:32} {other[figure]:9,.0f}/s, ours {mine / other[figure]:6.2f} x{waited}, "
+        f"{other['rss_mb']:.0f} MB"
+    )
 
 
 def latency(figures: Figures) -> str:

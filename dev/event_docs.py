@@ -7,6 +7,7 @@ import inspect
 import io
 import sys
 import tokenize
+import types
 import typing
 from itertools import groupby
 from pathlib import Path
@@ -77,9 +78,14 @@ def _table(classes: list[type[Event]]) -> str:
 
 def _section(cls: type[Event]) -> str:
     lines = [f"### `{cls.topic_name()}`", "", inspect.cleandoc(cls.__doc__ or ""), ""]
-    lines += [" · ".join(_facts(cls)), ""]
+    lines += [" · ".join(_facts(cls)), "", fields_table(cls)]
+    return "\n".join(lines)
+
+
+def fields_table(cls: type[msgspec.Struct]) -> str:
+    """Every field of *cls* with its type, its default and the comment after it."""
     comments = _comments(cls)
-    lines += ["| field | type | default | |", "|---|---|---|---|"]
+    lines = ["| field | type | default | |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(cls):
         note = comments.get(field.name, "").replace("|", "\\|")
         lines.append(
@@ -100,7 +106,7 @@ def _facts(cls: type[Event]) -> list[str]:
     return facts
 
 
-def _comments(cls: type[Event]) -> dict[str, str]:
+def _comments(cls: type[msgspec.Struct]) -> dict[str, str]:
     """The comment after each field, as its source has it."""
     source = inspect.getsource(cls)
     names: dict[int, str] = {}
@@ -118,12 +124,25 @@ def _comments(cls: type[Event]) -> dict[str, str]:
 def _written(annotation: object) -> str:
     arguments = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
-    if arguments and isinstance(origin, type):
+    if origin is typing.Annotated:
+        return f"{_written(arguments[0])} {' '.join(_bounds(each) for each in arguments[1:])}"
+    if origin is typing.Literal:
+        return " \\| ".join(f'"{each}"' for each in arguments)
+    if arguments and isinstance(origin, type) and origin is not types.UnionType:
         inside = ", ".join("..." if each is ... else _written(each) for each in arguments)
         return f"{origin.__name__}[{inside}]"
     if arguments:
         return " \\| ".join(_written(each) for each in arguments)
     return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
+
+
+def _bounds(meta: object) -> str:
+    signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+    return " ".join(
+        f"{sign} {bound}"
+        for name, sign in signs.items()
+        if (bound := getattr(meta, name, None)) is not None
+    )
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:

@@ -5,12 +5,13 @@ CortexError
 ├── RejectedError        a source of a process has errors
 ├── RefusedError         it is there, and it cannot be done now
 ├── UnmatchedError       no process answers a trigger, or several do
+├── UnwritableError      nothing can be recorded, so that an execution does not go on
 └── WaitingError         an execution waits for an answer that nobody is there to give
 """
 
 from cortex.bus import CortexError
 
-from .exits import NOT_FOUND, WAITING
+from .exits import NOT_FOUND, UNUSABLE, WAITING
 
 
 class NotFoundError(CortexError, LookupError):
@@ -60,6 +61,22 @@ class UnmatchedError(CortexError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class UnwritableError(CortexError):
+    """Nothing can be recorded, so that an execution does not go on."""
+
+    exit_code = UNUSABLE
+
+    def __init__(self, execution_id: str, problem: str) -> None:
+        super().__init__(execution_id, problem)
+        self.execution_id, self.problem = execution_id, problem
+
+    def __str__(self) -> str:
+        return (
+            f"execution {self.execution_id} waits, since nothing can be recorded ({self.problem}): "
+            f"make room, then `cortex execution resume {self.execution_id}`"
+        )
 
 
 class WaitingError(CortexError):

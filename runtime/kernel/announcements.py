@@ -48,7 +48,7 @@ def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
 
 
 def _announced(component: type[Component], serves: Serves) -> ComponentAnnounced:
-    return ComponentAnnounced(
+    announced = ComponentAnnounced(
         component=component.component_name(),
         kind=serves.kind,
         name=serves.name,
@@ -56,6 +56,8 @@ def _announced(component: type[Component], serves: Serves) -> ComponentAnnounced
         result=_schema(serves.result),
         traits=serves.traits,
     )
+    # As the log gives it back: a tuple among the defaults would differ from the list it becomes.
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(announced), type=ComponentAnnounced)
 
 
 def _schema(struct: type[msgspec.Struct] | None) -> dict[str, Any]:

@@ -167,19 +167,19 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
     """Feed one worker from a queue; an event that fails is given back, then parked."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
     size = 1
-    done: list[Request] = []
     while True:
-        claimed = yield from _claim(Claim(feeding.name, size, feeding.lease_ns), done)
-        done = []
+        claimed = yield from _ask(Claim(feeding.name, size, feeding.lease_ns), Claimed)
         if not claimed.leases:
             yield Idle()
             continue
         began_ns = since_ns = now_ns()
+        requests: list[Request] = []
         for lease in claimed.leases:
+            requests.append(_work_one(feeding, host, lease))
             if now_ns() - since_ns > QUICK_NS:  # what is done is on disk before the next begins
-                yield from _send(done)
-                done, since_ns = [], now_ns()
-            done.append(_work_one(feeding, host, lease))
+                yield from _send(requests)
+                requests, since_ns = [], now_ns()
+        yield from _send(requests)
         took_ns = now_ns() - began_ns
         if took_ns < QUICK_NS and len(claimed.leases) == size:
             size = min(2 * size, PAGE)
@@ -217,26 +217,10 @@ def _ask(request: Request, kind: type[Kind]) -> Generator[Step, Sequence[Answer]
     return answer
 
 
-def _claim(
-    claim: Claim, done: Sequence[Request]
-) -> Generator[Step, Sequence[Answer], Claimed]:
-    """Send what is done and take more, in one transaction."""
-    *sent, claimed = yield (*done, claim)
-    _check(sent)
-    if isinstance(claimed, Refused):
-        raise claimed.error()
-    if not isinstance(claimed, Claimed):
-        raise CortexError(f"Claim was answered with {type(claimed).__name__}")
-    return claimed
-
-
 def _send(requests: Sequence[Request]) -> Generator[Step, Sequence[Answer], None]:
-    if requests:
-        _check((yield requests))
-
-
-def _check(answers: Sequence[Answer]) -> None:
-    for answer in answers:
+    if not requests:
+        return
+    for answer in (yield requests):
         if isinstance(answer, Refused):
             error = answer.error()
             if not isinstance(error, LeaseLostError):  # another worker has it: drop the result

@@ -70,10 +70,13 @@ class LocalHost:
         make: Callable[[], Component],
         vocabulary: Vocabulary,
         emit: Callable[[Draft], None],
+        *,
+        checks: bool = True,
     ) -> None:
         self._make = make
         self._vocabulary = vocabulary
         self._emit = emit  # ephemeral events leave at once
+        self._checks = checks  # what handlers yield; not where the vocabulary is not the hub's
         self._component: Component | None = None
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._queries: dict[type[Event], Handler] = {}
@@ -164,7 +167,8 @@ class LocalHost:
     def _draft(self, event: Event, correlation: str | None, causation: int | None) -> Draft:
         own = getattr(event, "execution_id", None)
         draft = Draft.of(event, correlation=own or correlation, causation=causation)
-        self._vocabulary.check(draft)  # here, so that the event is blamed and not the whole page
+        if self._checks:  # here, so that the event is blamed and not the whole page
+            self._vocabulary.check(draft)
         return draft
 
     def _handler(self, record: Recorded) -> Handler | None:

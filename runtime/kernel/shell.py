@@ -32,6 +32,7 @@ from cortex.bus import (
 from .feed import Flush, Idle, Program, Step
 from .host import Host
 from .leases import Leases
+from .spawned import ChildDiedError
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls are not starved
 
@@ -164,9 +165,12 @@ class Shell(pykka.ThreadingActor):
                 self._pulse.rung = False
                 self._drive(self._program)
         except BaseException as error:  # noqa: BLE001  # the supervisor decides
-            if isinstance(message, Call):
-                return Failure(error)
-            self._fail(error)
+            if not isinstance(message, Call):
+                self._fail(error)
+                return None
+            if isinstance(error, ChildDiedError):  # its fold died with it
+                self._fail(error)
+            return Failure(error)
         return None
 
     def _wake(self) -> None:

@@ -5,6 +5,8 @@ in frames over the child's standard streams: four bytes of length, then msgpack.
 nothing is forked. The child ends when its input does, so it never outlives its parent.
 """
 
+import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +15,15 @@ from typing import IO, Any
 
 import msgspec
 
-from cortex.bus import CortexError, Draft, Event, Recorded, Vocabulary
+from cortex.bus import (
+    CortexError,
+    Draft,
+    Event,
+    EventError,
+    Recorded,
+    TopicUnknownError,
+    Vocabulary,
+)
 
 from .host import Outcome
 
@@ -27,6 +37,7 @@ class Born(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     home: str  # path; "" for none
     path: tuple[str, ...]  # where the parent looks for modules
+    parent: int = 0  # its process id: when that is gone, so is the child
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -97,26 +108,37 @@ class SpawnedHost:
             [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._process = process
-        for frame in (self._born, *self._before):
-            said = self._exchange_with(process, frame)
-            if said.error:
-                self.stop()
-                raise CortexError(said.error)
+        born = msgspec.structs.replace(self._born, parent=os.getpid())
+        try:
+            for frame in (born, *self._before):
+                self._exchange_with(process, frame)
+        except BaseException:
+            self.stop()
+            raise
         self._before = []
         return process
 
     def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         outcome = self._exchange(Ask("handle", tuple(records), attempt)).outcome
-        return outcome if outcome is not None else Outcome([], "the child gave no outcome")
+        if outcome is None:
+            return Outcome([], "the child gave no outcome")
+        for index, effects in enumerate(outcome.done):
+            try:  # the child does not know every word that the hub knows
+                for draft in (*effects.events, *(due.draft for due in effects.due)):
+                    self._vocabulary.check(draft)
+            except EventError as error:
+                return Outcome(outcome.done[:index], f"{type(error).__name__}: {error}")
+        return outcome
 
     def answer(self, query: Event) -> Event:
         """Run the handler of a query."""
         data = msgspec.msgpack.encode(query)
-        said = self._exchange(Ask("answer", data=data, records=()))
-        if said.error:
-            raise CortexError(said.error)
-        return msgspec.msgpack.decode(said.data, type=self._vocabulary.classes()[said.topic])
+        said = self._exchange(Ask("answer", data=data))
+        known = self._vocabulary.classes().get(said.topic)
+        if known is None:
+            raise TopicUnknownError(said.topic)
+        return msgspec.msgpack.decode(said.data, type=known)
 
     def recall(self, records: Iterable[Recorded]) -> None:
         """Fold events that were handled before this start; kept until the process is there."""
@@ -138,7 +160,8 @@ class SpawnedHost:
         if process is None:
             return
         if process.stdin is not None:
-            process.stdin.close()
+            with contextlib.suppress(OSError):  # what was not sent is for a child that is gone
+                process.stdin.close()
         try:
             process.wait(QUIT_S)
         except subprocess.TimeoutExpired:
@@ -163,6 +186,8 @@ class SpawnedHost:
                 send(process.stdin, frame)
                 while data := receive(process.stdout):
                     said = msgspec.msgpack.decode(data, type=Said)
+                    if said.error:
+                        raise CortexError(said.error)
                     if said.emit is None:
                         return said
                     self._emit(said.emit)

@@ -1,18 +1,23 @@
 """The child's side of a spawned component; `spawned` says how the two speak."""
 
 import os
+import signal
 import sys
+import threading
+import time
 from typing import IO, Any
 
 import msgspec
 
 from cortex.bus import Draft, Event
 
-from .host import Host, LocalHost, Outcome
+from .host import Host, LocalHost
 from .manifest import construct, load
 from .ports import ports_in_child
 from .spawned import Ask, Born, Said, receive, send
 from .words import vocabulary_of
+
+PARENT_S = 1.0  # how often a child looks whether its parent is still there
 
 
 def main() -> None:
@@ -20,15 +25,31 @@ def main() -> None:
     # What a component prints must not end up among the frames.
     frames = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked = sys.stdin.buffer
+    try:
+        _serve_all(sys.stdin.buffer, frames)
+    except BrokenPipeError:
+        os._exit(1)  # the parent was killed: nobody is there to be told, nothing to flush to
+
+
+def _serve_all(asked: IO[bytes], frames: IO[bytes]) -> None:
     first = receive(asked)
     if first is None:
         return
-    host = _born(msgspec.msgpack.decode(first, type=Born), frames)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the parent ends its own
+    born = msgspec.msgpack.decode(first, type=Born)
+    threading.Thread(target=_leave_with, args=(born.parent,), daemon=True).start()
+    host = _born(born, frames)
     while host is not None and (data := receive(asked)):
         send(frames, _serve(host, msgspec.msgpack.decode(data, type=Ask)))
     if host is not None:
         host.stop()
+
+
+def _leave_with(parent: int) -> None:
+    """End, however busy, when the parent is gone: there is nobody to compute for."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_S)
+    os._exit(1)
 
 
 def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
@@ -41,7 +62,7 @@ def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
         def emit(draft: Draft) -> None:
             send(frames, Said(emit=draft))
 
-        host = LocalHost(lambda: construct(component, ports), vocabulary, emit)
+        host = LocalHost(lambda: construct(component, ports), vocabulary, emit, checks=False)
         host.start()
     except Exception as error:  # noqa: BLE001  # the parent tells the supervisor
         send(frames, Said(error=f"{type(error).__name__}: {error}"))
@@ -75,5 +96,5 @@ def _serve(served: _Served, ask: Ask) -> Said:
         elif ask.do == "snapshot":
             return Said(data=host.snapshot())
     except Exception as error:  # noqa: BLE001  # goes back to whoever asked
-        return Said(outcome=Outcome([], str(error)), error=f"{type(error).__name__}: {error}")
+        return Said(error=f"{type(error).__name__}: {error}")
     return Said()

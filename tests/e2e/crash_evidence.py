@@ -161,6 +161,23 @@ class Evidence(msgspec.Struct, frozen=True):
         requests = [event for _, event in self.events if isinstance(event, ExecutionRequest)]
         return {request.execution_id: request.process for request in requests}
 
+    def effects(self) -> int:
+        """Effects that happened."""
+        return len(list((self.folder / "effects").iterdir()))
+
+    def carried(self) -> int:
+        """Steps that were asked for before a kill, and answered after it."""
+        asked = {
+            _step(event): self._life_of(record.position)
+            for record, event in self.events
+            if record.topic == "step.execute"
+        }
+        return sum(
+            asked[_step(event)] < self._life_of(record.position)
+            for record, event in self.events
+            if record.topic in ("step.completed", "step.failed") and record.source != ENGINE
+        )
+
     def repeated_runs(self) -> int:
         """Runs of a handler that a kill made necessary."""
         return len(self.runs) - len({run.step for run in self.runs})

@@ -256,6 +256,38 @@ def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: 
     assert list(done["steps"]) == ["first", "second"]
 
 
+def test_a_disk_that_fills_up_is_told_and_nothing_is_lost(user: User, tmp_path: Path) -> None:
+    other = User(tmp_path)
+    (tmp_path / "ci.log").write_text(LOG * 200)
+    other.cortex("init")
+    other.cortex("process", "list")
+    asked = ("run", "triage_ci_failure", "-i", "log=ci.log")
+
+    full = subprocess.run(
+        ["bash", "-c", f'ulimit -f 200; exec "{CORTEX}" "$@"', "-", *asked],
+        cwd=tmp_path, env=other.env, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    other.cortex("doctor")
+    found = other.json("execution", "list")
+
+    assert full.returncode == 4
+    assert full.stderr.splitlines()[-1].startswith("cortex: ")
+    assert "Traceback" not in full.stderr
+    assert len(found) <= 1
+
+
+def test_a_log_is_followed_beside_the_runtime_that_writes_it(user: User) -> None:
+    with user.start("events", "tail", "-f", "-n", "0", "--topic", "execution.*", "--json") as tail:
+        assert tail.stdout is not None
+        opened = user.json("run", "--goal", "look at this")
+        first = json.loads(tail.stdout.readline())
+        tail.send_signal(signal.SIGINT)
+        tail.communicate(timeout=60)
+
+    assert (first["topic"], first["correlation"]) == ("execution.request", opened["id"])
+    assert tail.returncode == 130
+
+
 def test_a_reader_that_goes_away_is_no_error(triaged: dict[str, Any], user: User) -> None:
     with user.start("events", "query") as process:
         assert process.stdout is not None

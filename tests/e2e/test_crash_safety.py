@@ -1,6 +1,7 @@
 """Kill -9 at seeded random points of running executions, resume, and nothing shows it.
 
-`CORTEX_CRASH_SEED` replays the points of a run; `CORTEX_SOAK=1` kills 1,000 times instead of 100.
+A test's name holds the seed of its points; `CORTEX_CRASH_SEED` takes another. `CORTEX_SOAK=FILE`
+kills 1,000 times instead of 100, and adds the figures to FILE.
 """
 
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,9 @@ from .crash_world import NOTES
 PROGRAM = Path(__file__).with_name("crash_world.py")
 SEED = os.environ.get("CORTEX_CRASH_SEED", "20")
 KILLS = {"busy": 70, "thinking": 30}
-SERIES = range(10 if os.environ.get("CORTEX_SOAK") else 1)
-LOOK_S = 0.003  # between two looks at the log of the runtime that is to be killed
-CAP_S = 10.0  # the log need not grow as far as the dice say
+SOAK = os.environ.get("CORTEX_SOAK", "")
+LOOK_S = 0.001  # between two looks at what the runtime that is to be killed has done
+CAP_S = 10.0  # it need not do as much as the dice say
 PATIENCE_S = 120.0
 
 
@@ -43,14 +45,10 @@ class Killer:
 
     def kill_one(self) -> None:
         """One life, to its violent end."""
-        head = self.heads[-1] if self.heads else 0
         runtime = self._start("publish")
         # No reader stays: the next life is to find the files as a killed owner leaves them.
         log = EventLog.open(self._log_path, readonly=True)
-        if self._dice.random() < 0.3:
-            self._await(runtime, self._dice.uniform(0.1, 1.8))
-        else:
-            self._await(runtime, CAP_S, log, head + self._dice.randint(0, 200))
+        self._await(runtime, self._moment(log))
         runtime.send_signal(signal.SIGKILL)
         ended = runtime.wait()
         self.heads.append(log.state().head)
@@ -79,17 +77,31 @@ class Killer:
         self._groups.add(runtime.pid)
         return runtime
 
-    def _await(
-        self,
-        runtime: subprocess.Popen[bytes],
-        wait_s: float,
-        log: EventLog | None = None,
-        position: int = 0,
-    ) -> None:
-        until = time.monotonic() + wait_s
-        while time.monotonic() < until and not (log and log.read(position, 1, 1)):
+    def _moment(self, log: EventLog) -> Callable[[], bool]:
+        """Whether the time has come to kill the runtime that has just been started."""
+        dice, effects = self._dice, self.folder / "effects"
+        kind = dice.choices(("time", "log", "runs", "effects"), (15, 40, 25, 20))[0]
+        if kind == "time":  # most of these are still starting
+            at = time.monotonic() + dice.uniform(0.05, 1.5)
+            return lambda: time.monotonic() > at
+        if kind == "log":
+            position = log.state().head + dice.randrange(120)
+            return lambda: bool(log.read(position, 1, 1))
+        if kind == "runs":  # of handlers: what they have done is not yet said
+            lines = self._runs() + dice.randint(1, 15)
+            return lambda: self._runs() >= lines
+        files = len(list(effects.iterdir())) + dice.randint(1, 4)
+        return lambda: len(list(effects.iterdir())) >= files  # they happened, nobody knows yet
+
+    def _await(self, runtime: subprocess.Popen[bytes], come: Callable[[], bool]) -> None:
+        until = time.monotonic() + CAP_S
+        while time.monotonic() < until and not come():
             assert runtime.poll() is None, self._said()
             time.sleep(LOOK_S)
+
+    def _runs(self) -> int:
+        path = self.folder / "runs"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
 
     def _said(self) -> str:
         return (self.folder / "said").read_text(errors="replace")[-4_000:]
@@ -103,27 +115,35 @@ def _is_alive(group: int) -> bool:
     return True
 
 
-@pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("series", SERIES)
+def _note(evidence: Evidence, took_s: float) -> None:
+    """Add the figures of one home to the file that a soak is recorded in."""
+    with Path(SOAK).open("a") as file:
+        file.write(
+            f"{evidence.world:8} {len(evidence.heads)} kills, "
+            f"{len(evidence.executions()):,} executions, {evidence.verified:,} events, "
+            f"{evidence.effects():,} effects, {len(evidence.runs):,} runs of handlers "
+            f"({evidence.repeated_runs()} of them again after a kill), "
+            f"{evidence.carried():,} steps asked before a kill and answered after it, "
+            f"{took_s:.0f} s\n"
+        )
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [f"{SEED}-{n}" for n in range(10 if SOAK else 1)])
 @pytest.mark.parametrize("world", KILLS)
 def test_a_runtime_that_is_killed_at_any_point_goes_on_as_if_it_had_not_been(
-    world: str, series: int, tmp_path: Path
+    world: str, seed: str, tmp_path: Path
 ) -> None:
-    print(f"replay the points of these kills with CORTEX_CRASH_SEED={SEED}")
     began = time.monotonic()
-    killer = Killer(tmp_path, world, f"{SEED}/{world}/{series}")
+    killer = Killer(tmp_path, world, f"{world} {seed}")
 
     for _ in range(KILLS[world]):
         killer.kill_one()
     killer.finish()
 
-    took_s = time.monotonic() - began
     evidence = Evidence.of(tmp_path, world, killer.heads)
-    print(
-        f"{world} {series}: {len(killer.heads)} kills, {len(evidence.executions())} executions, "
-        f"{evidence.verified:,} events, {len(evidence.runs):,} runs of handlers of which "
-        f"{evidence.repeated_runs()} again after a kill, {took_s:.0f} s"
-    )
+    if SOAK:
+        _note(evidence, time.monotonic() - began)
     assert evidence.unordered() == []
     assert evidence.lost_or_doubled_publishes() == []
     assert evidence.misnamed() == []

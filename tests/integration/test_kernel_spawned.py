@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortex.bus import CortexError
-from cortex.runtime.kernel import Entry, NotReadyError, Runtime
+from cortex.runtime.kernel import Entry, Runtime
 
 from .kernel_staff import PATIENCE_S, read_all, wait_for
 
@@ -49,7 +49,7 @@ def test_it_handles_events_in_another_process(adding: Runtime, staff: Any) -> No
 
     assert (first.total, second.total, second.so_far) == (3, 3, 6)
     assert first.pid == second.pid != os.getpid()
-    assert [r.topic for r in seen.next(PATIENCE_S)][0] == "sum.seen"
+    assert next(r.topic for r in seen.next(PATIENCE_S)) == "sum.seen"
 
 
 def test_it_answers_queries_and_has_its_settings(adding: Runtime, staff: Any) -> None:
@@ -135,11 +135,26 @@ def test_workers_die_alone(sharing: Runtime, staff: Any) -> None:
 
 
 def test_one_that_does_not_start_says_why(staff: Any) -> None:
-    runtime = Runtime(components=[])
-    runtime.start()
-    with pytest.raises(NotReadyError, match="no such device"):
-        runtime.add("cpu_staff:NotStarting", wait_s=3)
-    runtime.stop()
+    with Runtime(components=["cpu_staff:Listener", "cpu_staff:NotStarting"]) as runtime:
+        me = runtime.client("me")
+        with pytest.raises(CortexError, match="no such device"):
+            me.ask(staff.SumTotal(), PATIENCE_S)
+        me.publish(staff.SumAsked(of=(1,)))
+        (failed,) = read_all(runtime, wait_for(me, "component.failed"))
+
+    assert failed.component == "NotStarting"
+
+
+def test_a_child_that_dies_of_a_query_comes_back(adding: Runtime, staff: Any) -> None:
+    me = adding.client("me")
+    me.publish(staff.SumAsked(of=(1, 2)))
+    (before,) = told(adding, 1)
+    os.kill(before.pid, 9)
+    with pytest.raises(CortexError, match="the process of Adder ended with -9"):
+        me.ask(staff.SumTotal(), PATIENCE_S)
+    wait_for(me, "component.restarted")
+
+    assert me.ask(staff.SumTotal(), PATIENCE_S).so_far == 3
 
 
 PARENT = """

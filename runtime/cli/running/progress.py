@@ -25,8 +25,10 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 
+from ..errors import UnwritableError
 from ..reading import duration
 from ..screen import Screen
+from .ailments import Ailments
 
 WAIT_S = 0.5  # Ctrl-C is heard at least this often
 FAMILIES = ("execution.*", "step.*", "gate.*", "context.*")
@@ -50,25 +52,39 @@ class Stopped(msgspec.Struct, frozen=True):
 class Progress:
     """Follows one execution and its children, and says on standard error what it sees."""
 
-    def __init__(self, client: Client, screen: Screen, execution_id: str, *, quiet: bool) -> None:
+    def __init__(
+        self, client: Client, screen: Screen | None, execution_id: str, ailments: Ailments
+    ) -> None:
         self.execution_id = execution_id
         self._client = client
         self._screen = screen
-        self._quiet = quiet
+        self._ailments = ailments
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
         self._asked_ns: dict[tuple[str, str, int], int] = {}
 
     def until_stopped(self, after: int, patience_s: float | None = None) -> Stopped | None:
-        """Follow from position *after* until it stops; None when *patience_s* is over before."""
+        """Follow from position *after* until it stops; None when *patience_s* is over before.
+
+        Raises:
+            UnwritableError: Nothing can be recorded any more.
+        """
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
         try:
             deadline = None if patience_s is None else time.monotonic() + patience_s
             while deadline is None or time.monotonic() < deadline:
-                for stopped in self._stops(feed.next(WAIT_S)):
+                records = feed.next(WAIT_S)
+                for stopped in self._stops(records):
                     return stopped
+                self._check(records)
             return None
         finally:
             feed.close()
+
+    def _check(self, records: list[Recorded]) -> None:
+        if any(record.position for record in records):
+            self._ailments.clear()
+        elif problem := self._ailments.lasting():
+            raise UnwritableError(self.execution_id, problem)
 
     def _stops(self, records: list[Recorded]) -> Iterator[Stopped]:
         for record in records:
@@ -87,7 +103,7 @@ class Progress:
                 yield Stopped(event, record.position)
 
     def _tell(self, record: Recorded, event: Event) -> None:
-        if self._quiet:
+        if self._screen is None:
             return
         margin = self._followed[record.correlation or self.execution_id]
         line, style = self._line(record, event)

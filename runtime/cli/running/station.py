@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from cortex.bus import Client, Event
+from cortex.bus import Client, Event, LogError
 from cortex.bus.events import (
     ExecutionCancel,
     ExecutionFinish,
@@ -30,6 +30,7 @@ from ..exits import INTERRUPTED, OK
 from ..outcome import hints_of, show_outcome
 from ..reading import STREAM, Catalog, ExecutionDocument, History, document_of, exit_code, rows_of
 from ..screen import Screen
+from .ailments import Ailments
 from .people import answer_to, has_person, user_name
 from .progress import Progress, Stopped
 from .sources import changed, gone, source_at, sources_of
@@ -44,11 +45,12 @@ CTRL_C = "interrupted by Ctrl-C"
 class Station:
     """A running runtime, spoken to through one client. `open` makes one."""
 
-    def __init__(self, home: Home, runtime: Runtime, screen: Screen) -> None:
+    def __init__(self, home: Home, runtime: Runtime, screen: Screen, ailments: Ailments) -> None:
         self.home = home
         self.client: Client = runtime.client("cli")
         self.history = History(home, runtime.log, runtime.blobs, runtime.vocabulary)
         self.screen = screen
+        self._ailments = ailments
         self.quiet = False
         self.approve = False  # answers every question with yes
 
@@ -61,9 +63,20 @@ class Station:
             HomeError: The home cannot be used.
             LogError: Its log cannot be used, or another process runs a runtime on it.
         """
-        _log_to_stderr()
-        with Runtime(home.open()) as runtime:
-            yield cls(home, runtime, screen)
+        ailments = _listen()
+        failure: BaseException | None = None
+        try:
+            with Runtime(home.open()) as runtime:
+                try:
+                    yield cls(home, runtime, screen, ailments)
+                except BaseException as error:
+                    failure = error
+                    raise
+        except LogError:
+            # What the command failed with says more than that the end could not be recorded.
+            if failure is not None:
+                raise failure from None
+            raise
 
     def known(self, prefix: str) -> str:
         """The execution whose id starts with *prefix*.
@@ -157,7 +170,8 @@ class Station:
 
     def follow(self, execution_id: str, after: int) -> int:
         """Follow an execution from position *after*; as `run`."""
-        progress = Progress(self.client, self.screen, execution_id, quiet=self.quiet)
+        told = None if self.quiet else self.screen
+        progress = Progress(self.client, told, execution_id, self._ailments)
         try:
             stopped = progress.until_stopped(after)
             while stopped and (answer := self._answer(stopped)) is not None:
@@ -254,10 +268,13 @@ class Station:
         return INTERRUPTED
 
 
-def _log_to_stderr() -> None:
+def _listen() -> Ailments:
     level = logging.getLevelNamesMapping().get(os.environ.get(LOG_LEVEL, "").upper())
+    ailments = Ailments(shown=level is not None)
     structlog.configure(
         # What matters to a user is an event or an error; the rest is for whoever asks for it.
-        wrapper_class=structlog.make_filtering_bound_logger(level or logging.CRITICAL),
+        processors=[ailments, *structlog.get_config()["processors"]],
+        wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    return ailments

@@ -62,7 +62,7 @@ class Adder(Component):
 
     @on(SumAsked)
     def add(self, event: SumAsked, delivery: Delivery) -> Iterator[Output]:
-        print("this must not end up among the frames")
+        print("this must not end up among the frames")  # noqa: T201
         yield SumSeen(of=event.of)
         misbehave(event, delivery)
         self._so_far += sum(event.of)

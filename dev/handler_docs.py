@@ -1,0 +1,128 @@
+"""Write docs/handlers-and-gates.md: every shipped action, gate and model, from what each announces.
+
+`python dev/handler_docs.py` writes it; `--check` only says whether it is in step.
+"""
+
+import inspect
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from event_docs import fields_table
+
+from cortex.runtime.kernel import Component, Serves, built_in, load
+
+PATH = Path(__file__).parents[1] / "docs" / "handlers-and-gates.md"
+HEAD = """\
+# Handlers and gates that come with Cortex
+
+<!-- Made by `python dev/handler_docs.py` from what the components announce; a test keeps it in step. -->
+
+A step names an **action** and hands over its parameters under `with:`; a gate is named under `gates:`, with its
+parameters as a map: `- file_exists: {path: notes.md}`. The compiler checks what is constant and the types of what comes
+from inputs and earlier steps. What turns out wrong only when it runs is refused in one line: a step with `step.failed`
+(kind `refused`, not tried again), a gate with a verdict that names the field. A parameter that came to nothing counts as
+left out.
+
+Relative paths start at the workspace of the execution. Only plain files are read: a pipe or a device might never end.
+
+An action with the effect *write* changes the world. `shell` runs its program **once for each attempt**: when the runtime is
+killed in between, the program goes on, and its outcome is found when the runtime is back; where nobody saw the end, the
+step fails as `interrupted` and is not tried again by itself.
+
+An action that *asks a model* gets the answer to the step's compiled context together with its parameters.
+
+What a result offers under `context` is what later steps see when they `carry:` the step; a result without offers is
+shown whole, as JSON. How to write one of your own: [components.md](components.md).
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    structs: dict[str, type[msgspec.Struct]] = {}
+    for kind, title in (("action", "Actions"), ("gate", "Gates"), ("model", "Models")):
+        parts.append(f"## {title}\n")
+        for component, serves in sorted(_served(kind), key=lambda pair: pair[1].name):
+            parts += _section(component, serves)
+            for struct in (serves.parameters, serves.result):
+                structs |= {found.__name__: found for found in _nested(struct)}
+    parts.append("## Records inside results\n")
+    for name, struct in sorted(structs.items()):
+        parts += [f"### {name}\n", f"{inspect.cleandoc(struct.__doc__ or '')}\n"]
+        parts.append(fields_table(struct))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _served(kind: str) -> Iterator[tuple[type[Component], Serves]]:
+    for entry in built_in():
+        component = load(entry.component)
+        for serves in component.serves:
+            if serves.kind == kind:
+                yield component, serves
+
+
+def _section(component: type[Component], serves: Serves) -> Iterator[str]:
+    yield f"### `{serves.name}`\n"
+    yield f"{inspect.cleandoc(component.__doc__ or '')}\n"
+    yield " · ".join(_traits(component, serves)) + "\n"
+    if serves.kind == "model":
+        lines = [f"| `{name}` | `{value}` |" for name, value in serves.traits.items()]
+        yield "\n".join(["| trait | |", "|---|---|", *lines]) + "\n"
+        return
+    if serves.parameters is None:
+        yield "It takes no parameters.\n"
+    else:
+        yield "Parameters:\n"
+        yield fields_table(serves.parameters)
+    if serves.result is not None:
+        yield "Result:\n"
+        yield fields_table(serves.result)
+
+
+def _traits(component: type[Component], serves: Serves) -> Iterator[str]:
+    yield f"component `{component.component_name()}`"
+    if serves.kind == "action":
+        yield f"effect *{serves.traits.get('effect', 'write')}*"
+        if serves.traits.get("asks_model"):
+            yield "asks a model"
+    if serves.kind == "gate":
+        yield "read-only" if serves.traits.get("read_only") else "may change the world"
+    if component.cpu:
+        yield "in a process of its own"
+    elif component.workers > 1:
+        yield f"{component.workers} workers"
+
+
+def _nested(struct: type[msgspec.Struct] | None) -> Iterator[type[msgspec.Struct]]:
+    """The records that the fields of *struct* hold, and those in them."""
+    if struct is not None:
+        for field in msgspec.structs.fields(struct):
+            yield from _inside(field.type)
+
+
+def _inside(annotation: object) -> Iterator[type[msgspec.Struct]]:
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        yield annotation
+        yield from _nested(annotation)
+    for argument in typing.get_args(annotation):
+        if typing.get_origin(annotation) is not typing.Literal:
+            yield from _inside(argument)
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    wanted = text()
+    if "--check" not in sys.argv:
+        PATH.write_text(wanted)
+        return 0
+    if PATH.is_file() and PATH.read_text() == wanted:
+        return 0
+    print("docs/handlers-and-gates.md is out of step: run python dev/handler_docs.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""What ails the runtime inside a command, by its log lines: the event log itself may fail."""
+
+import time
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself
+
+
+class Ailments:
+    """Notes that the event log cannot be written; a processor for structlog."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown  # whether the runtime's log lines are wanted on standard error
+        self._since_s: float | None = None
+        self._problem = ""
+
+    def __call__(
+        self,
+        logger: Any,  # noqa: ARG002  # structlog's
+        method: str,  # noqa: ARG002
+        event: MutableMapping[str, Any],
+    ) -> MutableMapping[str, Any]:
+        """Take note of a log line, and let it pass if somebody wants it."""
+        error = str(event.get("error", ""))
+        if event.get("event") == "component_failed" and error.startswith("Log"):
+            if self._since_s is None:
+                self._since_s = time.monotonic()
+            self._problem = error
+        if not self._shown:
+            raise structlog.DropEvent
+        return event
+
+    def clear(self) -> None:
+        """Something was recorded: the log can be written."""
+        self._since_s, self._problem = None, ""
+
+    def lasting(self) -> str:
+        """Why nothing can be recorded, where that lasts; empty where all is well."""
+        since_s = self._since_s
+        lasts = since_s is not None and time.monotonic() - since_s > LASTING_S
+        return self._problem if lasts else ""

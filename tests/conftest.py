@@ -1,0 +1,41 @@
+"""Running systems that the tests of one module share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.actors.library import library_sources
+from cortex.runtime.kernel import Home, Runtime
+
+from .staff_world import ANSWERING, QUICK, World
+
+
+@pytest.fixture(scope="module")
+def quick() -> Iterator[World]:
+    """A runtime in memory with what runs programs and files; nothing in it asks a model."""
+    with Runtime(components=QUICK) as runtime:
+        yield World(runtime)
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A runtime with a home whose steps may ask the embedded model."""
+    home = Home.create(tmp_path_factory.mktemp("answering") / ".cortex")
+    with Runtime(home, components=ANSWERING) as runtime:
+        yield World(runtime)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """All that comes with Cortex, with its library, in a home of its own."""
+    with Runtime(Home.create(tmp_path_factory.mktemp("whole") / ".cortex")) as runtime:
+        world = World(runtime)
+        world.submit_files(library_sources())
+        yield world
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A new home."""
+    return Home.create(tmp_path / ".cortex")
