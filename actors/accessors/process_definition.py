@@ -18,10 +18,16 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Component, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import Compilation, Diagnostic, compile_sources, errors_of
+from cortex.runtime.processes import (
+    Announced,
+    Compilation,
+    Diagnostic,
+    KnowledgeTopics,
+    compile_sources,
+    errors_of,
+)
 
 from ..library import library_knowledge
-from .announced import Announced, KnownTopics
 from .definitions import Definitions, plain
 from .submitted import read_blob
 
@@ -35,7 +41,7 @@ class ProcessDefinitionAccessor(Component):
         self._blobs = blobs
         roots = [*(roots_of_home(home.path) if home else ())]
         roots.append(Root(str(library_knowledge()), "library"))
-        self._topics = KnownTopics(TopicIndex(roots))
+        self._topics = KnowledgeTopics(TopicIndex(roots))
         self._announced = Announced()
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None

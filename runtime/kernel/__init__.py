@@ -1,5 +1,6 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
+from .announcements import announcement_of
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
 from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
@@ -25,6 +26,7 @@ __all__ = [
     "Output",
     "Runtime",
     "Serves",
+    "announcement_of",
     "built_in",
     "load",
     "on",

@@ -17,7 +17,7 @@ def announce(client: Client, components: Iterable[type[Component]]) -> None:
     events: list[Event] = []
     for component in components:
         for serves in component.serves:
-            said = _announced(component, serves)
+            said = announcement_of(component, serves)
             if standing.get((said.kind, said.name)) != said:
                 events.append(said)
     if events:
@@ -47,7 +47,8 @@ def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
     return standing
 
 
-def _announced(component: type[Component], serves: Serves) -> ComponentAnnounced:
+def announcement_of(component: type[Component], serves: Serves) -> ComponentAnnounced:
+    """What *component* says about one thing that it serves."""
     announced = ComponentAnnounced(
         component=component.component_name(),
         kind=serves.kind,

@@ -23,7 +23,7 @@ def ports_in_runtime(
     """The ports of a component that runs beside the hub.
 
     `home` may be None; `log` is for reading, `history(stream)` gives the events of a stream,
-    `ask(query)` an answer.
+    `ask(query)` an answer; `user_preferences` are those of the home in the user's data folder.
     """
     return {
         "home": home,
@@ -34,7 +34,13 @@ def ports_in_runtime(
         "log": log,
         "history": client.read_stream,
         "ask": client.ask,
+        "user_preferences": _preferences_of_user(home),
     }
+
+
+def _preferences_of_user(home: Home | None) -> Mapping[str, str]:
+    user = Home.of_user()
+    return Config.load(user).preferences if home is not None and home != user else {}
 
 
 def ports_in_child(

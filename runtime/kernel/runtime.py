@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from cortex.bus import (
     Hub,
     LocalHub,
     Log,
+    LogError,
     SystemClock,
     Unsubscribe,
     Vocabulary,
@@ -134,7 +136,9 @@ class Runtime:
         self._staff.end_all(PATIENCE_S)
         try:
             if self._started:
-                self._client.publish(RuntimeStopped(runtime=self.name))
+                # A full disk must not hide what went wrong before; its absence says as much.
+                with suppress(LogError):
+                    self._client.publish(RuntimeStopped(runtime=self.name))
         finally:
             self.hub.close()
             self.log.close()

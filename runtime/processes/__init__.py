@@ -1,5 +1,6 @@
 """The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
+from .announced import Announced
 from .codes import RULES, SECTIONS, diagnostics_reference
 from .compilation import Compilation
 from .compile import compile_sources
@@ -11,6 +12,7 @@ from .evaluate import Scope, evaluate, fill
 from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
 from .expressions import Expression, MapOf, Ref, Template
 from .inspection import Inspection, Item, StepItem, inspect
+from .knowledge_topics import KnowledgeTopics
 from .language import keys_of_the_language, language_schema
 from .linked import (
     Budget,
@@ -55,6 +57,7 @@ __all__ = [
     "SECTIONS",
     "ActionSpec",
     "Ambiguous",
+    "Announced",
     "Budget",
     "Candidate",
     "Carry",
@@ -72,6 +75,7 @@ __all__ = [
     "Halt",
     "Inspection",
     "Item",
+    "KnowledgeTopics",
     "LinkError",
     "LinkedAction",
     "LinkedChild",

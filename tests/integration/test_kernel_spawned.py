@@ -154,7 +154,8 @@ def test_a_child_that_dies_of_a_query_comes_back(adding: Runtime, staff: Any) ->
         me.ask(staff.SumTotal(), PATIENCE_S)
     wait_for(me, "component.restarted")
 
-    assert me.ask(staff.SumTotal(), PATIENCE_S).so_far == 3
+    answer: Any = me.ask(staff.SumTotal(), PATIENCE_S)
+    assert answer.so_far == 3
 
 
 PARENT = """

@@ -3,23 +3,26 @@
 import subprocess
 import sys
 
-from cortex.runtime.kernel.spawned import Born, send
+import msgspec
 
 CHILD = "from cortex.runtime.kernel.spawned_child import main; main()"
+BORN = {"component": "cortex.actors.gates:FileExists", "settings": {}, "home": "", "path": []}
 
 
 def test_a_child_whose_parent_was_killed_while_it_worked_ends_quietly() -> None:
-    born = Born("cortex.actors.gates:FileExists", settings={}, home="", path=())
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert child.stdin and child.stdout and child.stderr
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    frame = msgspec.msgpack.encode(BORN)
 
     child.stdout.close()  # as by the kill of the parent, before the child can answer
-    send(child.stdin, born)
+    child.stdin.write(len(frame).to_bytes(4, "big") + frame)
     child.stdin.close()
     said = child.stderr.read()
     child.stderr.close()

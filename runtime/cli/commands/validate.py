@@ -21,7 +21,7 @@ from ..errors import NotFoundError
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
 from ..reading import Catalog, History
-from ..running import Topics, registry_of, sources_of
+from ..running import registry_of, sources_of, topics_of
 from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}
@@ -73,7 +73,7 @@ class _Checker:
     """Compiles sources beside those of a home; compiled again, only what changed is looked at."""
 
     def __init__(self, home: Home, *, strict: bool) -> None:
-        self._registry, self._topics, self._strict = registry_of(home), Topics(home), strict
+        self._registry, self._topics, self._strict = registry_of(home), topics_of(home), strict
         self._around = sources_of(home).texts
         self._previous: Any = None
         self._known: dict[tuple[str, int], str] = {}

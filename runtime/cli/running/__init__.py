@@ -3,7 +3,7 @@
 from .checks import Check, checks_of
 from .inputs import inputs_of, pairs_of, scalar, typed
 from .people import answer_to, has_person, new_id, user_name
-from .registry import Topics, registry_of
+from .registry import registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
 from .shelf import open_shelf
 from .sources import Sources, changed, gone, is_path, source_at, sources_of
@@ -19,7 +19,6 @@ __all__ = [
     "Station",
     "StepReport",
     "Submitted",
-    "Topics",
     "answer_to",
     "changed",
     "checks_of",
@@ -36,6 +35,7 @@ __all__ = [
     "sources_of",
     "stage_of",
     "submit",
+    "topics_of",
     "typed",
     "user_name",
 ]

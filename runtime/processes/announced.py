@@ -1,12 +1,11 @@
-"""The registry as a fold of what components announced, and topics as the compiler looks them up."""
+"""The registry as a fold of what components announced."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
-from cortex.runtime import processes
-from cortex.runtime.knowledge import Ambiguous, KnowledgeError, TopicIndex
-from cortex.runtime.processes import ActionSpec, GateSpec, Registry
+
+from .registry import ActionSpec, GateSpec, Registry
 
 Spec = TypeVar("Spec", ActionSpec, GateSpec)
 
@@ -30,29 +29,6 @@ class Announced:
     def registry(self) -> Registry:
         """What the linker may bind to."""
         return Registry(self._actions.values(), self._gates.values())
-
-
-class KnownTopics:
-    """A topic index in the form in which the process compiler asks."""
-
-    def __init__(self, index: TopicIndex) -> None:
-        self._index = index
-
-    def resolve(self, topic: str) -> processes.Resolved | processes.Ambiguous | None:
-        """What *topic* stands for; None where nothing usable is under that name."""
-        try:
-            found = self._index.resolve(topic)
-        except KnowledgeError:
-            return None
-        if found is None:
-            return None
-        if isinstance(found, Ambiguous):
-            return processes.Ambiguous(paths=found.candidates)
-        return processes.Resolved(path=found.path, digest=found.digest, root=found.scope)
-
-    def names(self) -> Iterable[str]:
-        """Every topic there is."""
-        return self._index.topics()
 
 
 def _settle(
