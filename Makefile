@@ -17,9 +17,10 @@ demo: $(VENV)/.installed
 	@test -d .cortex || $(BIN)/cortex init >/dev/null
 	@PATH="$(abspath $(BIN)):$$PATH" cortex run triage_ci_failure \
 	  -i log=examples/tomlkit-ci-failure.log -i checkout=examples/tomlkit-0.11.8
+	@echo; echo 'The command is $(BIN)/cortex; `export PATH="$$PWD/$(BIN):$$PATH"` has it at hand.'
 
 test: $(VENV)/.installed-dev
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup -q $(TESTS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -q $(TESTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -49,6 +50,7 @@ $(VENV)/bin/python:
 	  { echo "venv is missing: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@echo 'Installing Cortex into $(VENV) ...'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 

@@ -1,8 +1,9 @@
 """The accessor of execution records: keeps the projections at the head, answers what is asked."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -35,7 +36,8 @@ class ExecutionRecordAccessor(Component):
         home: Home | None,
     ) -> None:
         self._log, self._vocabulary, self._history = log, vocabulary, history
-        folder = home.path if home else Path(mkdtemp(prefix="cortex-"))
+        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
+        folder = Path(self._passing.name) if self._passing else Path()
         self._path = home.projections_path if home else folder / "projections.db"
         self._runner: Runner | None = None
 
@@ -49,6 +51,8 @@ class ExecutionRecordAccessor(Component):
         if self._runner is not None:
             self._runner.advance(self._log)
             self._runner.close()
+        if self._passing is not None:
+            self._passing.cleanup()
 
     @on(ExecutionCancelled)
     @on(ExecutionCompleted)
@@ -63,14 +67,18 @@ class ExecutionRecordAccessor(Component):
 
     @on(ExecutionGet)
     def get(self, event: ExecutionGet, delivery: Delivery) -> Iterator[Event]:
-        """One execution, folded from its stream."""
-        state = fold(
-            event.execution_id, self._history(f"execution/{event.execution_id}"), self._vocabulary
-        )
+        """One execution, folded from its stream; none where several begin with what was asked."""
+        if self._runner is not None:
+            self._runner.advance(self._log)
+        with snapshot(self._path, ExecutionRecords.name) as view:
+            position = view.position
+            meant = _meant(view.connection, event.execution_id)
         found: tuple[dict[str, Any], ...] = ()
-        if state.status != "unknown":
+        if meant:
+            records = self._history(f"execution/{meant}")
+            state = fold(meant, records, self._vocabulary, before=position + 1)
             found = (msgspec.to_builtins(state),)
-        yield ExecutionAnswer(executions=found, position=self._head())
+        yield ExecutionAnswer(executions=found, position=position)
 
     @on(ExecutionList)
     def listed(self, event: ExecutionList, delivery: Delivery) -> Iterator[Event]:
@@ -89,5 +97,13 @@ class ExecutionRecordAccessor(Component):
         plain = tuple(msgspec.structs.asdict(row) for row in rows)
         yield ExecutionAnswer(executions=plain, position=position)
 
-    def _head(self) -> int:
-        return self._runner.position if self._runner is not None else 0
+
+def _meant(connection: sqlite3.Connection, begins: str) -> str:
+    """The execution of that id, or the only one whose id begins so; empty where there is none."""
+    rows = connection.execute(
+        "select execution_id from executions where substr(execution_id, 1, ?) = ? "
+        "order by execution_id limit 2",  # of several the exact one comes first
+        (len(begins), begins),
+    ).fetchall()
+    ids = [str(row[0]) for row in rows]
+    return ids[0] if begins and ids and (len(ids) == 1 or ids[0] == begins) else ""

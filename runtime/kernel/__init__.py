@@ -5,7 +5,7 @@ from .component import Component, Delivery, Forget, Later, Output, Serves, on, r
 from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
-from .manifest import Entry, built_in, load
+from .manifest import Entry, built_in, configured, load
 from .runtime import Runtime
 from .version import VERSION
 
@@ -28,6 +28,7 @@ __all__ = [
     "Serves",
     "announcement_of",
     "built_in",
+    "configured",
     "load",
     "on",
     "routes_of",

@@ -11,15 +11,24 @@ from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from .component import Component, Serves
 
 
-def announce(client: Client, components: Iterable[type[Component]]) -> None:
-    """Announce what *components* serve, unless the log says just that already."""
+def announce(client: Client, components: Iterable[type[Component]], *, alone: bool = False) -> None:
+    """Announce what *components* serve, unless the log says just that already.
+
+    With *alone* there are no others: what else is announced is left from an earlier start, and is
+    withdrawn, so that nothing is linked to a component that nobody starts any more.
+    """
     standing = _standing(client)
     events: list[Event] = []
     for component in components:
         for serves in component.serves:
             said = announcement_of(component, serves)
-            if standing.get((said.kind, said.name)) != said:
+            if standing.pop((said.kind, said.name), None) != said:
                 events.append(said)
+    if alone:
+        events += [
+            ComponentWithdrawn(component=left.component, kind=left.kind, name=left.name)
+            for left in standing.values()
+        ]
     if events:
         client.publish(*events)
 

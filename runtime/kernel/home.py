@@ -131,6 +131,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "knowledge"
 
     @property
+    def plugins(self) -> Path:
+        """The user's own components; modules in here can be named in config.toml."""
+        return self.path / "plugins"
+
+    @property
     def workspace(self) -> Path:
         """The folder that a project's home stands in; for another home, itself."""
         return self.path.parent if self.path.name == FOLDER else self.path

@@ -1,6 +1,7 @@
 """A manifest: which components a runtime starts, by import string; it imports none of them."""
 
 import importlib
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -10,7 +11,9 @@ from typing import Any
 import msgspec
 
 from .component import Component
+from .config import Config
 from .errors import ManifestError
+from .home import Home
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +48,14 @@ def parse(text: str, name: str) -> tuple[Entry, ...]:
         raise ManifestError(name, str(error)) from None
 
 
+def configured(home: Home, config: Config) -> list[Entry]:
+    """The built-in components and those that *config* adds, which may stand in the home."""
+    if config.components and str(home.plugins) not in sys.path:
+        sys.path.append(str(home.plugins))  # last, so that nothing installed is hidden by it
+    added = [Entry(c.use, c.workers, c.config) for c in config.components]
+    return [*built_in(), *added]
+
+
 def load(component: str) -> type[Component]:
     """The class that an import string names.
 
@@ -55,7 +66,11 @@ def load(component: str) -> type[Component]:
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except Exception as error:  # a module may raise anything while it is imported
-        raise ManifestError(component, f"cannot be imported: {error}") from error
+        raise ManifestError(
+            component,
+            f"cannot be imported: {error}; install its package beside Cortex, or put the module "
+            "into the home's plugins folder",
+        ) from error
     if not (isinstance(found, type) and issubclass(found, Component)):
         raise ManifestError(component, "is not a subclass of Component")
     return found

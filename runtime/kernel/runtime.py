@@ -26,7 +26,7 @@ from .component import Component
 from .config import Config
 from .home import Home
 from .logs import configure_unless_done
-from .manifest import Entry, built_in, load
+from .manifest import Entry, built_in, configured, load
 from .ports import ports_in_runtime
 from .recall import DiskSnapshots, MemorySnapshots
 from .staff import Staff, class_of, entry_of
@@ -73,6 +73,7 @@ class Runtime:
         self.home, self.name = home, name
         self.config = config or (Config.load(home) if home else Config())
         self.clock: Clock = clock or SystemClock()
+        self._whole = components is None  # what a caller leaves out may still be there elsewhere
         wanted = self._configured() if components is None else list(components)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
@@ -121,7 +122,7 @@ class Runtime:
         sys.setswitchinterval(SWITCH_S)
         for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
-        announce(self._client, [cls for cls, _ in self._wanted])
+        announce(self._client, [cls for cls, _ in self._wanted], alone=self._whole)
         names = tuple(cls.component_name() for cls, _ in self._wanted)
         self._client.publish(
             RuntimeStarted(runtime=self.name, cortex_version=VERSION, components=names)
@@ -162,8 +163,7 @@ class Runtime:
             self.hub.ask_one(self.name, Unsubscribe(component))
 
     def _configured(self) -> list[Startable]:
-        added = [Entry(c.use, c.workers, c.config) for c in self.config.components]
-        return [*built_in(), *added]
+        return list(configured(self.home, self.config) if self.home else built_in())
 
     def _ports_for(self, entry: Entry) -> dict[str, Any]:
         return ports_in_runtime(

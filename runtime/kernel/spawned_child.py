@@ -37,7 +37,8 @@ def _serve_all(asked: IO[bytes], frames: IO[bytes]) -> None:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the parent ends its own
     born = msgspec.msgpack.decode(first, type=Born)
-    threading.Thread(target=_leave_with, args=(born.parent,), daemon=True).start()
+    if born.parent:
+        threading.Thread(target=_leave_with, args=(born.parent,), daemon=True).start()
     host = _born(born, frames)
     while host is not None and (data := receive(asked)):
         send(frames, _serve(host, msgspec.msgpack.decode(data, type=Ask)))

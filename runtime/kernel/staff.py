@@ -204,7 +204,7 @@ class Staff:
 
     def _host(self, post: Post) -> Host:
         entry = post.entry
-        if post.component.cpu:
+        if post.component.cpu and self._home:  # without a home its blobs are in this process alone
             born = Born(entry.component, entry.settings, self._home, tuple(sys.path))
             return SpawnedHost(post.name, born, self._vocabulary, self._emitter(post.name))
         ports = self._ports_for(entry)

@@ -152,7 +152,8 @@ class Crowd:
         self._shapes = world
         self._client = runtime.client(CLIENT)
         self._journal = folder / "acknowledged"
-        self._open: set[str] = set()
+        self._open: set[str] = set()  # executions that were asked for and are not over
+        self._over: set[str] = set()
         self._compiled: set[str] = set()
 
     def run(self, *, publishing: bool) -> None:
@@ -186,6 +187,7 @@ class Crowd:
                 self._open.add(event.execution_id)
             case ExecutionCompleted() | ExecutionFailed() | ExecutionHalted():
                 self._open.discard(event.execution_id)
+                self._over.add(event.execution_id)
             case _:
                 pass
 
@@ -202,7 +204,8 @@ class Crowd:
         answer = self._ask(number)
         if self._ask(number) != answer:
             raise SystemExit(f"{number} was published twice, and not answered with {answer} twice")
-        self._open.add(execution_id(number))
+        # Killed before it could say that this was acknowledged, it may be over long since.
+        self._open |= {execution_id(number)} - self._over
         append(self._journal, f"{number} {answer.first} {answer.last}", lasting=True)
 
     def _ask(self, number: int) -> Appended:

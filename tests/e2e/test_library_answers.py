@@ -15,8 +15,6 @@ from cortex.bus.events import (
 
 from ..staff_world import Run, World
 
-pytestmark = pytest.mark.xdist_group("library")
-
 NOTES = """\
 The kitchen closes at ten.
 Tea is served at four in the garden.

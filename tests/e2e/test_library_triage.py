@@ -24,8 +24,6 @@ from cortex.runtime.context import Manifest
 
 from ..staff_world import Run, World
 
-pytestmark = pytest.mark.xdist_group("library")
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOG = EXAMPLES / "tomlkit-ci-failure.log"
 CHECKOUT = EXAMPLES / "tomlkit-0.11.8"

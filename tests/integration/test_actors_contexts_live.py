@@ -20,8 +20,6 @@ from cortex.runtime.kernel import Home
 
 from ..staff_world import World
 
-pytestmark = pytest.mark.xdist_group("actors_contexts")
-
 NOTES = "# House\n\nBreakfast is at eight.\nTea is served at four in the garden.\nBring a coat.\n"
 
 

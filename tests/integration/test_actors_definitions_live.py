@@ -21,8 +21,6 @@ from cortex.runtime.kernel import Home, Runtime
 
 from ..staff_world import QUICK, World
 
-pytestmark = pytest.mark.xdist_group("actors_definitions")
-
 CHILD = "process: child\nversion: 1\ndescription: C\nextends: base\nsteps:\n  - inherit: all\n"
 
 
@@ -157,6 +155,7 @@ def test_a_restart_compiles_nothing_that_has_not_changed(home: Home) -> None:
     assert unchanged == ProcessUnchanged(files=("a", "b"))
     assert isinstance(compiled, ProcessCompiled)
     assert topics.count("process.compiled") == 1
+    assert "component.announced" not in topics
     assert "component.failed" not in topics
 
 

@@ -17,8 +17,6 @@ from cortex.bus.events import (
 
 from ..staff_world import World
 
-pytestmark = pytest.mark.xdist_group("actors_programs")
-
 
 def process(name: str, step: str, *, gates: str = "", more: str = "") -> str:
     """A process of one step; *step* are the lines of it, indented by four."""

@@ -13,7 +13,7 @@ from cortex.runtime.log import EventLog
 from .killing import Killed, kill_until_done
 
 KILLS = 30
-ORDERS = 300
+ORDERS = 400
 STEPS = 4
 PROGRAM = Path(__file__).parent / "spawned" / "toy_program.py"
 

@@ -419,8 +419,7 @@ def test_stop_closes_everything_although_the_disk_is_full(monkeypatch: pytest.Mo
         raise LogError("the disk is full")
 
     monkeypatch.setattr(runtime.log, "write", full)
-    with pytest.raises(LogError):
-        runtime.stop()
+    runtime.stop()
 
     with pytest.raises(HubClosedError):
         runtime.client("me").publish(JobAsked(n=1))

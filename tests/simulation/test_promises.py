@@ -4,8 +4,9 @@
 only the one of that seed. What fails names its seed and shows the end of its trace.
 """
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,9 +15,11 @@ import pytest
 from cortex.bus import Claimed, LeaseLostError
 from cortex.runtime.kernel.simulator import Faults, PromiseBrokenError, simulate
 
+from .executions import scenario
 from .toy import TOY
 
 SCHEDULES = int(os.environ.get("CORTEX_SIM_SCHEDULES", "2000"))
+ENGINE_SCHEDULES = SCHEDULES // 10
 ONLY = os.environ.get("CORTEX_SIM_SEED")
 BLOCKS = 8  # so that several cores can share them
 SEEDS_TO_FIND = 100  # a planted bug shows within so many
@@ -34,6 +37,15 @@ ALL_FAULTS = Faults(
     hangs=0.02,
     renewal_lost=0.5,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _light_collections() -> Iterator[None]:
+    # Or each collection would go through everything that the test run has loaded.
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def replay(seed: int) -> None:
@@ -61,6 +73,12 @@ def test_without_faults_nothing_is_done_twice() -> None:
     handled = [r for r in run.records if r.source.startswith("Toy")]
     assert all(record.topic != "toy.late" for record in handled)
     assert run.steps < 400
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_the_real_engine_gets_every_execution_done(block: int) -> None:
+    for seed in range(block, ENGINE_SCHEDULES, BLOCKS):
+        simulate(scenario(), seed)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from cortex.runtime.kernel import Config, Home, announcement_of, built_in, load
+from cortex.runtime.kernel import Config, Home, announcement_of, configured, load
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.processes import Announced, KnowledgeTopics, Registry
 
@@ -17,10 +17,8 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    names = [entry.component for entry in built_in()]
-    names += [component.use for component in Config.load(home).components]
     announced = Announced()
-    for component in map(load, names):
+    for component in (load(entry.component) for entry in configured(home, Config.load(home))):
         for serves in component.serves:
             announced.fold(announcement_of(component, serves))
     return announced.registry()

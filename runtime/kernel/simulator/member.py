@@ -14,6 +14,7 @@ from cortex.bus import (
     Recorded,
     Release,
     Request,
+    Subscribe,
     Subscribed,
 )
 
@@ -85,6 +86,11 @@ class Member:
             role.component.max_attempts,
             int(role.component.lease_s * SECOND_NS),
         )
+
+    def open(self) -> None:
+        """Let work wait from now on, as a runtime does before the first shell is there."""
+        if self._role.component.workers:
+            self._wire.open(Subscribe(self._role.name, "work", self._pairs))
 
     def begin(self) -> None:
         """Start for the first time."""

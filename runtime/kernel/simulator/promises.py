@@ -50,6 +50,8 @@ def published_once(run: Run) -> None:
 
 def results_once(run: Run, role: Role) -> None:
     """Every event of a component has the results that it must have, once, or was parked."""
+    if role.results is None:
+        return
     results = _results(run, role)
     for position, event in matching(run, role):
         wanted = role.results(event)
@@ -83,7 +85,7 @@ def nothing_left_over(run: Run) -> None:
     ends = {standing.name: standing.cursor for standing in state.standings}
     for role in run.scenario.roles:
         if not role.component.workers:
-            told = [position for position, event in matching(run, role) if role.results(event)]
+            told = [p for p, e in matching(run, role) if role.results and role.results(e)]
             last = max(told, default=0)
             insist(ends[role.name] >= last, "{} stopped at {}", role.name, ends[role.name])
 

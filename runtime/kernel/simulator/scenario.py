@@ -20,7 +20,8 @@ class Role(msgspec.Struct, frozen=True):
 
     make: Callable[["Run"], Component]
     component: type[Component]
-    results: Callable[[Event], tuple[str, ...]]  # topics that handling this event commits
+    # Topics that handling this event commits; None where that depends on more than the event.
+    results: Callable[[Event], tuple[str, ...]] | None
     may_park: bool = False  # crashes may use up an event's attempts; `component.failed` will do
     deadlines: frozenset[str] = frozenset()  # topics of its deadlines, which are no results
 

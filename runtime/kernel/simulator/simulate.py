@@ -51,6 +51,8 @@ class _Schedule:
         time, faults = self._time, self._weather.faults
         time.note("weather", "is", faults)
         for member in self._members:
+            member.open()
+        for member in self._members:
             member.begin()
         for publisher in self._publishers.values():
             time.after(self._weather.up_to(3 * SECOND_NS), publisher.next)

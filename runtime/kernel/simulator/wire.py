@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cortex.bus import Answer, Batch, CortexError, Hub, HubClosedError, LogError, Request
+from cortex.bus import Answer, Batch, CortexError, Hub, HubClosedError, LogError, Request, Subscribe
 from cortex.runtime.log import MemoryLog
 
 from .observer import Observer
@@ -63,6 +63,16 @@ class Wire:
         letter = _Letter(client, requests, reply)
         for delay_ns in self._weather.arrivals_ns():
             self._time.after(delay_ns, lambda: self._arrive(letter))
+
+    def open(self, request: Subscribe) -> None:
+        """Make a subscription before the first shell is there, however often the disk says no."""
+        hub = self._hub
+        while hub is not None:
+            try:
+                hub.handle([(request.name, request)], self._time.now_ns())
+                return
+            except LogError:
+                continue
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
         """Ask the hub at once; this is how leases are renewed."""
