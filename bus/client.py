@@ -125,7 +125,7 @@ class Feed:
         self._client, self._hub = client, hub
         self._name = f"{client.name}/feed/{next(self._count)}"
         hub.ask_one(client.name, Subscribe(self._name, "ordered", tuple(pairs), lasting=False))
-        now = hub.fetch(Fetch(self._name, hub.head))
+        now = hub.fetch(Fetch(self._name, hub.head, ring_after=-1))
         self._after = now.through if after is None else after
         self._ring = now.ring_through
         self._closed = False

@@ -166,7 +166,7 @@ class Hub:
 
     def _page(self, request: Fetch, seen: Filter, records: list[Recorded], through: int) -> Page:
         end = self._rung
-        if request.ring_after >= end:
+        if request.ring_after >= end or request.ring_after < 0:
             return Page(tuple(records), through, ring_through=end)
         fresh = self._ring.newest(request.ring_after, end)
         return Page(

@@ -67,7 +67,7 @@ class Fetch(Request, frozen=True, tag="fetch"):
     after: int
     limit: int = 256
     limit_bytes: int = 1 << 20
-    ring_after: int = 0  # newest ephemeral event seen
+    ring_after: int = 0  # newest ephemeral event seen; -1: none that came before this request
 
 
 class Commit(Request, frozen=True, tag="commit"):

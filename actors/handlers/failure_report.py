@@ -9,6 +9,7 @@ FINDINGS = 3
 PROOF_LINES = 8  # of one finding
 PLACES = 5
 LONGEST = 140  # characters of a line
+LONGEST_MESSAGE = 400  # of the headline and of what a failure says
 _TELLING = ("title", "message", "frame", "context")  # roles of evidence, the most telling first
 
 
@@ -20,7 +21,7 @@ def write_report(
     analysis: str,
 ) -> str:
     """The report as plain text, at most some sixty lines."""
-    lines = [_cut(summary) or "Nothing in the log says that something failed."]
+    lines = [_cut(summary, LONGEST_MESSAGE) or "Nothing in the log says that something failed."]
     if failed_command:
         lines += ["", f"Failing command: {_cut(failed_command)}"]
     for number, finding in enumerate(findings[:FINDINGS], 1):
@@ -41,7 +42,7 @@ def write_report(
 def _finding(number: int, finding: Finding) -> Iterator[str]:
     yield f"{number}. {finding.kind.replace('_', ' ')}: {_cut(finding.title)}"
     if finding.message:
-        yield f"   error: {_cut(finding.message.splitlines()[0])}"
+        yield f"   error: {_cut(finding.message.splitlines()[0], LONGEST_MESSAGE)}"
     yield "   proof, by line of the log:"
     for at, text in _proof(finding):
         yield f"   {at:>7}  {_cut(text)}"
@@ -59,6 +60,6 @@ def _proof(finding: Finding) -> list[tuple[int, str]]:
     return sorted(lines[:PROOF_LINES])
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, longest: int = LONGEST) -> str:
     line = " ".join(text.split("\n")).rstrip()
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -90,7 +90,7 @@ def _offers(found: list[Location], checkout: Checkout) -> list[Offer]:
         lines = checkout.read_lines(path)
         shown = [number for number in sorted(numbers) if number <= len(lines)]
         if shown:
-            text = "\n".join(lines[number - 1] for number in shown)
+            text = "".join(f"{lines[number - 1]}\n" for number in shown)
             offers.append(
                 Offer(kind="code", id=path, text=text, source=path, line_numbers=tuple(shown))
             )

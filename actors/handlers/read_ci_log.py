@@ -92,7 +92,7 @@ class ReadCiLog(Component):
         lines = excerpt(log, asked.excerpt_tokens, self._counter.count, analysis)
         offer = Offer(
             kind="evidence",
-            text="\n".join(lines.texts),
+            text="".join(f"{line}\n" for line in lines.texts),
             source=str(path),
             line_numbers=tuple(lines.numbers),
         )

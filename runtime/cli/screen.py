@@ -14,7 +14,9 @@ import msgspec
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 GAP = 2  # between columns
-LEAST = 20  # columns for what a row is about, however narrow the terminal
+LEAST = 20  # columns for what a row is about, while others can give way
+NARROWEST = 8  # columns of any other that gives way
+PAGE = 100  # columns where there is no terminal
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -36,9 +38,24 @@ class Screen:
         for line in text.rstrip("\n").split("\n"):
             self.line(line)
 
-    def note(self, text: str, style: str = "") -> None:
-        """How it goes, on standard error: it is no part of the result."""
-        click.echo(_styled(clean(text), style, sys.stderr), err=True)
+    def note(self, text: str, style: str = "", *, lead: str = "") -> None:
+        """How it goes, on standard error: it is no part of the result.
+
+        With a *lead*, which comes before *text*, that alone is styled.
+        """
+        plain = clean(text)
+        said = f"{_styled(lead, style, sys.stderr)}{plain}" if lead else ""
+        click.echo(said or _styled(plain, style, sys.stderr), err=True)
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; a width that reads well where there is none."""
+        return shutil.get_terminal_size().columns if self.terminal else PAGE
+
+    def cut(self, text: str, lines: int = 1) -> str:
+        """*text* as far as it fits *lines* of the terminal, an ellipsis in place of the rest."""
+        most = self.width * lines
+        return f"{text[: most - 1]}…" if self.terminal and len(text) > most else text
 
     def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """A table, aligned on a terminal and separated by tabs on a pipe."""
@@ -72,15 +89,39 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     lines = [[clean(cell).replace("\n", " ") for cell in row] for row in (headers, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    # One line a row: what it is about, the last column, gives way; an id never does.
-    fixed = sum(widths[:-1]) + GAP * (len(widths) - 1)
-    widths[-1] = max(LEAST, min(widths[-1], shutil.get_terminal_size().columns - fixed))
+    words = [any(map(str.isalpha, "".join(column[1:]))) for column in zip(*lines, strict=True)]
+    widths = _narrowed(widths, words, shutil.get_terminal_size().columns)
     for number, row in enumerate(lines):
-        cells = [set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)]
-        if cell_len(row[-1]) > widths[-1]:
-            cells[-1] = set_cell_size(row[-1], widths[-1] - 1) + "…"
+        cells = [
+            set_cell_size(cell, width)
+            if cell_len(cell) <= width
+            else set_cell_size(cell, width - 1) + "…"
+            for cell, width in zip(row, widths, strict=True)
+        ]
         text = (" " * GAP).join(cells).rstrip()
         click.echo(_styled(text, "bold" if number == 0 else "", sys.stdout))
+
+
+def _narrowed(widths: list[int], words: list[bool], most: int) -> list[int]:
+    """*widths* that fit *most* columns: one line a row.
+
+    What a row is about, the last column, gives way first, then the widest that holds words; an id,
+    the first, never does.
+    """
+    found = list(widths)
+    over = sum(found) + GAP * (len(found) - 1) - most
+    last = len(found) - 1
+    while over > 0:
+        inner = [n for n in range(1, last) if words[n] and found[n] > NARROWEST]
+        if found[last] > LEAST or (not inner and found[last] > NARROWEST):
+            place = last
+        elif inner:
+            place = max(inner, key=found.__getitem__)
+        else:
+            break
+        found[place] -= 1
+        over -= 1
+    return found
 
 
 def _styled(text: str, style: str, stream: IO[str]) -> str:

@@ -11,7 +11,9 @@ from .screen import Screen
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
-WIDTH = 100
+LEAST = 30  # columns for a detail, however deep it stands
+SHORT = 180  # characters of a value, unless all of it is wanted
+MARGIN = 31  # columns of position and times
 _GOOD = frozenset(("passed", "completed", "compiled", "responded", "recorded", "skipped"))
 # Told elsewhere on the page, or of use to a program alone.
 _PLAIN = frozenset(("attempt", "action", "schema"))
@@ -26,24 +28,27 @@ def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str
     for span in spans:
         depth[span.id] = depth.get(span.parent, -1) + 1
         margin = indent + "  " * depth[span.id]
+        width = max(LEAST, screen.width - MARGIN - len(margin) - 2)
         style = "" if span.status in _GOOD else "yellow" if span.status == "open" else "red"
         if span.kind == "execution":
             style = "bold"
         after_s = (span.started_ns - first_ns) / 1e9
         took = duration(span.duration_s) if span.last_position > span.position else ""
-        screen.line(f"{span.position:>8} {after_s:>9.3f} {took:>10}  {margin}{_title(span)}", style)
+        line = f"{span.position:>8} {after_s:>9.3f} {took:>10}  {margin}{_title(span)}"
+        screen.line(screen.cut(line), style)
         for line in _details(span, full=full):
-            for part in _wrapped(line, full=full):
-                screen.line(f"{'':>29}  {margin}  {part}", "dim")
+            for part in _wrapped(line, width, full=full):
+                screen.line(f"{'':>{MARGIN}}{margin}  {part}", "dim")
 
 
 def show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
-    """Print how many spans each of the five primitives has, and what they took."""
+    """Print the spans and the time of each of the five primitives that has any."""
+    screen.line(f"by kind of work ({', '.join(PRIMITIVES)}):")
     for primitive in PRIMITIVES:
         own = [s for s in spans if s.primitive == primitive and s.kind != "execution"]
         took_s = sum(s.duration_s for s in own)
-        told = f"{len(own):>4} spans  {duration(took_s):>10}" if own else "   -"
-        screen.line(f"{primitive:<12}{told}")
+        if own:
+            screen.line(f"  {primitive:<12}{len(own):>4} spans  {duration(took_s):>10}")
 
 
 def _title(span: Span) -> str:
@@ -93,10 +98,9 @@ def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
 
 def _short(value: Any, *, full: bool) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    most = DETAIL_LINES * WIDTH - 20
-    return text if full or len(text) <= most else f"{text[:most]} ..."
+    return text if full or len(text) <= SHORT else f"{text[:SHORT]} ..."
 
 
-def _wrapped(line: str, *, full: bool) -> list[str]:
-    parts = [part for text in line.splitlines() for part in textwrap.wrap(text, WIDTH) or [""]]
+def _wrapped(line: str, width: int, *, full: bool) -> list[str]:
+    parts = [part for text in line.splitlines() for part in textwrap.wrap(text, width) or [""]]
     return parts if full else parts[:DETAIL_LINES]

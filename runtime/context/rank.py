@@ -37,7 +37,7 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
     cuts: list[tuple[Clean, list[str], tuple[Chunk, ...]]] = []
     words: list[list[str]] = []
     for entry in items:
-        lines = entry.text.removesuffix("\n").split("\n")
+        lines = _lines(entry)
         chunks = cut(lines)
         cuts.append((entry, lines, chunks))
         words.extend(
@@ -59,6 +59,14 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
         )
         for entry, lines, chunks in cuts
     ]
+
+
+def _lines(entry: Clean) -> list[str]:
+    """The lines of a text; a line break at its end opens a line only where that has a number."""
+    lines = entry.text.split("\n")
+    if not lines[-1] and len(entry.item.line_numbers) != len(lines):
+        del lines[-1]
+    return lines
 
 
 def _numbers(item: Item, lines: int) -> Sequence[int]:

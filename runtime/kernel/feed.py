@@ -84,7 +84,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     recall.load(standing.cursor)
     cursor = seen = standing.cursor  # what is committed, what was looked at
     slow_until = standing.head if standing.attempts else 0
-    ring, counted = 0, False
+    ring, counted = -1, False  # ephemeral events from before this start are of no use
     while True:
         limit = 1 if seen < slow_until else PAGE
         page = yield from _ask(Fetch(feeding.name, seen, limit, ring_after=ring), Page)

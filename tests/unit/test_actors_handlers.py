@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from cortex.actors.handlers import (
 )
 from cortex.bus import Event
 from cortex.bus.events import StepExecute
-from cortex.runtime.context import items_of
+from cortex.runtime.context import ContextCompiler, Request, Step, items_of, read_prompt
 from cortex.runtime.kernel import Component, Config, Delivery, Home
 from cortex.runtime.log import MemoryBlobs
 
@@ -317,7 +318,7 @@ def test_find_relevant_code_names_the_line_and_offers_it(checkout: Path) -> None
 
     assert done.summary == "the failure points at shop/cart.py:2"
     (item,) = items_of("s1", done.result)
-    assert (item.id, item.kind, item.line_numbers) == ("s1/shop/cart.py", "code", (1, 2, 3))
+    assert (item.id, item.kind, item.line_numbers) == ("s1/shop/cart.py", "code", (1, 2))
 
 
 def test_find_relevant_code_says_that_it_found_nothing(checkout: Path) -> None:
@@ -326,6 +327,67 @@ def test_find_relevant_code_says_that_it_found_nothing(checkout: Path) -> None:
 
     assert done.summary == "the failure points at no file of the checkout"
     assert done.result == {"locations": [], "context": []}
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\n\n\n"])
+def test_an_error_near_the_end_of_a_short_file_comes_through_to_the_prompt(
+    ending: str, tmp_path: Path
+) -> None:
+    code = "RATES = {}\n\n\ndef rate(name):\n    return RATES[name]"
+    (tmp_path / "rates.py").write_text(code + ending)
+    text = 'File "rates.py", line 5, in rate'
+    event = step_execute("find_relevant_code", str(tmp_path), text=text)
+
+    shown = prompted(completed(FindRelevantCode().execute, event).result)
+
+    assert shown == dict(enumerate((code + ending).removesuffix("\n").split("\n"), 1))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.sampled_from(["", "", " ", "x = 1", "\tpass"]), min_size=1, max_size=40),
+    at=st.lists(st.integers(1, 40), min_size=1, max_size=3),
+    end=st.sampled_from(["", "\n", "\r\n"]),
+)
+def test_whatever_lines_of_a_file_are_blank_each_keeps_its_number(
+    lines: list[str], at: list[int], end: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_bytes(("\n".join(lines) + end).encode())
+    text = "\n".join(f'File "a.py", line {line}, in f' for line in at)
+    event = step_execute("find_relevant_code", str(tmp_path), text=text)
+
+    shown = prompted(completed(FindRelevantCode().execute, event).result)
+
+    whole = ("\n".join(lines) + end).replace("\r", "").split("\n")
+    assert all(whole[number - 1] == line for number, line in shown.items())
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["", "", "E   ValueError: 1", "FAILED a.py::test_x - no", "    ", "ok"]),
+        max_size=40,
+    )
+)
+def test_whatever_lines_of_a_log_are_blank_each_keeps_its_number(lines: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        Path(folder, "ci.log").write_text("\n".join(lines))
+        event = step_execute("read_ci_log", folder, log="ci.log")
+        shown = prompted(completed(READ_CI_LOG.execute, event).result)
+
+    assert all(lines[number - 1].rstrip() == line.rstrip() for number, line in shown.items())
+
+
+def prompted(result: dict[str, Any]) -> dict[int, str]:
+    """The lines of what a result offers, by number, as a prompt shows them."""
+    step = Step(process="p", id="s2", description="Say why.")
+    items = items_of("s1", result) if result["context"] else ()
+    request = Request(step=step, window=100_000, items=items, carry=("s1",))
+    return {
+        number: line
+        for passage in read_prompt(ContextCompiler().compile(request).text).passages
+        for number, line in enumerate(passage.lines, passage.first_line)
+    }
 
 
 @pytest.mark.parametrize("checkout_path", ["gone", "shop/cart.py", "a\0b", "x" * 300])

@@ -244,3 +244,15 @@ def test_ephemeral_events_after_a_restart_are_seen_again_from_their_first(world:
     assert world.fetch("s", ring_after=seen).ring_through == 0
     world.one(Publish((glance("c"),)))
     assert [r.stream for r in world.fetch("s").ephemeral] == ["plan/c"]
+
+
+def test_who_has_just_come_gets_no_ephemeral_events_from_before(world: HubWorld) -> None:
+    world.one(ordered("s", "*"))
+    world.one(Publish((glance("a"),)))
+
+    first = world.fetch("s", ring_after=-1)
+    world.one(Publish((glance("b"),)))
+
+    assert not first.ephemeral
+    seen = world.fetch("s", ring_after=first.ring_through).ephemeral
+    assert [r.stream for r in seen] == ["plan/b"]

@@ -244,12 +244,33 @@ def test_an_excerpt_that_leaves_lines_out_is_read_back_with_the_numbers_it_came_
     assert prompt.manifest.items[0].lines == ((90, 91), (138_000, 138_000))
 
 
-@pytest.mark.parametrize("numbers", [(1,), (1, 2, 3), (2, 1), (1, 1)])
+@pytest.mark.parametrize("numbers", [(1,), (1, 2, 3, 4), (2, 1), (1, 1)])
 def test_line_numbers_that_do_not_fit_the_lines_are_refused(numbers: tuple[int, ...]) -> None:
     item = msgspec.structs.replace(knowledge("a", "one\ntwo\n"), line_numbers=numbers)
 
     with pytest.raises(ItemLinesError, match=f"2 lines and {len(numbers)} line numbers"):
         COMPILER.compile(Request(step=STEP, window=200_000, items=(item,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "shown"),
+    [
+        ("one\n\n", (7, 8), ("one", "")),
+        ("one\n", (7, 8), ("one", "")),  # joined without a last line break
+        ("one\n", (7,), ("one",)),
+        ("one", (7,), ("one",)),
+        ("one\n\n\n", (7, 8, 9), ("one", "", "")),
+    ],
+)
+def test_an_excerpt_may_end_with_blank_lines(
+    text: str, numbers: tuple[int, ...], shown: tuple[str, ...]
+) -> None:
+    item = msgspec.structs.replace(knowledge("a", text), line_numbers=numbers)
+
+    prompt = COMPILER.compile(Request(step=STEP, window=200_000, items=(item,)))
+
+    (passage,) = read_prompt(prompt.text).passages
+    assert (passage.first_line, passage.lines) == (7, shown)
 
 
 def test_a_higher_priority_wins_over_relevance() -> None:

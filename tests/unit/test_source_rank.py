@@ -134,3 +134,58 @@ def test_the_example_s_real_failure_is_found() -> None:
 
     assert (found[0].path, found[0].line, found[0].symbol) == ("tomlkit/items.py", 1031, "replace")
     assert (found[1].path, found[1].line) == ("tests/test_items.py", 687)
+
+
+PRICING_TEST = """\
+import pytest
+from pricing import price
+
+
+class TestPrice:
+    @pytest.mark.parametrize("amount", [1])
+    def test_rounding(self, amount):
+        def inner():
+            return 1
+
+        text = \'\'\'
+at the margin
+\'\'\'
+        if amount:
+            assert price(amount, "x") == (1, 2)
+
+
+price(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "symbol"),
+    [(15, "test_rounding"), (14, "test_rounding"), (9, "inner"), (6, "test_rounding"), (18, "")],
+)
+def test_the_symbol_is_the_function_around_the_line_not_the_one_called_there(
+    line: int, symbol: str, tmp_path: Path
+) -> None:
+    (tmp_path / "test_pricing.py").write_text(PRICING_TEST)
+    log = f"test_pricing.py:{line}: in price\nE   ValueError: bad"
+
+    best = find_relevant_code(log, Checkout(tmp_path))[0]
+
+    assert (best.line, best.symbol) == (line, symbol)
+
+
+def test_a_call_in_an_assertion_defines_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_pricing.py").write_text(PRICING_TEST)
+
+    assert find_relevant_code("TypeError: price() missing 1 argument", Checkout(tmp_path)) == []
+
+
+def test_what_only_warns_is_left_out_where_something_failed(tmp_path: Path) -> None:
+    (tmp_path / "test_pricing.py").write_text(PRICING_TEST)
+    warning = "  test_pricing.py:9: DeprecationWarning: utcnow() is deprecated"
+    failure = "test_pricing.py:15: ValueError"
+
+    both = find_relevant_code([failure, warning], Checkout(tmp_path))
+    alone = find_relevant_code([warning], Checkout(tmp_path))
+
+    assert [place.line for place in both] == [15]
+    assert [place.line for place in alone] == [9]

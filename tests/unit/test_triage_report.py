@@ -174,3 +174,29 @@ def test_a_report_says_the_same_twice() -> None:
         return list(report("maven").findings)
 
     assert again() == again()
+
+
+def test_a_reason_that_the_short_summary_cuts_is_told_in_full() -> None:
+    log = parse_log(
+        """\
+=================================== FAILURES ===================================
+_______________________________ test_split_rates _______________________________
+
+    def test_split_rates():
+>       name, rate = split("a=1=2")
+E       ValueError: not enough values to unpack (expected 2, got 1)
+
+tests/test_rates.py:6: ValueError
+=========================== short test summary info ============================
+FAILED tests/test_rates.py::test_split_rates - ValueError: not enough values to unpack (expected 2,...
+============================== 1 failed in 0.05s ===============================
+""".encode(),
+        "ci.log",
+    )
+
+    told = triage(log)
+
+    full = "ValueError: not enough values to unpack (expected 2, got 1)"
+    assert told.findings[0].message == full
+    assert full in told.summary
+    assert "..." not in told.summary

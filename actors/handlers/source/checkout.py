@@ -81,7 +81,8 @@ class Checkout:
         if path not in self._lines:
             data = self.read_bytes(path)
             text = "" if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
-            self._lines[path] = re.split(r"\r\n|\n|\r", text) if text else []
+            lines = re.split(r"\r\n|\n|\r", text)
+            self._lines[path] = lines if lines[-1] else lines[:-1]  # a last line break opens none
         return self._lines[path]
 
     def find(self, logged: str, package: str = "") -> list[Match]:

@@ -49,11 +49,17 @@ def find_relevant_code(
     Nothing is returned for a text that names no file, test or symbol of the checkout.
     """
     lines = text_or_lines.splitlines() if isinstance(text_or_lines, str) else list(text_or_lines)
-    places = resolve(parse_frames(lines), checkout)
+    places = _without_warnings(resolve(parse_frames(lines), checkout))
     found = _from_places(places, lines, checkout)
     found += _from_names(found, lines, checkout)
     merged = sorted(_merge(found), key=lambda each: (-each.score, each.log_line))
     return [_shown(location, checkout) for location in merged[:limit]]
+
+
+def _without_warnings(places: list[Place]) -> list[Place]:
+    """What only warns is no place to look at where something of this project failed."""
+    failed = any(p.frame.kind in ("trace", "error") and not p.library for p in places)
+    return [p for p in places if p.frame.kind != "warning"] if failed else places
 
 
 def _from_places(
@@ -195,6 +201,12 @@ def _merge(found: Iterable[Location]) -> list[Location]:
     return merged
 
 
+def _symbol(location: Location, lines: Sequence[str]) -> str:
+    """The symbol around a line; at the top of a Python file there is none, whatever was logged."""
+    around = enclosing_symbol(lines, location.line, location.path)
+    return around or ("" if location.path.endswith(".py") else location.symbol)
+
+
 def _shown(location: Location, checkout: Checkout) -> Location:
     lines = checkout.read_lines(location.path)
     first = max(1, location.line - SNIPPET_LINES)
@@ -205,5 +217,5 @@ def _shown(location: Location, checkout: Checkout) -> Location:
         mark = ">" if number == location.line else " "
         rows.append(f"{mark} {number:{width}} | {lines[number - 1][:MAX_SHOWN_CHARS]}")
     snippet = "\n".join(rows)
-    symbol = enclosing_symbol(lines, location.line) or location.symbol
+    symbol = _symbol(location, lines)
     return replace(location, symbol=symbol, snippet=snippet, score=round(location.score, 1))

@@ -61,16 +61,16 @@ def _candidates(frame: Frame, checkout: Checkout) -> list[Match]:
 
 def _agreement(frame: Frame, match: Match, checkout: Checkout, near: str) -> float:
     lines = checkout.read_lines(match.path)
-    if frame.line > len(lines):
+    if frame.line > len(lines) + 1:  # an unexpected end of a file is told one line below it
         return _OUT_OF_RANGE
     score = _NEAR_NEIGHBOUR * _shared_folders(match.path, near)
     if frame.source:
-        if lines[frame.line - 1].strip() == frame.source:
+        if [line.strip() for line in lines[frame.line - 1 : frame.line]] == [frame.source]:
             score += _SAME_LINE
         elif any(line.strip() == frame.source for line in lines):
             score += _MOVED_LINE
     name = last_name(frame.symbol)
-    if name and enclosing_symbol(lines, frame.line) == name:
+    if name and enclosing_symbol(lines, frame.line, match.path) == name:
         score += _SAME_SYMBOL
     elif name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", "\n".join(lines)):
         score += _NAMES_SYMBOL

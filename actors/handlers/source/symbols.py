@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from .checkout import Checkout
 from .grammar import SOURCE_EXTENSIONS
+from .python_scopes import python_scopes
 
 MAX_NAMES = 40
 MAX_CODE_CHARS = 300  # a minified bundle defines everything on one line
@@ -70,8 +71,9 @@ _C_STYLE = re.compile(
 _METHOD = re.compile(
     r"^\s*(?:async\s+|static\s+|get\s+|set\s+|\*)*(?P<name>[\w$#]+)\s*(?:\([^;]*\)\s*\{|[:=]\s*(?:async\s*)?(?:function|\([^)]*\)\s*=>|\w+\s*=>))"
 )
-_STATEMENTS = "if for while switch return else catch do throw new await yield with sizeof"
+_STATEMENTS = "if for while switch return else catch do throw new await yield with sizeof assert"
 _NOT_NAMES = frozenset(_STATEMENTS.split())
+_CALLS = re.compile(r"\s*(?:assert|await|case|del|delete|else|goto|new|raise|return|throw|yield)\b")
 _TITLE = r"(?:it|test|describe|context|specify|scenario|should)(?:\.\w+)*\s*\(?\s*['\"`]"
 
 
@@ -176,15 +178,23 @@ def defined_in(line: str) -> str:
     name = match["name"] if match else ""
     return (
         ""
-        if name in _NOT_NAMES or line.lstrip().startswith(("return ", "else ", "//", "#include"))
+        if name in _NOT_NAMES or _CALLS.match(line) or line.lstrip().startswith(("return ", "else ", "//", "#include"))
         else name
     )
 
 
-def enclosing_symbol(lines: Sequence[str], line: int) -> str:
-    """Return the name of the function or class around a line (1-based), or an empty string."""
+def enclosing_symbol(lines: Sequence[str], line: int, path: str = "") -> str:
+    """Return the name of the function or class around a line (1-based), or an empty string.
+
+    Of Python, which *path* tells, the syntax is known; elsewhere indentation has to say it.
+    """
     if not 0 < line <= len(lines):
         return ""
+    if path.endswith((".py", ".pyi")):
+        scopes = python_scopes("\n".join(lines))
+        if scopes is not None:
+            around = [scope for scope in scopes if scope.first <= line <= scope.last]
+            return max(around, key=lambda scope: scope.first).name if around else ""
     indent = _indent(lines[line - 1])
     for text in (lines[line - 1], *reversed(lines[: line - 1])):
         if not text.strip() or (text is not lines[line - 1] and _indent(text) >= max(indent, 1)):

@@ -1,5 +1,6 @@
 """The report: what failed, best first, and the lines that prove it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -16,6 +17,8 @@ _MAX_EVIDENCE_LINES = 40  # of one finding
 _MAX_REFERENCES = 12
 _MAX_MESSAGE_CHARS = 1_000
 _NAMES_ITS_TARGET = frozenset({"make", "ninja", "gradle", "maven", "tox"})
+_PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
+_CUT = "..."  # where the short summary of pytest had no room for more
 _NAMED = 3  # failures that the summary names
 
 Role = Literal["title", "message", "frame", "context"]
@@ -126,9 +129,21 @@ def _evidence(log: Log, roles: dict[int, Role]) -> Iterable[Evidence]:
 
 
 def _message(texts: Sequence[str], failure: Failure) -> str:
+    said = failure.hit.message
     lines = [texts[i].strip() for block in failure.blocks for i in block.messages]
-    told = dict.fromkeys([failure.hit.message, *lines])
+    if failure.hit.rule.framework == "pytest":
+        lines = [_PYTEST_MARK.sub("", line) for line in lines]
+        said = _uncut(said, lines)
+    told = dict.fromkeys([said, *lines])
     return "\n".join(line for line in told if line not in failure.hit.title)[:_MAX_MESSAGE_CHARS]
+
+
+def _uncut(said: str, lines: Sequence[str]) -> str:
+    """Return the line that the summary had no room for, where *said* is cut and a line goes on."""
+    if not said.endswith(_CUT):
+        return said
+    begun = said.removesuffix(_CUT)
+    return next((line for line in lines if line.startswith(begun) and line != said), said)
 
 
 def _references(texts: Sequence[str], roles: dict[int, Role]) -> tuple[Reference, ...]:

@@ -8,8 +8,8 @@ from cortex.runtime.kernel import Home
 
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..outcome import show_value
 from ..reading import Catalog
+from ..results import readable
 from ..running import (
     DryRunDocument,
     GateReport,
@@ -44,7 +44,7 @@ def dry_run(
     """
     given = pairs_of(inputs, "NAME")
     with stage_of(home) as stage, Station.open(stage, screen) as station:
-        station.submit_changed()
+        station.submit_changed("" if is_path(process) else process)
         name = station.submit_file(Path(process)) if is_path(process) else process
         linked = Catalog(station.history).process(name)
         values = inputs_of(given, None, linked.inputs)
@@ -68,7 +68,7 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
         for gate in step.gates:
             _show_gate(screen, gate, "  ")
         if not screen.as_json:
-            show_value(screen, step.parameters, "  ")
+            screen.block("\n".join(readable(step.parameters, "  ")))
         if step.later:
             screen.line(f"  from earlier steps: {', '.join(step.later)}", "dim")
         if step.refused:

@@ -3,6 +3,8 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import click
@@ -125,6 +127,9 @@ def _selection(
     key: str,
 ) -> Selection:
     now_ns = time.time_ns()
+    for each in topic:
+        if hint := _hint(history, each):
+            click.echo(f"cortex: {hint}", err=True)
     return Selection(
         topics=topic,
         since_ns=parse_time(since, now_ns) if since else None,
@@ -133,6 +138,17 @@ def _selection(
         source=source,
         key=key,
     )
+
+
+def _hint(history: History, topic: str) -> str:
+    """What may have been meant by a topic that no event has; empty where all is well."""
+    topics = [cls.topic_name() for cls in history.vocabulary]
+    if any(fnmatchcase(each, topic) for each in topics):
+        return ""
+    if next(history.select(Selection(topics=(topic,))), None):
+        return ""  # a plugin's
+    near = get_close_matches(topic, [*topics, *(f"{t.partition('.')[0]}.*" for t in topics)], n=1)
+    return f"there is no topic {topic!r}" + (f": did you mean {near[0]}?" if near else "")
 
 
 def _show(screen: Screen, record: Recorded) -> None:
@@ -159,7 +175,6 @@ def _show(screen: Screen, record: Recorded) -> None:
     fields = (str(record.position), local(record.time_ns), record.topic, record.stream, said)
     if screen.terminal:
         position, when, topic, stream, said = fields
-        said = said if len(said) <= 160 else f"{said[:160]} ..."
-        screen.line(f"{position:>7}  {when}  {topic:<24}  {stream}  {said}")
+        screen.line(screen.cut(f"{position:>7}  {when}  {topic:<24}  {stream}  {said}"))
     else:
         screen.line("\t".join(fields))

@@ -13,7 +13,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import OK, WAITING
 from ..options import with_home, with_screen
-from ..outcome import show_outcome
+from ..outcome import show_execution
 from ..reading import REQUESTS, ExecutionRow, History, cells_of, document_of, row_of, rows_of
 from ..running import Station, pairs_of, user_name
 from ..screen import Screen
@@ -65,7 +65,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         found = history.execution_id(execution_id)
         document = document_of(history.execution(found), rows_of(history, found))
-    show_outcome(screen, document)
+    show_execution(screen, document)
 
 
 @execution.command()

@@ -10,6 +10,7 @@ from ..options import with_home, with_screen
 from ..reading import Catalog, Compiled, Fared, History, duration, fared, iso, local, parse_time
 from ..running import open_shelf
 from ..screen import Screen
+from ..templates import diff_as_written
 from ..tree import Family
 from .dry_run import dry_run
 from .validate import validate
@@ -102,7 +103,10 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
         new = after if after is not None else versions[-1]
         found = diff(catalog.process(name, old), catalog.process(name, new))
     screen.document(found)
-    screen.block(str(found))
+    if len(versions) == 1 and old == new:
+        screen.line(f"{name} has one version, {new}: there is nothing to compare it with")
+    else:
+        screen.block(str(diff_as_written(found)))
 
 
 @process.command()

@@ -1,19 +1,21 @@
 """`cortex run`: run a process, or open work towards a goal."""
 
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
 from cortex.bus.events import ExecutionRequest, TriggerMatched
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes import Field
+from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
 from ..reading import Catalog
-from ..running import Station, inputs_of, is_path, new_id, pairs_of, user_name
+from ..running import Station, inputs_of, is_path, new_id, pairs_of, refuse_wrong, user_name
 from ..screen import Screen
 
+Linked: TypeAlias = LinkedProcess | LinkedInterface
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
@@ -56,15 +58,20 @@ def run(
     given = pairs_of(inputs, "NAME")
     with Station.open(home, screen) as station:
         station.quiet, station.approve = quiet, yes
-        station.submit_changed()
-        name = station.submit_file(Path(process)) if is_path(process) else process
-        fields, about, digest = _asked(station, name, version)
+        path = is_path(process)
+        station.submit_changed("" if path or version else process)
+        name = station.submit_file(Path(process)) if path else process
+        linked = _linked(station, name, version)
+        values = inputs_of(given, input_file, linked.inputs if linked else ())
+        # What implements an interface may take more than it says; an abstract one is refused.
+        if isinstance(linked, LinkedProcess) and not linked.abstract:
+            refuse_wrong(linked, values)
         request = ExecutionRequest(
             execution_id=new_id(),
             process=name,
             process_version=version or 0,
-            inputs=inputs_of(given, input_file, fields),
-            goal=goal or about,
+            inputs=values,
+            goal=goal or _about(linked),
             workspace=str(workspace.absolute()),
             trigger=new_id(),
             breakpoints=breaks,
@@ -74,7 +81,7 @@ def run(
             trigger_id=request.trigger,
             execution_id=request.execution_id,
             process=name,
-            digest=digest,
+            digest=linked.digest if linked else "",
             because=f"{user_name()} asked for it on the command line",
         )
         if name:
@@ -83,13 +90,16 @@ def run(
         return _open(station, request)
 
 
-def _asked(station: Station, name: str, version: int | None) -> tuple[tuple[Field, ...], str, str]:
-    """The inputs that a process takes, what it is for, and its digest."""
+def _linked(station: Station, name: str, version: int | None) -> Linked | None:
+    """The process or interface of that name; None for work without one."""
     if not name:
-        return (), "", ""
+        return None
     catalog = Catalog(station.history)
-    linked = catalog.linked(catalog.get(name, version))
-    return linked.inputs, linked.description or f"run {name}", linked.digest
+    return catalog.linked(catalog.get(name, version))
+
+
+def _about(linked: Linked | None) -> str:
+    return (linked.description or f"run {linked.name}") if linked else ""
 
 
 def _open(station: Station, request: ExecutionRequest) -> int:

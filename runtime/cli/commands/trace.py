@@ -1,5 +1,7 @@
 """`cortex trace`: everything that happened in an execution."""
 
+import textwrap
+
 import click
 import msgspec
 
@@ -9,7 +11,7 @@ from cortex.runtime.kernel import Home
 from ..options import with_home, with_screen
 from ..reading import ExecutionDocument, History, Span, document_of, rows_of, spans_of
 from ..screen import Screen
-from ..timeline import show_primitives, show_spans
+from ..timeline import LEAST, show_primitives, show_spans
 
 DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
 
@@ -63,7 +65,11 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         ("tokens", f"{execution.tokens:,}"),
     ):
         if value:
-            screen.line(f"{indent}{name:<10} {value}")
+            lead = f"{indent}{name:<10} "
+            parts = textwrap.wrap(value, max(LEAST, screen.width - len(lead))) or [""]
+            screen.block(
+                "\n".join(f"{lead if not n else ' ' * len(lead)}{p}" for n, p in enumerate(parts))
+            )
     screen.line()
     show_spans(screen, document.spans, full=full, indent=indent)
     screen.line()

@@ -15,6 +15,7 @@ from .summary import (
     document_of,
     exit_code,
     row_of,
+    took_s,
 )
 from .times import duration, iso, local, parse_time
 
@@ -44,4 +45,5 @@ __all__ = [
     "row_of",
     "rows_of",
     "spans_of",
+    "took_s",
 ]

@@ -4,8 +4,10 @@ import msgspec
 
 from cortex.bus.events import ExecutionStarted
 
-from .history import STREAM, History
+from .history import History
+from .rows import rows_of
 from .selection import Selection
+from .summary import took_s
 
 STARTED = Selection(topics=(ExecutionStarted.topic_name(),))
 
@@ -37,10 +39,9 @@ def fared(history: History, name: str, versions: dict[int, tuple[str, str]]) -> 
         if past is None:
             continue
         state = history.execution(event.execution_id)
-        last = history.stream(STREAM + event.execution_id)[-1]
         past.runs += 1
         past.completed += state.status == "completed"
         past.failed += state.status in ("failed", "halted", "cancelled")
         past.tokens += state.tokens
-        past.duration_s += (last.time_ns - record.time_ns) / 1e9
+        past.duration_s += took_s(rows_of(history, event.execution_id))
     return [found[version] for version in sorted(found)]

@@ -6,12 +6,25 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Event, Recorded
-from cortex.bus.events import ContextCompiled, ExecutionRated, ExecutionRequest, StepCompleted
+from cortex.bus.events import (
+    ContextCompiled,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPaused,
+    ExecutionRated,
+    ExecutionRequest,
+    ExecutionResumed,
+    ExecutionStarted,
+    StepCompleted,
+)
 from cortex.runtime.processes.execution import Execution
 
 from ..exits import FAILED, OK, WAITING
 from .times import duration, iso, local, parse_time
 
+_OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 _CODES = {"completed": OK, "paused": WAITING}
 Row = tuple[Recorded, Event | None]
 
@@ -25,7 +38,7 @@ class ExecutionRow(msgspec.Struct, kw_only=True):
     version: int
     goal: str
     requested: str  # UTC
-    duration_s: float  # from its first event to its last
+    duration_s: float  # from its start to its end or its last event, without waiting for people
     steps: dict[str, str]  # settled steps: completed, failed or skipped
     tokens: int
     reason: str  # why it is paused, halted, failed or cancelled
@@ -56,6 +69,7 @@ class ExecutionDocument(ExecutionRow, kw_only=True):
     results: dict[str, Any]  # of completed steps
     summaries: dict[str, str]
     contexts: list[CompiledContext]
+    unreviewed: list[str]  # completed steps since a person was last asked
 
 
 def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionRow:
@@ -77,6 +91,7 @@ def document_of(state: Execution, rows: Sequence[Row]) -> ExecutionDocument:
         results=state.results,
         summaries={e.step_id: e.summary for e in events if isinstance(e, StepCompleted)},
         contexts=[_context(e) for e in events if isinstance(e, ContextCompiled)],
+        unreviewed=_unreviewed(events),
     )
 
 
@@ -98,6 +113,30 @@ def cells_of(row: ExecutionRow) -> tuple[str, ...]:
     )
 
 
+def took_s(rows: Iterable[Row]) -> float:
+    """How long an execution was at work, by its own events, in order."""
+    spent_ns, since_ns, last_ns = 0, None, 0
+    for record, event in rows:
+        last_ns = record.time_ns
+        if isinstance(event, ExecutionStarted | ExecutionResumed):
+            since_ns = record.time_ns if since_ns is None else since_ns
+        elif isinstance(event, ExecutionPaused | ExecutionHalted | _OVER) and since_ns is not None:
+            spent_ns, since_ns = spent_ns + last_ns - since_ns, None
+        if isinstance(event, _OVER):
+            break
+    return (spent_ns + (last_ns - since_ns if since_ns is not None else 0)) / 1e9
+
+
+def _unreviewed(events: Iterable[Event | None]) -> list[str]:
+    steps: dict[str, None] = {}
+    for event in events:
+        if isinstance(event, ExecutionResumed) and event.answer:
+            steps.clear()
+        elif isinstance(event, StepCompleted):
+            steps[event.step_id] = None
+    return list(steps)
+
+
 def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
     started = state.started
     request = next((e for _, e in rows if isinstance(e, ExecutionRequest)), None)
@@ -109,7 +148,7 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
         "version": started.process_version if started else 0,
         "goal": started.goal if started else request.goal if request else "",
         "requested": iso(times_ns[0]),
-        "duration_s": (times_ns[-1] - times_ns[0]) / 1e9,
+        "duration_s": took_s(rows),
         "steps": dict(state.statuses),
         "tokens": state.tokens,
         "reason": state.reason if state.status != "completed" else "",

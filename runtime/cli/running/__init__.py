@@ -1,7 +1,7 @@
 """A runtime inside a command: sources compiled, executions followed, people asked."""
 
 from .checks import Check, checks_of
-from .inputs import inputs_of, pairs_of, scalar, typed
+from .inputs import inputs_of, pairs_of, refuse_wrong, scalar, typed
 from .people import answer_to, has_person, new_id, user_name
 from .registry import registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
@@ -29,6 +29,7 @@ __all__ = [
     "new_id",
     "open_shelf",
     "pairs_of",
+    "refuse_wrong",
     "registry_of",
     "scalar",
     "source_at",

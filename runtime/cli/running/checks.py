@@ -45,8 +45,10 @@ def checks_of(home: Home, *, deep: bool) -> Iterator[Check]:
     if not home.path.exists():
         return
     yield _disk(home)
-    yield from _guarded("config", lambda: _config(home))
-    yield from _guarded("components", lambda: _components(home))
+    config = next(_guarded("config", lambda: _config(home)))
+    yield config
+    if config.state == "ok":  # which components there are stands in it
+        yield from _guarded("components", lambda: _components(home))
     yield from _guarded("log", lambda: _log(home, deep=deep))
     yield _owner(home)
 
@@ -101,12 +103,17 @@ def _dependencies() -> Iterator[Check]:
 
 def _home(home: Home) -> Iterator[Check]:
     if not home.path.exists():
-        yield Check("home", "warn", f"{home.path} is not there yet", "`cortex init`, or just run")
+        yield Check(
+            "home",
+            "warn",
+            f"{home.path} is not there yet",
+            "`cortex init` makes it, and so does the first `cortex run`",
+        )
         return
     try:
         home.check()
     except CortexError as error:
-        yield Check("home", "fail", str(error), "see the message")
+        yield Check("home", "fail", str(error))
         return
     problems = [
         f"{path} may be read by others (mode {stat.S_IMODE(path.stat().st_mode):o})"
@@ -164,7 +171,7 @@ def _owner(home: Home) -> Check:
         return Check("runtime", "ok", "none runs on this home")
     pid = path.read_text(errors="replace").strip() or "?"
     return Check(
-        "runtime", "ok", f"process {pid} runs one: `cortex run` here waits for it to be stopped"
+        "runtime", "ok", f"process {pid} runs one; commands that record are refused until it ends"
     )
 
 
@@ -181,7 +188,7 @@ def _guarded(name: str, check: Callable[[], Check]) -> Iterator[Check]:
     try:
         yield check()
     except (CortexError, OSError) as error:
-        yield Check(name, "fail", str(error), "see the message")
+        yield Check(name, "fail", str(error))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

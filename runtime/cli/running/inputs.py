@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from cortex.runtime.processes import Field
+from cortex.runtime.processes import Field, LinkedProcess
+from cortex.runtime.processes.execution import checked_inputs
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
 LARGEST_FILE_BYTES = 200_000  # an event's body, which the inputs become a part of, has a bound
@@ -45,6 +46,24 @@ def inputs_of(pairs: dict[str, str], file: Path | None, fields: Sequence[Field])
             # The execution may run elsewhere, and go on another day.
             given[name] = str(Path(value).expanduser().absolute())
     return given
+
+
+def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
+    """See that *process* takes *given*, before anything is recorded.
+
+    Raises:
+        click.BadParameter: It does not; the message shows the options that are missing.
+    """
+    _, wrong = checked_inputs(process.inputs, given)
+    if not wrong:
+        return
+    missing = [
+        f"-i {field.name}=…"
+        for field in process.inputs
+        if field.required and field.default is None and given.get(field.name) is None
+    ]
+    add = f": add {' '.join(missing)}" if missing else ""
+    raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
 
 
 def typed(name: str, value: str, kind: str) -> Any:

@@ -106,35 +106,36 @@ class Progress:
         if self._screen is None:
             return
         margin = self._followed[record.correlation or self.execution_id]
-        line, style = self._line(record, event)
-        if line:
-            self._screen.note(f"{margin}{line}", style)
+        lead, line, style = self._line(record, event)
+        if lead:
+            self._screen.note(line, style, lead=f"{margin}{lead:<9}")
 
-    def _line(self, record: Recorded, event: Event) -> tuple[str, str]:
+    def _line(self, record: Recorded, event: Event) -> tuple[str, str, str]:
+        """The leading word of a line, the rest of it, and how the word is styled."""
         match event:
             case ContextCompile() | StepExecute() | StepDelegated():
                 where = event.execution_id, event.step_id, event.attempt
                 self._asked_ns.setdefault(where, record.time_ns)
             case StepProgress():
-                return (f"  {event.step_id}: {event.note}", "dim")
+                return "at work", f"{event.step_id}: {event.note}", "dim"
             case StepCompleted():
                 told = f": {event.summary}" if event.summary else ""
-                return f"done     {event.step_id}{self._took(record, event)}{told}", "green"
+                return "done", f"{event.step_id}{self._took(record, event)}{told}", "green"
             case StepFailed():
-                return f"failed   {event.step_id}: {event.error}", "red"
+                return "failed", f"{event.step_id}: {event.error}", "red"
             case StepSkipped():
-                return f"skipped  {event.step_id}: {event.reason}", "dim"
+                return "skipped", f"{event.step_id}: {event.reason}", "dim"
             case StepUnclaimed():
-                return f"waiting  {event.step_id}: nobody carries out {event.action}", "yellow"
+                return "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
             case GateEvaluated() if event.outcome == "failed":
-                return f"gate     {event.gate} failed: {event.reason}", "red"
+                return "gate", f"{event.gate} failed: {event.reason}", "red"
             case GateEvaluated() if event.outcome == "passed":
-                return f"gate     {event.gate} passed", "green"
+                return "gate", f"{event.gate} passed", "green"
             case ContextRefused():
-                return f"refused  {event.step_id}: {event.reason}", "red"
+                return "refused", f"{event.step_id}: {event.reason}", "red"
             case ExecutionResumed():
-                return "resumed", ""
-        return "", ""
+                return "resumed", "", ""
+        return "", "", ""
 
     def _took(self, record: Recorded, event: StepCompleted) -> str:
         asked_ns = self._asked_ns.get((event.execution_id, event.step_id, event.attempt))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 import structlog
 
@@ -27,18 +28,18 @@ from cortex.runtime.processes.execution import Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
 from ..exits import INTERRUPTED, OK
-from ..outcome import hints_of, show_outcome
+from ..outcome import hints_of, review_of, show_outcome
 from ..reading import STREAM, Catalog, ExecutionDocument, History, document_of, exit_code, rows_of
 from ..screen import Screen
 from .ailments import Ailments
 from .people import answer_to, has_person, user_name
 from .progress import Progress, Stopped
+from .rejections import in_passing, stands_in_the_way
 from .sources import changed, gone, source_at, sources_of
 from .submission import submit
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 START_S = 30.0
-PAUSE_S = 3.0  # how long Ctrl-C waits for the step at hand
 CTRL_C = "interrupted by Ctrl-C"
 
 
@@ -95,15 +96,23 @@ class Station:
         state = self.history.execution(execution_id)
         return document_of(state, rows_of(self.history, execution_id))
 
-    def submit_changed(self) -> None:
-        """Compile what is new among the sources of the home; say what was rejected."""
+    def submit_changed(self, name: str = "") -> None:
+        """Compile what is new among the sources of the home; say what was rejected.
+
+        Raises:
+            RejectedError: It was a source of the process *name*, whose older form must not run.
+        """
         sources, catalog = sources_of(self.home), Catalog(self.history)
         new = changed(sources.texts, catalog)
         for problem in sources.unreadable:
             self.screen.note(str(problem), "yellow")
         submitted = submit(self.client, self.history.blobs, new, gone(sources, catalog))
-        for rejected in submitted.rejected:
-            self.screen.note(str(rejected), "yellow")
+        if not submitted.rejected:
+            return
+        rejected = submitted.rejected
+        if name and (own := stands_in_the_way(name, rejected, sources.texts, catalog)):
+            raise own
+        self.screen.note(in_passing(rejected), "yellow")
 
     def submit_file(self, path: Path) -> str:
         """Compile the source at *path*; the name of the process to run from it comes back.
@@ -176,13 +185,12 @@ class Station:
             stopped = progress.until_stopped(after)
             while stopped and (answer := self._answer(stopped)) is not None:
                 stopped = progress.until_stopped(self.publish(answer) - 1)
+        except click.Abort:
+            return self._unanswered(stopped.event.execution_id if stopped else execution_id)
         except KeyboardInterrupt:
             return self._interrupted(progress)
-        document = self.document(execution_id)
-        if stopped and stopped.event.execution_id != execution_id:
-            document = self.document(stopped.event.execution_id)  # a child has the question
-        show_outcome(self.screen, document)
-        return exit_code(document.status)
+        # A child may have the question.
+        return self._shown(stopped.event.execution_id if stopped else execution_id)
 
     def pause(self, execution_id: str, event: ExecutionPause) -> int:
         """Pause an execution; as `run`.
@@ -211,7 +219,11 @@ class Station:
         if state.question and not event.answer:
             if not has_person():
                 raise WaitingError(execution_id, state.question)
-            event = msgspec.structs.replace(event, answer=answer_to(state.question))
+            try:
+                answer = self._ask(execution_id, state.question)
+            except click.Abort:
+                return self._unanswered(execution_id)
+            event = msgspec.structs.replace(event, answer=answer)
         return self.run(execution_id, event)
 
     def cancel(self, execution_id: str, event: ExecutionCancel) -> int:
@@ -251,20 +263,47 @@ class Station:
             return None
         if not (self.approve or has_person()):
             return None
-        answer = "approved" if self.approve else answer_to(event.question)
+        asker = event.execution_id
+        answer = "approved" if self.approve else self._ask(asker, event.question)
         return ExecutionResume(execution_id=event.execution_id, answer=answer, by=user_name())
 
+    def _ask(self, execution_id: str, question: str) -> str:
+        """What the person at the keyboard answers, once they saw what it is about."""
+        for line in review_of(self.document(execution_id)):
+            self.screen.note(line)
+        return answer_to(question)
+
+    def _shown(self, execution_id: str) -> int:
+        document = self.document(execution_id)
+        show_outcome(self.screen, document)
+        return exit_code(document.status)
+
     def _interrupted(self, progress: Progress) -> int:
+        """Pause after Ctrl-C; a second one does not wait for the step at hand."""
         execution_id = progress.execution_id
         state = self.history.execution(execution_id)
-        if not state.over and state.status != "paused":
-            self.screen.note("pausing after the step at hand; Ctrl-C again leaves at once")
-            asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
-            progress.until_stopped(asked - 1, PAUSE_S)
-        document = self.document(execution_id)
-        self.screen.note(f"execution {execution_id} is {document.status}", "yellow")
-        hint = hints_of(document)[0] if document.status == "paused" else ""
-        self.screen.note(hint or f"cortex execution resume {execution_id}", "cyan")
+        try:
+            if not state.over and state.status not in ("paused", "halted"):
+                self.screen.note(
+                    "pausing when the step at hand is done; Ctrl-C again leaves at once"
+                )
+                asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
+                progress.until_stopped(asked - 1)
+        except KeyboardInterrupt:
+            self.screen.note(f"left execution {execution_id} as it was; it goes on with", "yellow")
+            self.screen.note(f"cortex execution resume {execution_id}", "cyan")
+            return INTERRUPTED
+        if (state := self.history.execution(execution_id)).over:
+            return self._shown(execution_id)  # the step at hand was its last
+        self.screen.note(f"execution {execution_id} is {state.status}", "yellow")
+        self.screen.note(hints_of(self.document(execution_id))[0], "cyan")
+        return INTERRUPTED
+
+    def _unanswered(self, execution_id: str) -> int:
+        """Leave a question open that was not answered but interrupted."""
+        self.screen.note("")
+        self.screen.note(f"execution {execution_id} is paused until it is answered", "yellow")
+        self.screen.note(hints_of(self.document(execution_id))[0], "cyan")
         return INTERRUPTED
 
 

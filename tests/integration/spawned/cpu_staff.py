@@ -103,6 +103,8 @@ class NotStarting(Adder):
 
 
 def misbehave(event: SumAsked, delivery: Delivery) -> None:
+    if event.do and "pytest" in sys.modules:
+        raise AssertionError("this runs in the process of the tests, which it would end")
     if event.do == "bad":
         raise ValueError("a bad sum")
     if event.do == "exit":

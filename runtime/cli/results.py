@@ -1,0 +1,74 @@
+"""Results of steps as people read them: without digests, offers to a context, and endless text."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+REPORT = "report"  # a result's field that is text for people, printed as it is
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_FOR_PROGRAMS = frozenset(("context",))  # what a step offers to the prompts of later ones
+LONGEST_SCALAR = 200
+
+
+def readable(value: Any, indent: str = "") -> Iterator[str]:
+    """The lines of a result: a `report` as it is, maps and lists by line, the rest in a word."""
+    if isinstance(value, dict):
+        if isinstance(value.get(REPORT), str):
+            yield from _text(value[REPORT], indent)
+            return
+        for name, inner in value.items():
+            if not hidden(name, inner):
+                yield from _named(f"{indent}{name}:", inner, indent)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _named(f"{indent}-", inner, indent)
+    else:
+        yield from _text(_plain(value), indent)
+
+
+def scalars(result: dict[str, Any]) -> Iterator[str]:
+    """A line for each field of *result* that is one short value, and a `report` as it is."""
+    if isinstance(result.get(REPORT), str):
+        yield from _text(result[REPORT], "")
+        return
+    for name, value in result.items():
+        text = _plain(value).rstrip()
+        small = not isinstance(value, dict | list | tuple) and "\n" not in text
+        if small and len(text) <= LONGEST_SCALAR and not hidden(name, value):
+            yield f"{name}: {text}"
+
+
+def hidden(name: str, value: Any) -> bool:
+    """Whether a field is of use to a program alone, or says nothing."""
+    digest = isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+    return digest or name in _FOR_PROGRAMS or value in (None, "", [], (), {})
+
+
+def bounded(lines: list[str], most: int, rest: str) -> list[str]:
+    """At most *most* of *lines*; where some are left out, a last one says where *rest* is."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"... {len(lines) - most + 1} more lines: {rest}"]
+
+
+def _named(name: str, value: Any, indent: str) -> Iterator[str]:
+    if isinstance(value, dict | list | tuple) and value:
+        yield name
+        yield from readable(value, indent + "  ")
+        return
+    text = _plain(value).rstrip("\n")
+    if "\n" in text:
+        yield name
+        yield from _text(text, indent + "  ")
+    else:
+        yield f"{name} {text}"
+
+
+def _text(text: str, indent: str) -> Iterator[str]:
+    yield from (f"{indent}{line}" for line in text.rstrip("\n").split("\n"))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
