@@ -45,6 +45,7 @@ from .requests import (
     Subscribe,
     Subscribed,
     Unsubscribe,
+    refuse_no_text,
 )
 from .vocabulary import FOREIGN, Upcaster, Vocabulary
 
@@ -111,5 +112,6 @@ __all__ = [
     "as_map",
     "decode",
     "encode",
+    "refuse_no_text",
     "system_entropy",
 ]

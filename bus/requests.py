@@ -30,6 +30,29 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
     due_ns: int
     draft: Draft
 
+    def check(self) -> None:
+        """Refuse at the door what no log can hold.
+
+        Raises:
+            EventInvalidError: Its time is out of range, or its name is no text.
+        """
+        if not 0 <= self.due_ns < 1 << 63:
+            problem = f"a deadline is at {self.due_ns}: give nanoseconds since 1970"
+            raise EventInvalidError(self.draft.topic, problem)
+        refuse_no_text(self.draft.topic, self.name)
+
+
+def refuse_no_text(topic: str, name: str) -> None:
+    """Refuse the name of a deadline that cannot be written.
+
+    Raises:
+        EventInvalidError: It holds half of a surrogate pair.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise EventInvalidError(topic, f"the deadline name {name!a} is no text") from None
+
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Base of what a client asks; the class name is the tag on the wire."""

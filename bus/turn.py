@@ -32,6 +32,7 @@ from .requests import (
     Subscribe,
     Subscribed,
     Unsubscribe,
+    refuse_no_text,
 )
 from .unclaimed import REPORTS, SOURCE
 from .vocabulary import Vocabulary
@@ -217,6 +218,10 @@ class Turn:
     ) -> Appended:
         self._check(events)
         self._check([d.draft for d in due])
+        for entry in due:
+            entry.check()
+        for name in forget:
+            refuse_no_text("deadline", name)
         for name in forget:
             self.batch.deadlines.pop(name, None)
             self.batch.forgotten.append(name)

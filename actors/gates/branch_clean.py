@@ -1,21 +1,17 @@
 """The gate `branch_clean`: the git checkout holds nothing that is not committed."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from ..programs import GitFilterError, ask_git
 from .verdict import failed, passed
 
 SHOWN = 10  # uncommitted paths that the evidence names
-# A checkout's own configuration may name a program as file system monitor: it must not run.
-STATUS = ("-c", "core.fsmonitor=false", "status", "--porcelain", "-z", "--branch", "--no-renames")
-# Inside a hook git sets these, and they would win over the workspace.
-OF_ANOTHER_CHECKOUT = frozenset(
-    ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
-)
+# What stands uncommitted inside a submodule is asked of the submodule, with its own configuration.
+STATUS = ("status", "--porcelain", "-z", "--branch", "--no-renames", "--ignore-submodules=dirty")
 NO_COMMITS = "No commits yet on "
 
 
@@ -32,18 +28,15 @@ class BranchClean(Component):
             yield failed(event, "the execution has no workspace: start it with --workspace")
             return
         try:
-            status = subprocess.run(
-                ["git", "-C", event.workspace, *STATUS],
-                capture_output=True,
-                timeout=event.timeout_s,
-                check=False,
-                env=_environment(),
-            )
+            status = ask_git(event.workspace, *STATUS, timeout_s=event.timeout_s)
         except FileNotFoundError:
             yield failed(event, "git is not installed: install it, then resume")
             return
         except subprocess.TimeoutExpired:
             yield failed(event, f"git did not answer within {event.timeout_s:g} s: try again")
+            return
+        except GitFilterError as error:
+            yield failed(event, str(error))
             return
         if status.returncode:
             problem = status.stderr.decode(errors="replace").strip().splitlines() or ["git failed"]
@@ -58,7 +51,3 @@ class BranchClean(Component):
             yield failed(event, reason, branch=branch, changed=changed[:SHOWN])
         else:
             yield passed(event, branch=branch)
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_CHECKOUT}

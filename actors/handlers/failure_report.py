@@ -1,16 +1,18 @@
 """A failure told to people: what failed, the error, the lines that prove it, where to look."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from .source import Location
 from .triage import Finding
 
 FINDINGS = 3
-PROOF_LINES = 8  # of one finding
+PROOF_LINES = 4  # of one finding
 PLACES = 5
 LONGEST = 140  # characters of a line
 LONGEST_MESSAGE = 400  # of the headline and of what a failure says
-_TELLING = ("title", "message", "frame", "context")  # roles of evidence, the most telling first
+_PYTEST_LINE = re.compile(r"(?:E {2}(?!\s+\+ )|>)\s")
+_TELLING = ("message", "frame", "title", "context")  # roles of evidence, the most telling first
 
 
 def write_report(
@@ -31,9 +33,7 @@ def write_report(
         lines += ["", "Also failed:", *others]
     if locations:
         lines += ["", "Where to look:"]
-        for place in locations[:PLACES]:
-            symbol = f" in {place.symbol}" if place.symbol else ""
-            lines += [f"   {place.path}:{place.line}{symbol}", f"      {_cut(place.why)}"]
+        lines += [f"   {line}" for line in _places(locations, findings)]
     if analysis:
         lines += ["", "Analysis:", *(f"   {line}" for line in analysis.splitlines())]
     return "\n".join(lines)
@@ -43,21 +43,38 @@ def _finding(number: int, finding: Finding) -> Iterator[str]:
     yield f"{number}. {finding.kind.replace('_', ' ')}: {_cut(finding.title)}"
     if finding.message:
         yield f"   error: {_cut(finding.message.splitlines()[0], LONGEST_MESSAGE)}"
-    yield "   proof, by line of the log:"
-    for at, text in _proof(finding):
-        yield f"   {at:>7}  {_cut(text)}"
+    for number, (at, text) in enumerate(_proof(finding)):
+        yield f"   {'proof, log line' if number == 0 else '':>15} {at:>6}  {_cut(text)}"
+
+
+def _places(locations: Sequence[Location], findings: Sequence[Finding]) -> Iterator[str]:
+    """One line a place: why it is one, but for the message that a finding above has told."""
+    told = [finding.message for finding in findings[:FINDINGS] if finding.message]
+    shown: set[tuple[str, str]] = set()
+    for place in locations[:PLACES]:
+        if (place.path, place.symbol) in shown and place.why.startswith("defines "):
+            continue  # the line that failed in it was shown
+        shown.add((place.path, place.symbol))
+        symbol = f" in {place.symbol}" if place.symbol else ""
+        why, colon, said = place.why.partition(": ")
+        if not colon or not any(said in message for message in told):
+            why = place.why
+        yield _cut(f"{place.path}:{place.line}{symbol} ({why})")
 
 
 def _proof(finding: Finding) -> list[tuple[int, str]]:
     """The most telling lines of the evidence, in the order of the log."""
     ranked = sorted(finding.evidence, key=lambda e: (_TELLING.index(e.role), e.first))
     lines = [
-        (at, text)
+        (at, text, evidence.role)
         for evidence in ranked
         for at, text in enumerate(evidence.text.split("\n"), evidence.first)
         if text.strip()
     ]
-    return sorted(lines[:PROOF_LINES])
+    if any(role != "title" and _PYTEST_LINE.match(text) for _, text, role in lines):
+        # What pytest marks proves it; around that stand the source and, again, the name.
+        lines = [each for each in lines if each[2] == "frame" or _PYTEST_LINE.match(each[1])]
+    return sorted((at, text) for at, text, _ in lines[:PROOF_LINES])
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

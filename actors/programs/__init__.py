@@ -7,17 +7,21 @@ from .errors import (
     ProgramRefusedError,
     ProgramTimeoutError,
 )
-from .running import KEPT_BYTES, ProgramOutcome, argv_of, run_program
+from .git import GitFilterError, ask_git
+from .output import KEPT_BYTES
+from .running import ProgramOutcome, argv_of, run_program
 
 __all__ = [
     "KEPT_BYTES",
     "EffectInterruptedError",
     "Effects",
+    "GitFilterError",
     "ProgramError",
     "ProgramOutcome",
     "ProgramRefusedError",
     "ProgramTimeoutError",
     "argv_of",
+    "ask_git",
     "run_ordered",
     "run_program",
 ]

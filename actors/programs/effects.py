@@ -8,7 +8,6 @@ or waits for the lock. Where neither is there the effect was interrupted, and it
 import contextlib
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,8 @@ from pathlib import Path
 import msgspec
 
 from .errors import EffectInterruptedError, ProgramError, ProgramTimeoutError
-from .running import KEPT_BYTES, ProgramOutcome, cannot_start, end_group
+from .output import listen, start
+from .running import ProgramOutcome, cannot_start, end_group
 
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
@@ -126,42 +126,25 @@ def run_ordered(place: Path) -> None:
     """What the small process does; the lock it was given ends with it."""
     order = msgspec.json.decode((place / "order").read_bytes(), type=Order)
     (place / "begun").touch()
-    with (place / "stdout").open("wb+") as out, (place / "stderr").open("wb+") as err:
-        ended = _run(order, out.fileno(), err.fileno())
-        for file in (out, err):
-            _keep_end(file.fileno())
+    ended, out, err = _run(order)
+    (place / "stdout").write_bytes(out)
+    (place / "stderr").write_bytes(err)
     staged = place / "outcome.new"
     staged.write_bytes(msgspec.json.encode(ended))
     staged.rename(place / "outcome")
 
 
-def _run(order: Order, out: int, err: int) -> _Ended:
+def _run(order: Order) -> tuple[_Ended, bytes, bytes]:
     try:
-        process = subprocess.Popen(
-            list(order.argv),
-            cwd=order.folder or None,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-            close_fds=True,
-        )
+        process = start(order.argv, order.folder)
     except (OSError, ValueError) as error:
-        return _Ended(problem=cannot_start(error))
-    try:
-        return _Ended(exit_code=process.wait(order.timeout_s))
-    except subprocess.TimeoutExpired:
+        return _Ended(problem=cannot_start(error)), b"", b""
+    said = listen(process, order.timeout_s)
+    if said is None:
         end_group(process.pid)
         process.wait()
-        return _Ended(after_s=order.timeout_s)
-
-
-def _keep_end(fd: int) -> None:
-    size = os.fstat(fd).st_size
-    if size > KEPT_BYTES:
-        last = os.pread(fd, KEPT_BYTES, size - KEPT_BYTES)
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, last, 0)
+        return _Ended(after_s=order.timeout_s), b"", b""
+    return _Ended(exit_code=process.returncode), *said
 
 
 def _held(place: Path) -> bool:

@@ -3,17 +3,13 @@
 import os
 import shlex
 import signal
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from .errors import ProgramError, ProgramRefusedError, ProgramTimeoutError
+from .output import listen, start
 
-KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 TAIL_LINES = 20
 
 
@@ -33,6 +29,9 @@ class ProgramOutcome(msgspec.Struct, frozen=True):
 def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ...]:
     """The words of *command*.
 
+    An allowed program is named as *allow* has it: by a bare name, which is looked up on PATH, or by
+    the same path. A file of the workspace that is called like an allowed program is not that one.
+
     Raises:
         ProgramRefusedError: There are none, or the program is not among those that are allowed.
     """
@@ -42,7 +41,7 @@ def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ..
         raise ProgramRefusedError(repr(command), f"cannot be split into words: {error}") from None
     if not argv or not argv[0]:
         raise ProgramRefusedError("a command", "without words cannot be run: name a program")
-    if allow and Path(argv[0]).name not in allow:
+    if allow and argv[0] not in allow:
         raise ProgramRefusedError(
             argv[0], f"is not among the programs that config.toml allows ({', '.join(allow)})"
         )
@@ -56,25 +55,16 @@ def run_program(argv: Sequence[str], folder: str, timeout_s: float) -> ProgramOu
         ProgramTimeoutError: It took longer than *timeout_s*.
         ProgramError: It cannot be started.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process = subprocess.Popen(
-                list(argv),
-                cwd=folder or None,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,  # so that it can be ended with all it started
-            )
-        except (OSError, ValueError) as error:
-            raise ProgramError(argv[0], cannot_start(error)) from None
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            end_group(process.pid)
-            process.wait()
-            raise ProgramTimeoutError(argv[0], timeout_s) from None
-        return ProgramOutcome(process.returncode, _last(out), _last(err))
+    try:
+        process = start(argv, folder)
+    except (OSError, ValueError) as error:
+        raise ProgramError(argv[0], cannot_start(error)) from None
+    said = listen(process, timeout_s)
+    if said is None:
+        end_group(process.pid)
+        process.wait()
+        raise ProgramTimeoutError(argv[0], timeout_s)
+    return ProgramOutcome(process.returncode, *said)
 
 
 def cannot_start(error: OSError | ValueError) -> str:
@@ -88,9 +78,3 @@ def end_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return  # it ended by itself
-
-
-def _last(file: IO[bytes]) -> bytes:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - KEPT_BYTES))
-    return file.read()

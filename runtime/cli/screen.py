@@ -13,9 +13,6 @@ import msgspec
 # What a log or a model wrote must not move the cursor or change the colours of a terminal.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-GAP = 2  # between columns
-LEAST = 20  # columns for what a row is about, while others can give way
-NARROWEST = 8  # columns of any other that gives way
 PAGE = 100  # columns where there is no terminal
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -87,10 +84,12 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     # Here, not at the top: most commands draw no table, and rich takes its time to load.
     from rich.cells import cell_len, set_cell_size
 
+    from .reading import GAP, narrowed
+
     lines = [[clean(cell).replace("\n", " ") for cell in row] for row in (headers, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     words = [any(map(str.isalpha, "".join(column[1:]))) for column in zip(*lines, strict=True)]
-    widths = _narrowed(widths, words, shutil.get_terminal_size().columns)
+    widths = narrowed(widths, words, shutil.get_terminal_size().columns)
     for number, row in enumerate(lines):
         cells = [
             set_cell_size(cell, width)
@@ -100,28 +99,6 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         ]
         text = (" " * GAP).join(cells).rstrip()
         click.echo(_styled(text, "bold" if number == 0 else "", sys.stdout))
-
-
-def _narrowed(widths: list[int], words: list[bool], most: int) -> list[int]:
-    """*widths* that fit *most* columns: one line a row.
-
-    What a row is about, the last column, gives way first, then the widest that holds words; an id,
-    the first, never does.
-    """
-    found = list(widths)
-    over = sum(found) + GAP * (len(found) - 1) - most
-    last = len(found) - 1
-    while over > 0:
-        inner = [n for n in range(1, last) if words[n] and found[n] > NARROWEST]
-        if found[last] > LEAST or (not inner and found[last] > NARROWEST):
-            place = last
-        elif inner:
-            place = max(inner, key=found.__getitem__)
-        else:
-            break
-        found[place] -= 1
-        over -= 1
-    return found
 
 
 def _styled(text: str, style: str, stream: IO[str]) -> str:

@@ -16,7 +16,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""  # such as a path; what the prompt calls it is "<step>/<id>"
     text: str
     source: str = ""  # path or URL it was taken from
-    line_numbers: tuple[int, ...] = ()  # of every line, where it is an excerpt; end the text with a line break
+    line_numbers: tuple[int, ...] = ()  # one a line, of an excerpt; end its text with "\n"
     first_line: int = 1  # where it is one run of lines
     trust: Trust = "untrusted"
 

@@ -128,6 +128,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             ConfigError: It cannot be read, or a key or value in it is wrong; with the line.
         """
         path = home.config_path
+        if path.exists() and not path.is_file():
+            raise ConfigError(str(path), "is no plain file: remove it, or write one")
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:

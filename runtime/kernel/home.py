@@ -158,6 +158,8 @@ class Home(msgspec.Struct, frozen=True):
     def _refuse_newer(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise HomeError(str(self.path), "is a file, not a home: name a folder")
+        if self.version_path.exists() and not self.version_path.is_file():
+            raise HomeError(str(self.version_path), "is no plain file: remove it")
         try:
             text = self.version_path.read_text(encoding="utf-8", errors="replace").strip()
         except FileNotFoundError:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary
+from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary, refuse_no_text
 
 from .component import Component, Delivery, Forget, Handler, Later, is_query, routes_of
 from .errors import ComponentInvalidError
@@ -102,7 +102,7 @@ class LocalHost:
             try:
                 outcome.done.append(self._handle(record, attempt))
             except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
-                outcome.failure = f"{type(error).__name__}: {error}".splitlines()[0]
+                outcome.failure = told(error)
                 break
         return outcome
 
@@ -155,7 +155,9 @@ class LocalHost:
             if isinstance(output, Later):
                 draft = self._draft(output.event, correlation, causation)
                 due[output.name] = Due(output.name, output.at_ns, draft)
+                due[output.name].check()
             elif isinstance(output, Forget):
+                refuse_no_text("deadline", output.name)
                 due.pop(output.name, None)
                 forget.add(output.name)
             elif isinstance(output, Ephemeral):
@@ -187,4 +189,15 @@ class LocalHost:
         )
 
 
+def told(error: BaseException) -> str:
+    """What went wrong, in one line that any event can hold."""
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  # an error whose own text fails
+        said = type(error).__name__
+    line = (said.splitlines() or [""])[0][:LONGEST_REASON]
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
 _NOTHING = Effects()
+LONGEST_REASON = 2_000  # characters

@@ -20,6 +20,7 @@ from cortex.bus import (
     Request,
 )
 
+BACK_NS = 100_000_000  # what a failed shell gives back rests so long
 GRACE_NS = 5_000_000_000  # a handler that keeps to its own timeout needs a moment to say so
 UNBOUNDED_NS = 3_600_000_000_000  # an event that states no timeout is held no longer than this
 
@@ -91,10 +92,15 @@ class Leases:
                     if held is not None and held.epoch == request.epoch:
                         del self._held[key]
 
-    def drop(self, shell: str) -> None:
-        """Stop renewing whatever *shell* holds; it lapses."""
+    def drop(self, shell: str, *, give_back: bool = False) -> None:
+        """Stop renewing whatever *shell* holds; it lapses, or is given back at once."""
         with self._lock:
+            dropped = [h for h in self._held.values() if h.shell == shell]
             self._held = {k: h for k, h in self._held.items() if h.shell != shell}
+        if give_back and dropped:
+            freed = [Release(h.subscription, h.position, h.epoch, BACK_NS) for h in dropped]
+            with contextlib.suppress(CortexError):  # then it lapses after all
+                self._hub.submit("leases", freed)
 
     def overdue(self, shell: str, now_ns: int) -> bool:
         """Whether *shell* holds an event for longer than it may."""

@@ -30,7 +30,7 @@ from cortex.bus import (
 )
 
 from .feed import Flush, Idle, Program, Step
-from .host import Host
+from .host import Host, told
 from .leases import Leases
 from .spawned import ChildDiedError
 
@@ -231,15 +231,15 @@ class Shell(pykka.ThreadingActor):
             # No `exc_info`: where nobody has configured structlog it would draw every local of
             # every frame, secrets too, and take longer for that than the restart does.
             log.warning(
-                "component_failed", component=self._label, error=repr(error), where=_where(error)
+                "component_failed", component=self._label, error=told(error), where=_where(error)
             )
-            self._hooks.failed(f"{type(error).__name__}: {error}")
+            self._hooks.failed(told(error))
         self._end()
 
     def _end(self) -> None:
         self._ended = True
         if not self._pulse.abandoned:
-            self._leases.drop(self._label)
+            self._leases.drop(self._label, give_back=True)
         try:
             self._host.stop()
         except Exception as error:  # noqa: BLE001  # it is ending anyway

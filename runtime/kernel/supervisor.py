@@ -10,7 +10,7 @@ import msgspec
 import pykka
 import structlog
 
-from cortex.bus import Clock, CortexError
+from cortex.bus import Clock
 
 from . import supervision
 from .shell import Hooks, Shell, Stop
@@ -117,12 +117,18 @@ class Supervisor:
             except queue.Empty:
                 news = None
             now_ns = self._clock.now_ns()
-            with self._lock:
-                self._look_ns = None  # whoever waits says again until when
-                if news is not None:
-                    self._hear(news, now_ns)
-                for label, watch in list(self._watches.items()):
-                    self._look(label, watch, now_ns)
+            try:
+                self._turn(news, now_ns)
+            except Exception as error:  # noqa: BLE001  # nothing may end supervision
+                log.error("supervision_failed", error=str(error))
+
+    def _turn(self, news: _News | None, now_ns: int) -> None:
+        with self._lock:
+            self._look_ns = None  # whoever waits says again until when
+            if news is not None:
+                self._hear(news, now_ns)
+            for label, watch in list(self._watches.items()):
+                self._look(label, watch, now_ns)
 
     def _patience_s(self) -> float:
         if self._look_ns is None:
@@ -168,7 +174,7 @@ class Supervisor:
     def _report(self, label: str, order: supervision.Restarted) -> None:
         try:
             self._tell(label, order.reason, order.times)
-        except CortexError as error:  # a full disk must not end supervision
+        except Exception as error:  # noqa: BLE001  # nothing may end supervision, a full disk least
             log.warning("restart_not_recorded", component=label, error=str(error))
 
     def _start(self, label: str, watch: _Watch) -> None:

@@ -27,6 +27,8 @@ def translated(path: Path, busy_s: float = BUSY_S) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise log_error(str(path), error, busy_s) from error
+    except (OverflowError, UnicodeEncodeError) as error:  # a value that SQLite has no place for
+        raise LogError(f"{path}: {error}; nothing of this request was recorded") from error
 
 
 def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogError:

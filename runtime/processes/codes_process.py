@@ -267,6 +267,13 @@ LINK: tuple[Rule, ...] = (
         "add a process with `implements:`",
         "warning",
     ),
+    Rule(
+        "P412",
+        "text with a reference where a list can stand",
+        "The parameter takes a list of words, or a text that is split into words. The reference is "
+        "filled in before the text is split, so that whoever chooses its value could add words.",
+        'write a list, in which a value stays one word: `[git, tag, "${inputs.tag}"]`',
+    ),
 )
 
 VERSIONS: tuple[Rule, ...] = (

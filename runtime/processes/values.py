@@ -81,6 +81,8 @@ class ValueChecker:
         what: str,
     ) -> None:
         whole = isinstance(template, Ref)
+        if not shape.is_open and {"string", "array"} <= shape.kinds:
+            self._check_words(node, template, references, what)
         if not whole and "string" not in shape.kinds:
             self._misfit(node, f"{what} is a text, expected {in_words(shape.kinds)}")
         for located in references:
@@ -102,6 +104,16 @@ class ValueChecker:
                 message = f"`{path}` may be missing, {what} may not"
                 place = span_within(node, located.offset, located.length)
                 self._reporter.report("P210", message, place, remedy=remedy)
+
+    def _check_words(
+        self, node: ScalarNode, template: Template, references: list[Located], what: str
+    ) -> None:
+        """A text that stands for a list is split after it is filled in, wherever a value says."""
+        if isinstance(template, Ref):
+            found = self._names.look_up(references[0].ref)
+            if not isinstance(found, Found) or "string" not in found.shape.kinds:
+                return
+        self._reporter.report("P412", f"{what} is a text with a reference in it", node)
 
     def _may_be_null(self, found: Found, ref: Ref) -> bool:
         if ref.path[0] == "steps" and any(mentions(ref, step) for step in self._guarded):

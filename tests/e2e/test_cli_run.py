@@ -158,7 +158,7 @@ def test_processes_are_listed_inspected_and_have_a_history(
     assert {"triage_ci_failure", "ci_failure_response", "answer_from_notes"} <= set(names)
     assert history[0]["runs"] == history[0]["completed"] >= 1
     assert "from ci_failure_response" in user.cortex("process", "inspect", "triage_ci_failure")
-    assert user.cortex("process", "diff", "triage_ci_failure").endswith("nothing changed\n")
+    assert "has one version, 1" in user.cortex("process", "diff", "triage_ci_failure")
 
 
 def test_a_dry_run_shows_prompts_and_records_nothing(user: User) -> None:
@@ -254,6 +254,94 @@ def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: 
     assert hint[:3] == ["cortex", "execution", "resume"]
     assert done["status"] == "completed"
     assert list(done["steps"]) == ["first", "second"]
+
+
+def test_ctrl_c_waits_for_the_step_at_hand(user: User) -> None:
+    (user.folder / "longer.yaml").write_text(SLOW.replace("slow", "longer").replace("3", "6"))
+    with user.start("run", "longer.yaml") as running:
+        _wait_for_step(running, user, "longer")
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+
+    execution_id = err.strip().splitlines()[-1].split()[-1]
+    state = user.json("execution", "show", execution_id)
+    assert running.returncode == 130
+    assert "pausing when the step at hand is done; Ctrl-C again leaves at once" in err
+    assert (state["status"], state["steps"]) == ("paused", {"first": "completed"})
+
+
+def test_a_second_ctrl_c_leaves_the_step_at_hand(user: User) -> None:
+    (user.folder / "longest.yaml").write_text(SLOW.replace("slow", "longest").replace("3", "30"))
+    with user.start("run", "longest.yaml") as running:
+        _wait_for_step(running, user, "longest")
+        running.send_signal(signal.SIGINT)
+        assert running.stderr is not None
+        told = running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+
+    last = err.strip().splitlines()[-1].split()
+    state = user.json("execution", "show", last[-1])
+    user.cortex("execution", "list")
+    assert "Ctrl-C again" in told
+    assert running.returncode == 130
+    assert last[:3] == ["cortex", "execution", "resume"]
+    assert state["steps"] == {}
+
+
+def _wait_for_step(running: subprocess.Popen[str], user: User, process: str) -> None:
+    while True:
+        rows = user.json("execution", "list", "--process", process)
+        asked = ("events", "query", "--topic", "step.execute", "--execution")
+        if rows and "first" in user.cortex(*asked, rows[0]["id"]):
+            return
+        assert running.poll() is None
+
+
+def test_wrong_inputs_are_refused_before_anything_is_recorded(user: User) -> None:
+    before = user.json("execution", "list")
+
+    with user.start("run", "triage_ci_failure", "-i", "lgo=ci.log") as process:
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 2
+    assert "did you mean log?" in err
+    assert "-i log=" in err
+    assert user.json("execution", "list") == before
+
+
+def test_a_process_whose_newest_source_was_rejected_does_not_run(tmp_path: Path) -> None:
+    other = User(tmp_path)
+    other.cortex("init")
+    source = tmp_path / ".cortex" / "processes" / "slow.yaml"
+    source.write_text(SLOW.replace("sleep 3", "echo one"))
+    other.cortex("run", "slow")
+    source.write_text(SLOW.replace("sleep 3", "echo two"))
+
+    with other.start("run", "slow") as process:
+        _, err = process.communicate(timeout=60)
+    with other.start("process", "list") as listed:
+        _, told = listed.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "write `version: 2`" in err
+    assert len(other.json("execution", "list")) == 1
+    assert (listed.returncode, len(told.splitlines())) == (0, 1)
+
+
+def test_a_halted_execution_says_why_first_and_shows_no_raw_results(user: User) -> None:
+    (user.folder / "fails.yaml").write_text(
+        SLOW.replace("slow", "fails").replace("sleep 3", "echo hello").replace("echo done", "false")
+    )
+
+    out = user.cortex("run", "fails.yaml", code=1)
+    shown = user.cortex("execution", "show", out.strip().split()[-1])
+
+    assert out.startswith("halted: false ended with 1")
+    assert "completed  first" in out
+    assert "stdout" not in out
+    assert "completed  first" in shown
+    assert shown.startswith("execution ")
 
 
 def test_a_disk_that_fills_up_is_told_and_nothing_is_lost(user: User, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,13 +74,35 @@ def test_a_question_is_asked_where_somebody_can_answer(
     assert ends in shown
 
 
+def test_what_is_asked_about_is_shown_first(terminal: Terminal) -> None:
+    inputs = ("-i", "question=Where is the key?", "-i", "notes=notes.txt", "-i", "keep=true")
+
+    ended, shown = terminal.run("run", "answer_from_notes", *inputs, typed="\x04")
+
+    asked = shown.index("Keep this answer beside the notes? [y/N]")
+    assert "under the mat" in shown[:asked]
+    assert ended == 130
+    assert re.search(r"cortex execution resume \w{16} --approve", shown[asked:])
+
+
+def test_no_line_of_a_list_or_a_trace_is_wider_than_the_terminal(terminal: Terminal) -> None:
+    terminal.run("run", "--goal", "a goal that is far too long for the line " * 5)
+    _, listed = terminal.run("execution", "list", NO_COLOR="1")
+    found = listed.split("\n")[1].split()[0]
+
+    _, traced = terminal.run("trace", found, NO_COLOR="1")
+    _, events = terminal.run("events", "tail", NO_COLOR="1")
+
+    assert max(map(len, (listed + traced + events).splitlines())) <= 100
+
+
 def test_a_table_is_aligned_and_every_id_is_whole(terminal: Terminal) -> None:
     terminal.run("run", "--goal", "a goal that is far too long for the line " * 5)
 
     _, shown = terminal.run("execution", "list", NO_COLOR="1")
 
     lines = shown.splitlines()
-    assert len({len(line) for line in lines if "…" in line}) == 1
+    assert len({len(line) for line in lines if line.endswith("…")}) == 1
     assert all(len(line.split()[0]) == 16 for line in lines[1:])
     assert "\t" not in shown
 

@@ -140,6 +140,99 @@ def test_a_failing_test_its_error_its_place_and_its_cause_are_named_with_their_l
     assert "[ci.log:1020]" in extract.text
 
 
+EXCERPT = """\
+=================================== FAILURES ===================================
+_________________________________ test_rates ___________________________________
+
+    def test_rates():
+>       assert rate("a") == date(2018, 7, 23)
+E       assert 3 == datetime.date(2018, 7, 23)
+E        +  where 3 = rate('a')
+
+tests/test_rates.py:4: AssertionError
+_________________________________ test_split ___________________________________
+
+    def test_split():
+>       split("a")
+
+tests/test_rates.py:8:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+
+>   name, rate = text.split("=")
+E   ValueError: not enough values to unpack (expected 2, got 1)
+
+rates.py:3: ValueError
+=========================== short test summary info ============================
+FAILED tests/test_rates.py::test_rates - assert 3 == datetime.date(2018, 7, 23)
+FAILED tests/test_rates.py::test_split - ValueError: not enough values to unp...
+"""
+RATES = '# splits\ndef split(text):\n    name, rate = text.split("=")\n'
+RATES_TEST = (
+    "\n@mark\ndef test_rates():\n    assert rate('a') == date(2018, 7, 23)\n\n\n\n    split('a')"
+)
+FAILURES = """\
+## A failing test
+
+Quote the test that is failing. The deepest stack frame of a failing test is the place
+to look first
+"""
+
+
+def test_each_part_of_a_failure_is_told_once_and_by_what_says_it_best() -> None:
+    numbered = [  # an excerpt leaves out what is blank
+        passage("ci.log", line, first_line=number)
+        for number, line in enumerate(EXCERPT.splitlines(), 1)
+        if line.strip()
+    ]
+    context = [
+        *numbered,
+        passage("rates.py", RATES, kind="code"),
+        passage("tests/test_rates.py", RATES_TEST, kind="code"),
+        passage("failures", FAILURES, kind="knowledge"),
+    ]
+
+    extract = answer(context, WHAT_FAILED, max_tokens=2_000, count=COUNT)
+
+    assert quotes(extract, "failed") == [
+        "tests/test_rates.py::test_rates",
+        "tests/test_rates.py::test_split",
+    ]
+    assert quotes(extract, "error") == [
+        "assert 3 == datetime.date(2018, 7, 23)",
+        "ValueError: not enough values to unpack (expected 2, got 1)",
+    ]
+    assert quotes(extract, "file") == [
+        "tests/test_rates.py:4",
+        "rates.py:3",
+        "tests/test_rates.py:8",
+    ]
+    assert quotes(extract, "cause") == [
+        "assert rate('a') == date(2018, 7, 23)",
+        'name, rate = text.split("=")',
+        "split('a')",
+    ]
+    assert quotes(extract, "related") == ["Quote the test that is failing."]
+    assert extract.text.count("assert 3 ==") == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "notes", "sentence"),
+    [
+        ("How much rice?", "Use carnaroli rice, 80 g a person.", 0),
+        ("How much rice?", "Stir often.\n\nUse carnaroli rice, 80 g a person.\n", 2),
+        ("Rice?", "Cheese comes last.\n\nUse carnaroli rice, 80 g a person.\n", 2),
+    ],
+)
+def test_a_question_of_one_word_is_answered_with_the_sentence_that_has_it(
+    question: str, notes: str, sentence: int
+) -> None:
+    context = [passage("risotto", notes, kind="knowledge")]
+
+    extract = answer(context, question, max_tokens=300, count=COUNT)
+
+    assert [span.text for span in extract.spans] == [notes.split("\n")[sentence]]
+
+
 @pytest.mark.parametrize(
     ("log", "failed", "told"),
     [

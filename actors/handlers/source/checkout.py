@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from ...programs import GitFilterError, ask_git
 from .errors import CheckoutUnreadableError, GitMissingError, NotAFolderError
 from .paths import installed_name, is_library, normalise
 
@@ -169,15 +170,15 @@ def _list_files(root: Path) -> list[str]:
 
 
 def _ask_git(root: Path) -> list[str]:
-    # A checkout's own configuration may name a program as file system monitor: it must not run.
-    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
-    command += ["--cached", "--others", "--exclude-standard", "--deduplicate"]
+    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=GIT_TIMEOUT_S)
+        done = ask_git(str(root), *listing, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise GitMissingError(str(root)) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CheckoutUnreadableError(str(root), type(error).__name__) from error
+    except GitFilterError as error:
+        raise CheckoutUnreadableError(str(root), str(error)) from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
         raise CheckoutUnreadableError(str(root), said[0])

@@ -178,7 +178,9 @@ def defined_in(line: str) -> str:
     name = match["name"] if match else ""
     return (
         ""
-        if name in _NOT_NAMES or _CALLS.match(line) or line.lstrip().startswith(("return ", "else ", "//", "#include"))
+        if name in _NOT_NAMES
+        or _CALLS.match(line)
+        or line.lstrip().startswith(("return ", "else ", "//", "#include"))
         else name
     )
 

@@ -20,6 +20,8 @@ _MAX_LINES_BELOW = {
 _MAX_LINES_ABOVE = 40
 _MAX_TITLE_LINES = 7
 _MAX_REASONS, _MAX_MESSAGES, _MAX_FRAMES = 3, 4, 3
+_MAX_EXTENSION_CHARS = 6
+_PLACE_CLOSES = re.compile(r"(?:,\d+){0,3}\)")  # of `Cart.cs(12,5)`
 _MAX_CHARS = 400  # of a line, where its role is decided
 _HEADING = re.compile(
     r"[=*#~]{5,}|-{20,}$|_+ (?!_ _)\S.* _+$|##\[|\[ +(?:OK|RUN|FAILED) +\]|--- (?:FAIL|PASS"
@@ -91,8 +93,16 @@ def references(text: str) -> list[Reference]:
     return [
         Reference(found["path"].removeprefix("file://"), int(found["line"]), library)
         for found in _FRAME.finditer(text[:600])
-        if not found["path"][0].isdigit() or "/" in found["path"]
+        if (not found["path"][0].isdigit() or "/" in found["path"]) and not _is_call(found, text)
     ]
+
+
+def _is_call(found: re.Match[str], text: str) -> bool:
+    """Whether a bracket opens arguments, as in `datetime.date(2018, 7, 23)`, and no place."""
+    if text[found.end("path")] != "(":
+        return False
+    extension = found["path"].rpartition(".")[2]
+    return len(extension) > _MAX_EXTENSION_CHARS or not _PLACE_CLOSES.match(text, found.end())
 
 
 def block_of(hit: Hit, texts: Sequence[str], numbers: Sequence[int], starts: set[int]) -> Block:
@@ -123,7 +133,7 @@ def _messages(body: list[int], texts: Sequence[str]) -> list[int]:
 
 def _frames(body: list[int], texts: Sequence[str]) -> list[int]:
     """The project's own frames; the nearest stands first in some languages and last in others."""
-    frames = [i for i in body if _FRAME.search(texts[i][:_MAX_CHARS])]
+    frames = [i for i in body if references(texts[i][:_MAX_CHARS])]
     own = [i for i in frames if not _LIBRARY.search(texts[i])] or frames
     return own if len(own) <= _MAX_FRAMES else [*own[: _MAX_FRAMES - 1], own[-1]]
 

@@ -1,5 +1,6 @@
 """Answer "what failed and why": failed tests, errors, the lines that prove it, files, causes."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -8,6 +9,7 @@ from cortex.actors.handlers.triage import Evidence, Finding, Log, Reference, tri
 from cortex.runtime.context import Bm25, Passage, content_words
 
 from .extract import Role, Span
+from .question import sentences
 
 MOST: Final[dict[Role, int]] = {
     "failed": 20,
@@ -15,13 +17,26 @@ MOST: Final[dict[Role, int]] = {
     "evidence": 16,
     "file": 8,
     "cause": 6,
-    "related": 3,
+    "related": 2,
 }
 TOLD_WHOLE: Final = 3  # findings whose proof is quoted; of the others only what failed
 MESSAGES_EACH: Final = 3
+PROOF_EACH: Final = 2
 SOURCE_KINDS: Final = ("code", "source", "snippet")
 BACKGROUND_KINDS: Final = ("knowledge", "memory", "package")
 FRAME_WORDS: Final = ('File "', "at ")
+PYTHON_FRAMEWORKS: Final = ("pytest", "unittest", "python", "exception")
+SHORT_GAP: Final = 6  # lines; the blank ones between two of one block are no more
+
+_PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
+_PYTEST_LINE = re.compile(r"(?:E|>)\s")
+_WHERE = re.compile(r"\s*(?:E\s+)?\+\s+(?:where|and)\b")
+_NO_REASON = re.compile(rf"{_WHERE.pattern}|>\s")
+_EXCEPTION = re.compile(r"(?:[\w.$]*(?:Error|Exception|Failure|Exit)\b|assert |panicked)")
+_NOT_A_CAUSE = re.compile(
+    r"""\s*(?:(?:\w+ )?(?:def|class|func|fn|function|import|from) |#|//|/?\*|@\w|\"{3}|'{3}|[\W_]+$)"""
+)
+_WHOLE_SENTENCE = re.compile(r"(?:[-*+•] |\d+[.)] )?[\"'(]?[A-Z0-9].*[.!?][\"')]*$", re.DOTALL)
 
 
 class Line(NamedTuple):
@@ -43,22 +58,19 @@ def failure_spans(passages: Sequence[Passage]) -> list[Span]:
     """Spans that tell what failed, by role and then most telling first; none if nothing failed."""
     findings = _findings(p for p in passages if p.kind not in (*SOURCE_KINDS, *BACKGROUND_KINDS))
     failed = _named(findings)
-    errors = _distinct("error", findings[: MOST["error"]], ("message",), MESSAGES_EACH)
-    told = {span.text for span in (*failed, *errors)}
-    evidence = [
-        span
-        for span in _distinct("evidence", findings[:TOLD_WHOLE], ("frame", "context"))
-        if span.text not in told
-    ]
+    errors = _errors(findings)
+    files = _files(findings)
     source = _lines(p for p in passages if p.kind in SOURCE_KINDS)
-    background = _lines(p for p in passages if p.kind in BACKGROUND_KINDS)
+    causes = _causes(source, findings, errors or failed)
+    background = [p for p in passages if p.kind in BACKGROUND_KINDS]
+    told = [*failed, *errors, *files, *causes]
     return [
         *failed,
         *errors,
-        *evidence,
-        *_files(findings),
-        *(_causes(source, findings, errors or failed) or _quoted_source(findings)),
-        *_related(background, errors + failed),
+        *_evidence(findings, told),
+        *files,
+        *causes,
+        *_related(background, findings, told),
     ]
 
 
@@ -69,12 +81,22 @@ def _findings(passages: Iterable[Passage]) -> list[Found]:
         by_item.setdefault(passage.item_id, []).extend(_lines([passage]))
     found: dict[tuple[str, str], Found] = {}
     for item_id, lines in by_item.items():
-        lines.sort(key=lambda line: line.number)
-        for finding in triage(_log(item_id, lines)).findings:
+        for finding in triage(_log(item_id, _filled(lines))).findings:
             key = (finding.kind, finding.title)
             if key not in found or finding.score > found[key].finding.score:
                 found[key] = Found(item_id, finding)
     return sorted(found.values(), key=lambda each: -each.finding.score)
+
+
+def _filled(lines: list[Line]) -> list[Line]:
+    """Lines in order; an excerpt leaves blank ones out, and without them blocks fall apart."""
+    filled: list[Line] = []
+    for line in sorted(lines, key=lambda line: line.number):
+        if filled and line.number - filled[-1].number <= SHORT_GAP:
+            between = range(filled[-1].number + 1, line.number)
+            filled += [Line(line.item_id, number, "") for number in between]
+        filled.append(line)
+    return filled
 
 
 def _log(item_id: str, lines: list[Line]) -> Log:
@@ -107,16 +129,60 @@ def _lines_of(item_id: str, evidence: Evidence) -> list[Line]:
     return [Line(item_id, evidence.first + at, text) for at, text in enumerate(texts)]
 
 
-def _distinct(
-    role: Role, findings: list[Found], roles: tuple[str, ...], each: int | None = None
-) -> list[Span]:
-    """The lines of *findings* in these roles, at most *each* of one finding, none twice."""
-    spans: dict[str, Span] = {}
-    for found in findings:
-        telling = [line for line in _evidence_lines(found, roles) if _says_something(line.text)]
-        for line in telling[:each]:
-            spans.setdefault(line.text.strip(), _span(line, role, found.finding.score))
-    return list(spans.values())[: MOST[role]]
+def _errors(findings: list[Found]) -> list[Span]:
+    """What each failure says, an exception or an assertion before its details."""
+    spans: list[Span] = []
+    for found in findings[: MOST["error"]]:
+        lines = [line for line in _messages(found) if not _NO_REASON.match(line.text)]
+        lines.sort(key=lambda line: not _EXCEPTION.match(_plain(line.text)))
+        for line in lines[:MESSAGES_EACH] or _told_with_its_name(found):
+            span = _span(line, "error", found.finding.score)
+            if not _is_told(span.text, spans):
+                spans.append(span)
+    return spans[: MOST["error"]]
+
+
+def _messages(found: Found) -> list[Line]:
+    """The lines that say why; where pytest marks them, what it quotes around them is source."""
+    lines = [line for line in _evidence_lines(found, ("message",)) if _says_something(line.text)]
+    marked = [line for line in lines if _PYTEST_LINE.match(line.text)]
+    return marked or lines
+
+
+def _told_with_its_name(found: Found) -> list[Line]:
+    """What pytest's short summary says after the name, where the log says it nowhere else."""
+    for line in _evidence_lines(found, ("title",)):
+        name, dash, said = line.text.partition(" - ")
+        if dash and name.endswith(found.finding.title):
+            return [line._replace(text=said)]
+    return []
+
+
+def _evidence(findings: list[Found], told: list[Span]) -> list[Span]:
+    """Lines of the first failures that were not told yet, a few of each."""
+    spans: list[Span] = []
+    for found in findings[:TOLD_WHOLE]:
+        new: list[Span] = []
+        for line in [*_messages(found), *_evidence_lines(found, ("frame",))]:
+            span = _span(line, "evidence", found.finding.score)
+            if _proves(line.text) and not _is_told(span.text, [*told, *spans, *new]):
+                new.append(span)
+        spans += sorted(new[:PROOF_EACH], key=lambda span: span.first_line)
+    return spans[: MOST["evidence"]]
+
+
+def _proves(text: str) -> bool:
+    return not (_NOT_A_CAUSE.match(text) or _WHERE.match(text))
+
+
+def _is_told(text: str, spans: Iterable[Span]) -> bool:
+    words = " ".join(text.removeprefix(">").split())
+    return any(words in (said := " ".join(span.text.split())) or said in words for span in spans)
+
+
+def _plain(text: str) -> str:
+    """A line without the mark that pytest sets before what an exception says."""
+    return _PYTEST_MARK.sub("", text.strip())
 
 
 def _named(findings: list[Found]) -> list[Span]:
@@ -129,12 +195,19 @@ def _named(findings: list[Found]) -> list[Span]:
                 item_id=item_id,
                 first_line=evidence.first,
                 last_line=evidence.last,
-                text=evidence.text.strip(),
+                text=_name_alone(evidence, finding),
                 role="failed",
                 score=round(finding.score, 6),
             )
             spans.setdefault(span.text, span)
     return list(spans.values())[: MOST["failed"]]
+
+
+def _name_alone(evidence: Evidence, finding: Finding) -> str:
+    """The name without the reason that stands after it: that is told as the error."""
+    text = _plain(evidence.text)
+    name, dash, _ = text.partition(" - ")
+    return finding.title if dash and name.endswith(finding.title) else text
 
 
 def _fullest_name(finding: Finding) -> Evidence | None:
@@ -153,38 +226,51 @@ def _says_something(text: str) -> bool:
 
 
 def _files(findings: list[Found]) -> list[Span]:
-    spans: dict[tuple[str, int], Span] = {}
+    spans: dict[str, Span] = {}
     for found in findings:
         for place in _ours(found.finding):
-            line = _line_naming(found, place)
-            if line and (place.path, place.line) not in spans:
-                spans[place.path, place.line] = _span(line, "file", found.finding.score)
+            span = _place_span(found, place)
+            if span:
+                spans.setdefault(span.text, span)
     return list(spans.values())[: MOST["file"]]
 
 
 def _ours(finding: Finding) -> list[Reference]:
-    return [place for place in finding.references if not place.library]
+    """The places of the project, where Python raised the error first as in other languages."""
+    places = [place for place in finding.references if not place.library]
+    return places[::-1] if finding.framework in PYTHON_FRAMEWORKS else places
 
 
-def _line_naming(found: Found, place: Reference) -> Line | None:
-    lines = (line for e in found.finding.evidence for line in _lines_of(found.item_id, e))
-    number = str(place.line)
-    return next((line for line in lines if place.path in line.text and number in line.text), None)
+def _place_span(found: Found, place: Reference) -> Span | None:
+    """The words of the log that name *place*: `path:line`, or the frame that holds both."""
+    named = re.compile(rf"{re.escape(place.path)}(?P<between>\D{{1,8}}){place.line}(?!\d)")
+    for evidence in found.finding.evidence:
+        for line in _lines_of(found.item_id, evidence):
+            match = named.search(line.text)
+            if match:
+                text = match[0] if match["between"] == ":" else line.text
+                return _span(line._replace(text=text), "file", found.finding.score)
+    return None
 
 
 def _causes(source: list[Line], findings: list[Found], errors: list[Span]) -> list[Span]:
-    """Source lines that the log points at, then those that share most with the error."""
+    """The source lines that the log points at; without any, those most like the error."""
+    code = [line for line in source if line.text.strip() and not _NOT_A_CAUSE.match(line.text)]
     causes = {
         (line.item_id, line.number): _span(line, "cause", found.finding.score)
         for found in findings[:TOLD_WHOLE]
         for place in _ours(found.finding)
-        for line in source
-        if line.number == place.line and line.text.strip() and _same_file(line.item_id, place.path)
+        for line in code
+        if line.number == place.line and _same_file(line.item_id, place.path)
     }
+    if causes:
+        return list(causes.values())[: MOST["cause"]]
+    quoted = _quoted_source(findings)
+    if quoted:
+        return quoted
     question = [word for span in errors[:3] for word in content_words(span.text)]
-    for line, score in _most_alike(source, question, at_least=1)[:3]:
-        causes.setdefault((line.item_id, line.number), _span(line, "cause", score))
-    return list(causes.values())[: MOST["cause"]]
+    alike = _most_alike([line.text for line in code], question, at_least=1)[:2]
+    return [_span(code[at], "cause", score) for at, score in alike]
 
 
 def _quoted_source(findings: list[Found]) -> list[Span]:
@@ -215,24 +301,41 @@ def _same_file(item_id: str, path: str) -> bool:
     return ours[-shared:] == theirs[-shared:]
 
 
-def _related(background: list[Line], telling: list[Span]) -> list[Span]:
-    """What knowledge says with the words of the failure."""
-    question = [word for span in telling[:6] for word in content_words(span.text)]
-    alike = _most_alike(background, question, at_least=2)
-    return [_span(line, "related", score) for line, score in alike[: MOST["related"]]]
+def _related(background: list[Passage], findings: list[Found], telling: list[Span]) -> list[Span]:
+    """The sentences of the knowledge that share most words with the failure."""
+    if not findings:
+        return []
+    units = [
+        unit
+        for passage in background
+        for unit in sentences(passage)
+        if _WHOLE_SENTENCE.match(unit.text)
+    ]
+    kinds = " ".join(found.finding.kind.replace("_", " ") for found in findings[:TOLD_WHOLE])
+    question = content_words(kinds + " ".join(["", *(span.text for span in telling[:6])]))
+    alike = _most_alike([unit.text for unit in units], question, at_least=2)
+    return [
+        Span(
+            item_id=units[at].item_id,
+            first_line=units[at].first_line,
+            last_line=units[at].last_line,
+            text=units[at].text,
+            role="related",
+            score=round(score, 6),
+        )
+        for at, score in alike[: MOST["related"]]
+    ]
 
 
-def _most_alike(
-    lines: list[Line], question: list[str], *, at_least: int
-) -> list[tuple[Line, float]]:
-    """Lines that share *at_least* so many words with *question*, best first, scored 0 to 0.5."""
-    words = [content_words(line.text) for line in lines]
+def _most_alike(texts: list[str], question: list[str], *, at_least: int) -> list[tuple[int, float]]:
+    """Which texts share *at_least* so many words with *question*, best first, scored 0 to 0.5."""
+    words = [content_words(text) for text in texts]
     scores = Bm25(words, question).scores
     best = max(scores, default=0.0) or 1.0
     asked = set(question)
-    order = sorted(range(len(lines)), key=lambda at: (-scores[at], at))
+    order = sorted(range(len(texts)), key=lambda at: (-scores[at], at))
     return [
-        (lines[at], scores[at] / best / 2)
+        (at, scores[at] / best / 2)
         for at in order
         if scores[at] > 0 and len(asked.intersection(words[at])) >= at_least
     ]
@@ -243,7 +346,7 @@ def _span(line: Line, role: Role, score: float) -> Span:
         item_id=line.item_id,
         first_line=line.number,
         last_line=line.number,
-        text=line.text.strip(),
+        text=_plain(line.text),
         role=role,
         score=round(score, 6),
     )

@@ -20,6 +20,7 @@ _SENTENCE_END = re.compile(
 )
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}")
+_HOW_MUCH = re.compile(r"(?i)\bhow (?:much|many|long|often|old|far|big)\b")  # no answer says so
 _HEADING = re.compile(r"#{1,6}\s+\S")
 
 
@@ -35,8 +36,8 @@ class Unit(NamedTuple):
 
 def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     """The sentences that answer *question* best, best first; none if they hardly touch it."""
-    asked = sorted(set(content_words(question)))
-    units = [unit for passage in passages for unit in _units(passage)]
+    asked = sorted(set(content_words(_HOW_MUCH.sub(" ", question))))
+    units = [unit for passage in passages for unit in sentences(passage)]
     if not asked or not units:
         return []
     words = [content_words(unit.text) for unit in units]
@@ -105,7 +106,8 @@ def _common(one: list[str], other: list[str]) -> float:
     return len(both) / max(min(len(set(one)), len(set(other))), 1)
 
 
-def _units(passage: Passage) -> Iterator[Unit]:
+def sentences(passage: Passage) -> Iterator[Unit]:
+    """The sentences of *passage* in order; headings are no sentences."""
     heading = ""
     keys: list[str] = []  # the lines "key:" that the block is indented under, outermost first
     for start, block in _blocks(passage.lines):

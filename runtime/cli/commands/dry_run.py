@@ -8,8 +8,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..reading import Catalog
-from ..results import readable
+from ..reading import Catalog, readable
 from ..running import (
     DryRunDocument,
     GateReport,

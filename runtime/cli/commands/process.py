@@ -7,10 +7,20 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
 
 from ..options import with_home, with_screen
-from ..reading import Catalog, Compiled, Fared, History, duration, fared, iso, local, parse_time
+from ..reading import (
+    Catalog,
+    Compiled,
+    Fared,
+    History,
+    diff_as_written,
+    duration,
+    fared,
+    iso,
+    local,
+    parse_time,
+)
 from ..running import open_shelf
 from ..screen import Screen
-from ..templates import diff_as_written
 from ..tree import Family
 from .dry_run import dry_run
 from .validate import validate

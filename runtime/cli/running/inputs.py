@@ -62,7 +62,7 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
         for field in process.inputs
         if field.required and field.default is None and given.get(field.name) is None
     ]
-    add = f": add {' '.join(missing)}" if missing else ""
+    add = f"; add {' '.join(missing)}" if missing else ""
     raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
 
 

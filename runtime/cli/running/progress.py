@@ -108,7 +108,7 @@ class Progress:
         margin = self._followed[record.correlation or self.execution_id]
         lead, line, style = self._line(record, event)
         if lead:
-            self._screen.note(line, style, lead=f"{margin}{lead:<9}")
+            self._screen.note(line, style, lead=f"{margin}{lead:<9}" if line else f"{margin}{lead}")
 
     def _line(self, record: Recorded, event: Event) -> tuple[str, str, str]:
         """The leading word of a line, the rest of it, and how the word is styled."""

@@ -28,8 +28,17 @@ from cortex.runtime.processes.execution import Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
 from ..exits import INTERRUPTED, OK
-from ..outcome import hints_of, review_of, show_outcome
-from ..reading import STREAM, Catalog, ExecutionDocument, History, document_of, exit_code, rows_of
+from ..outcome import hints_of, show_outcome
+from ..reading import (
+    STREAM,
+    Catalog,
+    ExecutionDocument,
+    History,
+    document_of,
+    exit_code,
+    review_of,
+    rows_of,
+)
 from ..screen import Screen
 from .ailments import Ailments
 from .people import answer_to, has_person, user_name
@@ -40,6 +49,7 @@ from .submission import submit
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 START_S = 30.0
+LEAVING = "leaving execution {} in the middle of a step; it goes on with"
 CTRL_C = "interrupted by Ctrl-C"
 
 
@@ -290,9 +300,14 @@ class Station:
                 asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
                 progress.until_stopped(asked - 1)
         except KeyboardInterrupt:
-            self.screen.note(f"left execution {execution_id} as it was; it goes on with", "yellow")
+            self.screen.note(
+                LEAVING.format(execution_id),
+                "yellow",
+            )
             self.screen.note(f"cortex execution resume {execution_id}", "cyan")
-            return INTERRUPTED
+            # A runtime that is stopped waits for its steps; one that is killed loses nothing that
+            # was recorded, and its children end by themselves.
+            os._exit(INTERRUPTED)
         if (state := self.history.execution(execution_id)).over:
             return self._shown(execution_id)  # the step at hand was its last
         self.screen.note(f"execution {execution_id} is {state.status}", "yellow")

@@ -1,0 +1,98 @@
+"""What a program says while it runs, read as it comes: the end of it is kept, the rest is dropped."""
+
+import os
+import selectors
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+
+KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
+READ_BYTES = 1 << 16  # at once: what a pipe holds
+
+
+class Tail:
+    """The last bytes of a stream, in memory that does not grow with it."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Take what was said next."""
+        self._kept += data
+        if len(self._kept) > 2 * KEPT_BYTES:
+            del self._kept[:-KEPT_BYTES]
+
+    def end(self) -> bytes:
+        """Give the last KEPT_BYTES."""
+        return bytes(self._kept[-KEPT_BYTES:])
+
+
+def start(argv: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
+    """Start a program that says what it says into pipes, in a group of its own.
+
+    Raises:
+        OSError: It cannot be started.
+        ValueError: A word holds a zero byte.
+    """
+    return subprocess.Popen(
+        list(argv),
+        cwd=folder or None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,  # so that it can be ended with all it started
+    )
+
+
+def listen(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes] | None:
+    """Read what *process* says until it ends; None where it did not end in time.
+
+    What it left running in the background is not waited for.
+    """
+    woken, wake = os.pipe()
+    waiting = threading.Thread(target=_tell_end, args=(process, wake), daemon=True)
+    waiting.start()
+    try:
+        return _read(process, woken, time.monotonic() + timeout_s)
+    finally:
+        os.close(woken)
+
+
+def _tell_end(process: subprocess.Popen[bytes], wake: int) -> None:
+    process.wait()
+    os.close(wake)
+
+
+def _read(
+    process: subprocess.Popen[bytes], woken: int, until: float
+) -> tuple[bytes, bytes] | None:
+    assert process.stdout and process.stderr
+    tails = {process.stdout.fileno(): Tail(), process.stderr.fileno(): Tail()}
+    out, err = tails.values()
+    with process.stdout, process.stderr, selectors.DefaultSelector() as ready:
+        for fd in (woken, *tails):
+            ready.register(fd, selectors.EVENT_READ)
+        while woken in ready.get_map():
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            _take(ready, tails, left)
+        # Ended: take what stands in the pipes, not what something left behind goes on to say.
+        for _ in range(KEPT_BYTES // READ_BYTES):
+            if not ready.get_map() or not _take(ready, tails, 0):
+                break
+    return out.end(), err.end()
+
+
+def _take(ready: selectors.BaseSelector, tails: dict[int, Tail], wait_s: float) -> bool:
+    """Read once from all that have something; False where none had."""
+    found = ready.select(wait_s)
+    for key, _ in found:
+        data = os.read(key.fd, READ_BYTES)
+        if data:
+            tails[key.fd].add(data)
+        else:
+            ready.unregister(key.fd)
+    return bool(found)

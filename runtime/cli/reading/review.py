@@ -1,0 +1,40 @@
+"""What is told of an execution beside its results: for a person who is asked, and of its logs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from .results import bounded, readable
+from .summary import ExecutionDocument
+
+REVIEW_LINES = 30  # of results, before a person is asked about them
+LEAST_LINES = 3  # of each step among them
+
+
+def review_of(document: ExecutionDocument) -> list[str]:
+    """What the steps since the last question gave, for whoever is asked the next one."""
+    steps = document.unreviewed
+    most = max(LEAST_LINES, REVIEW_LINES // max(1, len(steps)) - 1)
+    lines: list[str] = []
+    for step in steps:
+        summary = document.summaries.get(step, "")
+        lines.append(f"{step}: {summary}" if summary else step)
+        said = list(readable(document.results.get(step, {}), "  "))
+        lines += bounded(said, most, f"cortex trace {document.id} --full")
+    return bounded(lines, REVIEW_LINES, f"cortex trace {document.id} --full")
+
+
+def log_lines(document: ExecutionDocument) -> Iterator[str]:
+    """How much of a log that a step read was sent to a model, where that is less than all of it."""
+    sent = sum(context.tokens for context in document.contexts)
+    for result in document.results.values():
+        read = _log_tokens(result)
+        if 0 < sent < read:
+            yield f"the log has {read:,} tokens; {sent:,} were sent ({100 * sent / read:.1f} %)"
+
+
+def _log_tokens(result: Any) -> int:
+    """How large the log is that a step read; 0 where it read none."""
+    if not (isinstance(result, dict) and "log" in result and "excerpt" in result):
+        return 0
+    tokens = result.get("tokens")
+    return tokens if isinstance(tokens, int) else 0

@@ -1,0 +1,126 @@
+"""What people are shown of an execution: bounded, readable, and honest about sizes."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.bus import FORMAT, Event, Recorded
+from cortex.bus.events import (
+    ExecutionCompleted,
+    ExecutionPaused,
+    ExecutionRated,
+    ExecutionRequest,
+    ExecutionResumed,
+    ExecutionStarted,
+)
+from cortex.runtime.cli.reading import (
+    REVIEW_LINES,
+    CompiledContext,
+    ExecutionDocument,
+    as_written,
+    log_lines,
+    narrowed,
+    readable,
+    review_of,
+    scalars,
+    took_s,
+)
+
+ID = "k3f9q2m7"
+SHELL = {"exit_code": 0, "stdout": "one\ntwo\n", "stderr": "", "stdout_blob": "a" * 64}
+STARTED = ExecutionStarted(
+    execution_id=ID, process="p", process_version=1, digest="", linked="", inputs={}, goal="",
+    workspace="", trigger="",
+)  # fmt: skip
+
+
+def document(**changes: Any) -> ExecutionDocument:
+    fields: dict[str, Any] = {
+        "id": ID, "status": "completed", "process": "p", "version": 1, "goal": "", "requested": "",
+        "duration_s": 0.0, "steps": {}, "tokens": 0, "reason": "", "verdict": "", "parent": "",
+        "workspace": "", "inputs": {}, "question": "", "step": "", "outputs": {}, "results": {},
+        "summaries": {}, "contexts": [], "unreviewed": [],
+    }  # fmt: skip
+    return ExecutionDocument(**(fields | changes))
+
+
+def context(tokens: int) -> CompiledContext:
+    return CompiledContext(
+        step="diagnose", attempt=1, tokens=tokens, sections={}, window=24_000, model="m", prompt=""
+    )
+
+
+def recorded(event: Event, second: int) -> Recorded:
+    return Recorded(
+        FORMAT, second, event.stream(), second, bytes(16), second * 1_000_000_000,
+        event.topic_name(), 1, ID, None, "tester", event.key(), None, b"\x80",
+    )  # fmt: skip
+
+
+def test_digests_and_what_is_meant_for_prompts_are_not_shown() -> None:
+    lines = list(readable(SHELL | {"context": [{"text": "x"}]}))
+
+    assert lines == ["exit_code: 0", "stdout:", "  one", "  two"]
+    assert list(scalars(SHELL)) == ["exit_code: 0"]
+
+
+@pytest.mark.parametrize(
+    ("read", "said"), [(120_162, "the log has 120,162 tokens; 4,390 were sent (3.7 %)"), (300, "")]
+)
+def test_a_log_is_compared_with_what_was_sent_only_where_it_is_larger(read: int, said: str) -> None:
+    results = {"read": {"log": "/ci.log", "excerpt": "", "tokens": read}, "other": {"tokens": 9999}}
+
+    assert "".join(log_lines(document(results=results, contexts=[context(4_390)]))) == said
+
+
+@given(st.lists(st.integers(0, 200), max_size=50))
+def test_what_is_shown_before_a_question_is_bounded(sizes: list[int]) -> None:
+    results = {f"s{n}": {"stdout": "x\n" * size} for n, size in enumerate(sizes)}
+
+    lines = review_of(document(results=results, unreviewed=list(results)))
+
+    assert len(lines) <= REVIEW_LINES
+
+
+def test_time_is_counted_from_the_start_to_the_end_without_waiting_for_people() -> None:
+    events = [
+        (0, ExecutionRequest(execution_id=ID)),
+        (5, STARTED),
+        (7, ExecutionPaused(execution_id=ID, reason="approval", question="go on?")),
+        (1_000, ExecutionResumed(execution_id=ID, answer="approved")),
+        (1_003, ExecutionCompleted(execution_id=ID)),
+        (9_000, ExecutionRated(execution_id=ID, verdict="good")),
+    ]
+
+    assert took_s([(recorded(event, second), event) for second, event in events]) == 5.0
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=7), st.integers(80, 200))
+def test_a_table_fits_and_its_first_column_is_whole(widths: list[int], most: int) -> None:
+    widths[0] = min(widths[0], 16)
+
+    found = narrowed(widths, [True] * len(widths), most)
+
+    assert found[0] == widths[0]
+    assert sum(found) + 2 * (len(found) - 1) <= most
+    assert all(new <= old for new, old in zip(found, widths, strict=True))
+
+
+def test_a_template_is_shown_as_it_is_written() -> None:
+    compiled = {
+        "type": "map",
+        "entries": [
+            ["run", {"type": "list", "items": [
+                {"type": "constant", "value": "git"},
+                {"type": "text", "parts": [
+                    {"type": "constant", "value": "v"},
+                    {"type": "ref", "path": ["inputs", "tag"]},
+                ]},
+            ]}],
+        ],
+    }  # fmt: skip
+
+    assert as_written(compiled) == {"run": ["git", "v${inputs.tag}"]}
+    assert as_written({"name": "x", "type": "list"}) == {"name": "x", "type": "list"}
