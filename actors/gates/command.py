@@ -16,7 +16,7 @@ from .verdict import failed, parameters_of, passed
 class CommandParameters(msgspec.Struct, frozen=True):
     """What `command` takes."""
 
-    run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
+    run: str | list[str]  # a list of words; or a text without references, split as a shell would
     timeout_s: Seconds | None = None
 
 

@@ -31,7 +31,7 @@ SAID_CHARS = 200  # of each of these lines, the last ones
 class ShellParameters(msgspec.Struct, frozen=True):
     """What `shell` takes."""
 
-    run: str | list[str]  # words as a shell would split them, or a list; no shell is involved
+    run: str | list[str]  # a list of words; or a text without references, split as a shell would
     folder: str = ""  # relative to the workspace
     may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
     timeout_s: Seconds | None = None

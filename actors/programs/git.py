@@ -30,9 +30,7 @@ class GitFilterError(ProgramError):
         self.args = (name,)
 
 
-def ask_git(
-    folder: str, *words: str, timeout_s: float
-) -> subprocess.CompletedProcess[bytes]:
+def ask_git(folder: str, *words: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
     """Run git in *folder*, with every program that its configuration names switched off.
 
     Raises:

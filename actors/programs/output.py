@@ -1,5 +1,6 @@
-"""What a program says while it runs, read as it comes: the end of it is kept, the rest is dropped."""
+"""What a program says, read while it runs: the end of it is kept, the rest is dropped."""
 
+import contextlib
 import os
 import selectors
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 READ_BYTES = 1 << 16  # at once: what a pipe holds
+LONGEST_WAIT_S = 3_600.0  # at once: the system does not take any number
 
 
 class Tail:
@@ -65,25 +67,25 @@ def _tell_end(process: subprocess.Popen[bytes], wake: int) -> None:
     os.close(wake)
 
 
-def _read(
-    process: subprocess.Popen[bytes], woken: int, until: float
-) -> tuple[bytes, bytes] | None:
-    assert process.stdout and process.stderr
-    tails = {process.stdout.fileno(): Tail(), process.stderr.fileno(): Tail()}
-    out, err = tails.values()
-    with process.stdout, process.stderr, selectors.DefaultSelector() as ready:
+def _read(process: subprocess.Popen[bytes], woken: int, until: float) -> tuple[bytes, bytes] | None:
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
+    tails = {pipe.fileno(): Tail() for pipe in pipes}
+    with contextlib.ExitStack() as open_, selectors.DefaultSelector() as ready:
+        for pipe in pipes:
+            open_.enter_context(pipe)
         for fd in (woken, *tails):
             ready.register(fd, selectors.EVENT_READ)
         while woken in ready.get_map():
             left = until - time.monotonic()
             if left <= 0:
                 return None
-            _take(ready, tails, left)
+            _take(ready, tails, min(left, LONGEST_WAIT_S))
         # Ended: take what stands in the pipes, not what something left behind goes on to say.
         for _ in range(KEPT_BYTES // READ_BYTES):
             if not ready.get_map() or not _take(ready, tails, 0):
                 break
-    return out.end(), err.end()
+    out, err = (tail.end() for tail in tails.values())
+    return out, err
 
 
 def _take(ready: selectors.BaseSelector, tails: dict[int, Tail], wait_s: float) -> bool:

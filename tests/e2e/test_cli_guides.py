@@ -71,3 +71,23 @@ def test_the_process_of_the_first_guide_does_what_the_guide_says(
     assert "branch_clean did not pass" in halted.stdout
     assert "Is this what the release should say?" in waiting.stdout
     assert run("git", "tag").stdout == "v1.2.0\n"
+
+
+def test_the_first_example_of_the_language_compiles_beside_the_library(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    def cortex(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(CORTEX), *args],
+            cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    cortex("init")
+    library = {line.split()[0] for line in cortex("process", "list").stdout.splitlines() if line}
+    source = block(ROOT / "docs" / "process-language.md", "yaml")
+    (tmp_path / ".cortex" / "processes" / "example.yaml").write_text(source)
+
+    validated = cortex("process", "validate", "--strict")
+
+    assert validated.returncode == 0, validated.stdout + validated.stderr
+    assert source.splitlines()[0].removeprefix("process: ") not in library

@@ -331,13 +331,15 @@ def test_a_process_whose_newest_source_was_rejected_does_not_run(tmp_path: Path)
 
 def test_a_halted_execution_says_why_first_and_shows_no_raw_results(user: User) -> None:
     (user.folder / "fails.yaml").write_text(
-        SLOW.replace("slow", "fails").replace("sleep 3", "echo hello").replace("echo done", "false")
+        SLOW.replace("slow", "fails")
+        .replace("sleep 3", "echo hello")
+        .replace("echo done", "ls /no")
     )
 
     out = user.cortex("run", "fails.yaml", code=1)
     shown = user.cortex("execution", "show", out.strip().split()[-1])
 
-    assert out.startswith("halted: false ended with 1")
+    assert out.startswith("halted: ls ended with 2")
     assert "completed  first" in out
     assert "stdout" not in out
     assert "completed  first" in shown

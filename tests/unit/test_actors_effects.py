@@ -232,6 +232,19 @@ def test_of_long_output_the_end_is_kept(store: Effects, tmp_path: Path) -> None:
     assert outcome.stdout.endswith(b"299998\n299999\n")
 
 
+def test_output_without_end_is_not_written_to_the_store(store: Effects, tmp_path: Path) -> None:
+    code = (
+        "import resource;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20));"
+        "[print('y' * 65_535) for n in range(512)]; print('end')"
+    )
+
+    outcome = store.run("key", [PYTHON, "-c", code], str(tmp_path), 60.0)
+
+    assert outcome.exit_code == 0
+    assert outcome.stdout.endswith(b"y\nend\n")
+
+
 def test_workers_that_tidy_up_together_do_not_disturb_each_other(tmp_path: Path) -> None:
     for number in range(200):
         place = tmp_path / "effects" / f"{number:032x}"

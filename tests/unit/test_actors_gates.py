@@ -123,6 +123,69 @@ def test_branch_clean_does_not_run_a_program_that_the_checkout_names(checkout: P
     assert not trace.exists()
 
 
+@pytest.mark.parametrize("setting", ["clean", "process"])
+@pytest.mark.parametrize("name", ["x", "a.b", "X.clean"])
+def test_branch_clean_does_not_run_a_filter_that_the_checkout_names(
+    name: str, setting: str, checkout: Path
+) -> None:
+    trace = checkout / "was_run"
+    (checkout / ".gitattributes").write_text(f"* filter={name}\n")
+    git(checkout, "config", f"filter.{name}.{setting}", f"touch '{trace}'; cat")
+    git(checkout, "config", f"filter.{name}.required", "true")
+    (checkout / "kept.txt").write_text("kepT\n")
+
+    answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
+
+    assert not trace.exists()
+    assert answer.outcome == "failed"
+    assert " M kept.txt" in answer.evidence["changed"]
+
+
+def test_branch_clean_does_not_ask_git_where_a_filter_cannot_be_switched_off(
+    checkout: Path,
+) -> None:
+    trace = checkout / "was_run"
+    (checkout / ".gitattributes").write_text("* filter=a=b\n")
+    git(checkout, "config", "filter.a=b.clean", f"touch '{trace}'; cat")
+    (checkout / "kept.txt").write_text("kepT\n")
+
+    answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
+
+    assert not trace.exists()
+    assert answer.reason == "git is not asked: remove the filter 'a=b' from its configuration"
+
+
+def test_branch_clean_does_not_run_a_filter_that_a_submodule_names(checkout: Path) -> None:
+    trace = checkout / "was_run"
+    inner = checkout / "inner"
+    inner.mkdir()
+    git(inner, "init", "--quiet")
+    (inner / "kept.txt").write_text("kept\n")
+    git(inner, "add", ".")
+    git(inner, "commit", "--quiet", "--message=kept")
+    git(checkout, "add", "inner")
+    git(inner, "config", "filter.x.clean", f"touch '{trace}'; cat")
+    (inner / ".git" / "info" / "attributes").write_text("* filter=x\n")
+    (inner / "kept.txt").write_text("kepT\n")
+
+    verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
+
+    assert not trace.exists()
+
+
+def test_branch_clean_leaves_the_index_and_its_hooks_alone(checkout: Path) -> None:
+    trace = checkout / "was_run"
+    hook = checkout / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{trace}'\n")
+    hook.chmod(0o755)
+    (checkout / "kept.txt").touch()
+
+    verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
+
+    assert not trace.exists()
+
+
 def test_branch_clean_fails_outside_a_checkout(tmp_path: Path) -> None:
     answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(tmp_path)))
 

@@ -430,6 +430,38 @@ def test_analyze_failure_puts_the_answer_beside_what_the_log_proves() -> None:
     assert max(map(len, report.splitlines())) <= 180
 
 
+def test_a_report_names_a_place_once_and_tells_a_message_once() -> None:
+    said = "ValueError: not enough values to unpack (expected 2, got 1) " + "of a long line " * 9
+    finding = {
+        "kind": "failing_test",
+        "title": "test_split",
+        "message": said,
+        "framework": "pytest",
+        "score": 1.0,
+        "seen": 1,
+        "evidence": [
+            {"first": 2, "last": 2, "role": "title", "text": "___ test_split ___"},
+            {"first": 4, "last": 4, "role": "message", "text": "    assert one == 1"},
+            {"first": 5, "last": 5, "role": "message", "text": ">   a, b = split(text)"},
+            {"first": 6, "last": 6, "role": "message", "text": "E   ValueError: not enough"},
+            {"first": 8, "last": 8, "role": "frame", "text": "test_a.py:7: ValueError"},
+        ],
+        "references": [],
+    }
+    place = {"path": "test_a.py", "symbol": "test_split", "score": 1.0}
+    raised = {**place, "line": 7, "why": f"where it was raised in this project: {said[:200]}"}
+    defined = {**place, "line": 2, "why": "defines the failing test test_split that the log names"}
+    event = step_execute("analyze_failure", findings=[finding], locations=[raised, defined])
+
+    report = completed(AnalyzeFailure().execute, event).result["report"]
+
+    assert f"   error: {said.strip()}" in report
+    assert report.count("of a long line " * 8) == 1
+    assert "   test_a.py:7 in test_split (where it was raised in this project)" in report
+    assert "test_a.py:2" not in report
+    assert [line[19:25].strip() for line in report.splitlines()[4:7]] == ["5", "6", "8"]
+
+
 def test_analyze_failure_makes_do_without_the_steps_that_failed_before_it() -> None:
     event = step_execute("analyze_failure", summary="1 test failed", findings=[], locations=None)
 

@@ -12,6 +12,7 @@ from cortex.actors.programs import (
     KEPT_BYTES,
     ProgramError,
     ProgramOutcome,
+    ProgramRefusedError,
     ProgramTimeoutError,
     argv_of,
     run_program,
@@ -47,9 +48,15 @@ def test_a_text_is_split_as_a_shell_would_and_nothing_is_expanded(
     assert argv_of(written, ()) == argv
 
 
-@pytest.mark.parametrize("allowed", ["make", "/usr/bin/make"])
-def test_a_program_is_allowed_by_its_name_wherever_it_stands(allowed: str) -> None:
-    assert argv_of([allowed, "all"], ("make",)) == (allowed, "all")
+@pytest.mark.parametrize("program", ["make", "tools/build"])
+def test_a_program_is_allowed_as_it_is_listed(program: str) -> None:
+    assert argv_of([program, "all"], ("make", "tools/build")) == (program, "all")
+
+
+@pytest.mark.parametrize("program", ["./make", "/tmp/make", "tools/make", "build", "./tools/build"])
+def test_a_file_that_is_called_like_an_allowed_program_is_not_allowed(program: str) -> None:
+    with pytest.raises(ProgramRefusedError, match="is not among the programs"):
+        argv_of([program, "all"], ("make", "tools/build"))
 
 
 def test_what_a_program_says_is_never_split_by_a_shell(tmp_path: Path) -> None:
@@ -75,6 +82,36 @@ def test_of_long_output_the_end_is_kept(tmp_path: Path) -> None:
 
     assert len(outcome.stdout) == KEPT_BYTES
     assert outcome.stdout.endswith(b"299998\n299999\n")
+
+
+def test_output_without_end_is_dropped_while_the_program_runs(tmp_path: Path) -> None:
+    # Into files it would fail: the program and all beside it may write no more than that much.
+    code = (
+        "import resource;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20));"
+        "[print('y' * 65_535) for n in range(512)]; print('end')"
+    )
+
+    outcome = run_program(python(code), str(tmp_path), 60.0)
+
+    assert outcome.exit_code == 0
+    assert len(outcome.stdout) == KEPT_BYTES
+    assert outcome.stdout.endswith(b"y\nend\n")
+
+
+def test_what_is_left_behind_and_goes_on_talking_is_not_listened_to(tmp_path: Path) -> None:
+    outcome = run_program(["sh", "-c", "yes & echo $!"], str(tmp_path), 60.0)
+
+    assert outcome.exit_code == 0
+
+
+def test_a_program_that_closes_its_output_is_waited_for(tmp_path: Path) -> None:
+    code = "import os, sys; os.close(1); os.close(2); open('late', 'w').close(); os._exit(4)"
+
+    outcome = run_program(python(code), str(tmp_path), 60.0)
+
+    assert outcome == ProgramOutcome(4, b"", b"")
+    assert (tmp_path / "late").exists()
 
 
 def test_a_program_cannot_wait_for_input(tmp_path: Path) -> None:

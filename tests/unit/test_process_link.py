@@ -46,6 +46,10 @@ class Exists(Struct):
     path: str
 
 
+class Told(Struct):
+    run: str | list[str]
+
+
 def schema(of: type) -> dict[str, object]:
     return msgspec.json.schema(of)
 
@@ -59,10 +63,12 @@ REGISTRY = Registry(
             result=schema(Found),
             effect="read",
         ),
+        ActionSpec(name="tell", component="Teller", parameters=schema(Told), result={}),
         ActionSpec(name="say", component="Speaker", parameters={}, result={}),
     ],
     [
         GateSpec(name="ready", component="Judge", parameters={"type": "object", "properties": {}}),
+        GateSpec(name="told", component="Teller", parameters=schema(Told)),
         GateSpec(name="file_exists", component="Files", parameters=schema(Exists)),
     ],
 )
@@ -380,6 +386,28 @@ def test_an_interface_that_is_run_needs_somebody_to_implement_it() -> None:
     assert [each.code for each in compiled(text).diagnostics] == ["P411"]
     assert compiled(text).errors == ()
     assert [each.code for each in compiled(text + greedy).diagnostics] == ["P406"]
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("git tag v1", []),
+        ("[git, tag, '${inputs.tag}']", []),
+        ("[git, '--message=${inputs.tag}']", []),
+        ("'${inputs.words}'", []),
+        ("'git tag ${inputs.tag}'", ["P412"]),
+        ("'git tag ${inputs.words}'", ["P412"]),
+        ("'${inputs.tag}'", ["P412"]),
+        ("'${inputs.any.run}'", ["P412"]),
+    ],
+)
+def test_a_text_that_is_split_into_words_takes_no_references(run: str, expected: list[str]) -> None:
+    inputs = "inputs: {tag: string, words: list, any: map}\n"
+
+    as_step = codes(f"  - id: a\n    action: tell\n    with: {{run: {run}}}\n", inputs)
+    as_gate = codes("  - {id: a, action: say}\n", f"{inputs}gates: [{{told: {{run: {run}}}}}]\n")
+
+    assert (as_step, as_gate) == (expected, expected)
 
 
 def test_a_linked_process_survives_the_trip_through_a_blob() -> None:

@@ -113,6 +113,19 @@ def test_a_program_named_in_the_checkout_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_git_is_asked_about_the_folder_whatever_it_was_told_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("asked", "other"):
+        (tmp_path / name).mkdir()
+        subprocess.run(["git", "init", "-q", str(tmp_path / name)], check=True)
+        (tmp_path / name / f"{name}.py").touch()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+
+    assert Checkout(tmp_path / "asked").files == ("asked.py",)
+
+
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotAFolderError, match="is not a folder: give the folder"):
         Checkout(tmp_path / "missing")

@@ -73,7 +73,9 @@ _METHOD = re.compile(
 )
 _STATEMENTS = "if for while switch return else catch do throw new await yield with sizeof assert"
 _NOT_NAMES = frozenset(_STATEMENTS.split())
-_CALLS = re.compile(r"\s*(?:assert|await|case|del|delete|else|goto|new|raise|return|throw|yield)\b")
+_NO_DEFINITION = re.compile(
+    r"\s*(?://|#include|(?:assert|await|case|del|delete|else|goto|new|raise|return|throw|yield)\s)"
+)
 _TITLE = r"(?:it|test|describe|context|specify|scenario|should)(?:\.\w+)*\s*\(?\s*['\"`]"
 
 
@@ -176,13 +178,7 @@ def defined_in(line: str) -> str:
     line = line[:MAX_CODE_CHARS]
     match = _DEFINES.match(line) or _METHOD.match(line) or _C_STYLE.match(line)
     name = match["name"] if match else ""
-    return (
-        ""
-        if name in _NOT_NAMES
-        or _CALLS.match(line)
-        or line.lstrip().startswith(("return ", "else ", "//", "#include"))
-        else name
-    )
+    return "" if name in _NOT_NAMES or _NO_DEFINITION.match(line) else name
 
 
 def enclosing_symbol(lines: Sequence[str], line: int, path: str = "") -> str:

@@ -17,7 +17,7 @@ MOST: Final[dict[Role, int]] = {
     "evidence": 16,
     "file": 8,
     "cause": 6,
-    "related": 2,
+    "related": 1,
 }
 TOLD_WHOLE: Final = 3  # findings whose proof is quoted; of the others only what failed
 MESSAGES_EACH: Final = 3
@@ -28,13 +28,14 @@ FRAME_WORDS: Final = ('File "', "at ")
 PYTHON_FRAMEWORKS: Final = ("pytest", "unittest", "python", "exception")
 SHORT_GAP: Final = 6  # lines; the blank ones between two of one block are no more
 
-_PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
+_PYTEST_MARK = re.compile(r"^[E>]\s+(?=\S)")
 _PYTEST_LINE = re.compile(r"(?:E|>)\s")
 _WHERE = re.compile(r"\s*(?:E\s+)?\+\s+(?:where|and)\b")
 _NO_REASON = re.compile(rf"{_WHERE.pattern}|>\s")
 _EXCEPTION = re.compile(r"(?:[\w.$]*(?:Error|Exception|Failure|Exit)\b|assert |panicked)")
 _NOT_A_CAUSE = re.compile(
-    r"""\s*(?:(?:\w+ )?(?:def|class|func|fn|function|import|from) |#|//|/?\*|@\w|\"{3}|'{3}|[\W_]+$)"""
+    r"\s*(?:(?:\w+ )?(?:def|class|func|fn|function|import|from) "
+    r"|#|//|/?\*|@\w|\"{3}|'{3}|[\W_]+$)"
 )
 _WHOLE_SENTENCE = re.compile(r"(?:[-*+•] |\d+[.)] )?[\"'(]?[A-Z0-9].*[.!?][\"')]*$", re.DOTALL)
 
@@ -181,7 +182,7 @@ def _is_told(text: str, spans: Iterable[Span]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A line without the mark that pytest sets before what an exception says."""
+    """A line without the mark that pytest sets before the code and what an exception says."""
     return _PYTEST_MARK.sub("", text.strip())
 
 
@@ -277,9 +278,10 @@ def _quoted_source(findings: list[Found]) -> list[Span]:
     """The source line that a traceback quotes under the last frame of ours, without its source."""
     spans: dict[str, Span] = {}
     for found in findings[:TOLD_WHOLE]:
-        lines = list(_evidence_lines(found, ("frame", "context", "message")))
+        telling = _evidence_lines(found, ("frame", "context", "message"))
+        lines = sorted(telling, key=lambda line: line.number)
         paths = {place.path for place in _ours(found.finding)}
-        quoted = [
+        quoted = [line for line in lines if line.text.startswith(">")] or [
             below
             for frame, below in pairwise(lines)
             if any(path in frame.text for path in paths)
