@@ -67,7 +67,9 @@ class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     allow: Annotated[
         tuple[str, ...],
-        Meta(description="programs that may be started, by name; an empty list allows all"),
+        Meta(
+            description="programs that may be started, by name or by path exactly as written; empty allows all"
+        ),
     ] = ()
     timeout_s: Annotated[
         float,
