@@ -68,7 +68,8 @@ class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
     allow: Annotated[
         tuple[str, ...],
         Meta(
-            description="programs that may be started, by name or by path exactly as written; empty allows all"
+            description="programs that may be started, by name or by path, exactly as written; an "
+            "empty list allows all"
         ),
     ] = ()
     timeout_s: Annotated[
