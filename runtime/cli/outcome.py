@@ -1,6 +1,6 @@
 """What came of an execution, for people: the result, the contexts, and where to read on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .reading import (
@@ -16,6 +16,7 @@ from .reading import (
 )
 from .screen import Screen
 
+PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 _STYLES = {"completed": "bold green", "paused": "bold yellow", "running": "bold"}
 
 
@@ -27,6 +28,7 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
     else:
         _show_stop(screen, document)
     _show_contexts(screen, document)
+    _show_prompt(screen, document, PROMPT_LINES)
     screen.line()
     if document.status == "completed":
         screen.line("completed", _STYLES["completed"])
@@ -51,6 +53,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
         screen.line()
     _show_named(screen, "outputs", document.outputs)
     _show_contexts(screen, document)
+    _show_prompt(screen, document, None)
     screen.line()
     _show_hints(screen, document)
 
@@ -74,6 +77,18 @@ def context_line(context: CompiledContext) -> str:
         f"context of {context.step}: {context.tokens:,} tokens ({sections}), "
         f"window {context.window:,}, model {context.model}"
     )
+
+
+def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
+    """What would be sent, where a breakpoint stands before it."""
+    lines = document.prompt.splitlines()
+    if not lines:
+        return
+    screen.line()
+    screen.line(f"the context that is sent when step {document.step} goes on:")
+    _show_lines(screen, [f"  | {line}" for line in lines[:most]])
+    if most is not None and len(lines) > most:
+        screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
 
 
 def _show_result(screen: Screen, document: ExecutionDocument) -> None:
@@ -124,7 +139,7 @@ def _show_named(screen: Screen, name: str, values: dict[str, Any]) -> None:
         _show_lines(screen, readable(values, "  "))
 
 
-def _show_lines(screen: Screen, lines: Iterator[str]) -> None:
+def _show_lines(screen: Screen, lines: Iterable[str]) -> None:
     for line in lines:
         screen.line(line)
 

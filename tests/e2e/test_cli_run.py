@@ -204,14 +204,17 @@ def test_a_question_ends_with_five_until_it_is_answered(user: User) -> None:
     assert (user.folder / "notes.txt.answer.md").exists()
 
 
-def test_a_breakpoint_pauses_and_cancel_ends_it(user: User) -> None:
+def test_a_breakpoint_shows_what_would_be_sent_and_cancel_ends_it(user: User) -> None:
     asked = ("run", "triage_ci_failure", "-i", "log=ci.log", "--break", "diagnose")
 
     paused = user.json(*asked, code=5)
+    shown = user.cortex("execution", "show", paused["id"]).stdout
     cancelled = user.json("execution", "cancel", paused["id"], "--reason", "enough")
     user.cortex("execution", "resume", paused["id"], code=1)
 
     assert (paused["status"], paused["step"]) == ("paused", "diagnose")
+    assert "=== step ===" in paused["prompt"]
+    assert "the context that is sent when step diagnose goes on" in shown
     assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "enough")
 
 

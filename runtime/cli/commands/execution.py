@@ -8,13 +8,23 @@ from cortex.bus.events import (
     ExecutionPause,
     ExecutionRated,
     ExecutionResume,
+    StepCompleted,
 )
 from cortex.runtime.kernel import Home
 
 from ..exits import OK, WAITING
 from ..options import with_home, with_screen
 from ..outcome import show_execution
-from ..reading import REQUESTS, ExecutionRow, History, cells_of, document_of, row_of, rows_of
+from ..reading import (
+    REQUESTS,
+    ExecutionRow,
+    History,
+    cells_of,
+    document_of,
+    has_words,
+    row_of,
+    rows_of,
+)
 from ..running import Station, pairs_of, user_name
 from ..screen import Screen
 from ..tree import Family
@@ -50,7 +60,7 @@ def list_(
 @with_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
-    """List executions that have all WORDS in goal, process, reason or status."""
+    """List executions that have all WORDS in goal, process, summaries, reason or status."""
     with History.open(home) as history:
         found = _rows(history, words, None, "", children=True, limit=limit)
     _show_rows(screen, found)
@@ -64,7 +74,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
     """Show what an execution was given and what came of it."""
     with History.open(home) as history:
         found = history.execution_id(execution_id)
-        document = document_of(history.execution(found), rows_of(history, found))
+        document = document_of(history.execution(found), rows_of(history, found), history.blobs)
     show_execution(screen, document)
 
 
@@ -155,9 +165,11 @@ def _rows(
         state = history.execution(record.correlation)
         if (state.parent and not children) or (status and state.status != status):
             continue
-        row = row_of(state, rows_of(history, record.correlation))
-        said = f"{row.goal} {row.process} {row.reason} {row.status} {row.verdict}".casefold()
-        if (process and row.process != process) or not all(w.casefold() in said for w in words):
+        rows = rows_of(history, record.correlation)
+        row = row_of(state, rows)
+        told = " ".join(e.summary for _, e in rows if isinstance(e, StepCompleted))
+        said = f"{row.goal} {row.process} {row.reason} {row.status} {row.verdict} {told}"
+        if (process and row.process != process) or not has_words(words, said):
             continue
         found.append(row)
         if len(found) == limit:

@@ -15,6 +15,7 @@ from ..reading import (
     diff_as_written,
     duration,
     fared,
+    has_words,
     iso,
     local,
     parse_time,
@@ -157,11 +158,7 @@ def _history(history: History, name: str) -> list[Fared]:
 def _rows(catalog: Catalog, words: tuple[str, ...], *, retired: bool) -> list[ProcessRow]:
     names = {name for name, _ in catalog.compiled} if retired else set(catalog.names())
     rows = [_row(catalog, catalog.get(name)) for name in sorted(names)]
-    return [
-        row
-        for row in rows
-        if all(w.casefold() in f"{row.name} {row.description}".casefold() for w in words)
-    ]
+    return [row for row in rows if has_words(words, f"{row.name} {row.description}")]
 
 
 def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:

@@ -22,6 +22,7 @@ from .summary import (
 )
 from .templates import as_written, diff_as_written
 from .times import duration, iso, local, parse_time
+from .words import has_words
 
 __all__ = [
     "GAP",
@@ -47,6 +48,7 @@ __all__ = [
     "duration",
     "exit_code",
     "fared",
+    "has_words",
     "iso",
     "local",
     "log_lines",

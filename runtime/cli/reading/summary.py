@@ -19,6 +19,7 @@ from cortex.bus.events import (
     ExecutionStarted,
     StepCompleted,
 )
+from cortex.runtime.log import Blobs
 from cortex.runtime.processes.execution import Execution
 
 from ..exits import FAILED, OK, WAITING
@@ -70,6 +71,7 @@ class ExecutionDocument(ExecutionRow, kw_only=True):
     summaries: dict[str, str]
     contexts: list[CompiledContext]
     unreviewed: list[str]  # completed steps since a person was last asked
+    prompt: str = ""  # at a breakpoint: the compiled context that would be sent
 
 
 def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionRow:
@@ -77,8 +79,14 @@ def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionRow:
     return ExecutionRow(**_row_fields(state, rows))
 
 
-def document_of(state: Execution, rows: Sequence[Row]) -> ExecutionDocument:
-    """All there is to show of an execution and its events."""
+def document_of(
+    state: Execution, rows: Sequence[Row], blobs: Blobs | None = None
+) -> ExecutionDocument:
+    """All there is to show of an execution and its events; with *blobs* the prompt it waits with.
+
+    Raises:
+        BlobError: The prompt cannot be read.
+    """
     started = state.started
     events = [event for _, event in rows]
     return ExecutionDocument(
@@ -92,7 +100,14 @@ def document_of(state: Execution, rows: Sequence[Row]) -> ExecutionDocument:
         summaries={e.step_id: e.summary for e in events if isinstance(e, StepCompleted)},
         contexts=[_context(e) for e in events if isinstance(e, ContextCompiled)],
         unreviewed=_unreviewed(events),
+        prompt=_waiting_prompt(events, blobs) if state.status == "paused" and blobs else "",
     )
+
+
+def _waiting_prompt(events: Sequence[Event | None], blobs: Blobs) -> str:
+    paused = [event for event in events if isinstance(event, ExecutionPaused)]
+    digest = paused[-1].prompt if paused else ""
+    return blobs.get(digest).decode() if digest else ""
 
 
 def exit_code(status: str) -> int:

@@ -104,7 +104,7 @@ class Station:
     def document(self, execution_id: str) -> ExecutionDocument:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
-        return document_of(state, rows_of(self.history, execution_id))
+        return document_of(state, rows_of(self.history, execution_id), self.history.blobs)
 
     def submit_changed(self, name: str = "") -> None:
         """Compile what is new among the sources of the home; say what was rejected.
