@@ -208,7 +208,7 @@ def test_a_breakpoint_shows_what_would_be_sent_and_cancel_ends_it(user: User) ->
     asked = ("run", "triage_ci_failure", "-i", "log=ci.log", "--break", "diagnose")
 
     paused = user.json(*asked, code=5)
-    shown = user.cortex("execution", "show", paused["id"]).stdout
+    shown = user.cortex("execution", "show", paused["id"])
     cancelled = user.json("execution", "cancel", paused["id"], "--reason", "enough")
     user.cortex("execution", "resume", paused["id"], code=1)
 
