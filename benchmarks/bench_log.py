@@ -283,6 +283,7 @@ def append_lines(rounds: int, python: str | None) -> Iterator[str]:
             count = EVENTS[mode, size]
             mine, one, many, other = median_of(
                 rounds,
+                # Ignored: the defaults that hold the loop's values have no inferred type.
                 lambda path, m=mode, s=size, n=count: ours(path, m, s, n),  # type: ignore[misc]
                 lambda path, m=mode, s=size, n=count: bare(path, m, s, n, many=False),  # type: ignore[misc]
                 lambda path, m=mode, s=size, n=count: bare(path, m, s, n, many=True),  # type: ignore[misc]

@@ -95,7 +95,7 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
             event.stream(),
             event.key(),
             _ENCODE(event),
-            correlation or (event.execution_id if serves else None),  # type: ignore[attr-defined]
+            correlation or (event.execution_id if serves else None),  # type: ignore[attr-defined]  # `serves` says it
             causation,
             getattr(event, subject) if subject else None,
             expected_version,

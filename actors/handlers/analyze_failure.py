@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from .answers import completed, parameters_of
 from .failure_report import write_report
-from .reading import parameters_of
 from .source import Location
 from .triage import Finding
 
@@ -64,10 +64,8 @@ class AnalyzeFailure(Component):
             failing=[finding.title for finding in asked.findings],
             locations=[f"{place.path}:{place.line}" for place in asked.locations],
         )
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result=msgspec.to_builtins(result),
-            summary=f"{len(asked.findings)} failures, {len(asked.locations)} places to look at",
+        yield completed(
+            event,
+            result,
+            f"{len(asked.findings)} failures, {len(asked.locations)} places to look at",
         )

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-from .reading import parameters_of
+from .answers import completed, parameters_of
 
 
 class AnswerQuestionParameters(msgspec.Struct, frozen=True):
@@ -47,10 +47,4 @@ class AnswerQuestion(Component):
             return
         text = str(event.answer.get("text", ""))
         result = AnswerQuestionResult(text, bool(event.answer.get("extractive")))
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result=msgspec.to_builtins(result),
-            summary="answered",
-        )
+        yield completed(event, result, "answered")

@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-from .reading import parameters_of
+from .answers import completed, failed, parameters_of
 from .source import Checkout, CheckoutError, Location, find_relevant_code
 
 AROUND = 6  # lines of code on each side that a model may want to see
@@ -60,23 +60,11 @@ class FindRelevantCode(Component):
             checkout = Checkout(root)
             found = find_relevant_code(asked.text, checkout, limit=min(asked.limit, MOST))
         except (CheckoutError, OSError) as error:
-            yield StepFailed(
-                execution_id=event.execution_id,
-                step_id=event.step_id,
-                attempt=event.attempt,
-                error=str(error),
-                retry=False,
-            )
+            yield failed(event, str(error), retry=False)
             return
         result = FindRelevantCodeResult(found, _offers(found, checkout))
         where = f"{found[0].path}:{found[0].line}" if found else "no file of the checkout"
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result=msgspec.to_builtins(result),
-            summary=f"the failure points at {where}",
-        )
+        yield completed(event, result, f"the failure points at {where}")
 
 
 def _offers(found: list[Location], checkout: Checkout) -> list[Offer]:

@@ -13,7 +13,7 @@ def open_plain(path: Path) -> BinaryIO:
         OSError: It cannot be opened, or is no plain file: a pipe or a device might never end.
         ValueError: *path* holds a zero byte.
     """
-    file = open(path, "rb", opener=_at_once)  # noqa: SIM115
+    file = open(path, "rb", opener=_at_once)  # noqa: SIM115  # the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError("it is no plain file")

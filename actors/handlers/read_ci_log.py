@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer, TokenCounter
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from .answers import completed, failed, parameters_of
 from .plain_file import open_plain, reason_of
-from .reading import parameters_of
 from .triage import (
     Finding,
     Log,
@@ -79,13 +79,7 @@ class ReadCiLog(Component):
         try:
             log = _read(path, self._counter.count)
         except LogError as error:
-            yield StepFailed(
-                execution_id=event.execution_id,
-                step_id=event.step_id,
-                attempt=event.attempt,
-                error=str(error),
-                retry=False,
-            )
+            yield failed(event, str(error), retry=False)
             return
         analysis = analyse(log)
         report = report_of(log, analysis)
@@ -96,13 +90,7 @@ class ReadCiLog(Component):
             source=str(path),
             line_numbers=tuple(lines.numbers),
         )
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result=msgspec.to_builtins(_result(path, report, lines.text(), offer)),
-            summary=report.summary,
-        )
+        yield completed(event, _result(path, report, lines.text(), offer), report.summary)
 
 
 def _read(path: Path, count: Callable[[str], int]) -> Log:

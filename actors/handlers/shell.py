@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
 
@@ -21,7 +21,7 @@ from ..programs import (
     ProgramTimeoutError,
     argv_of,
 )
-from .reading import parameters_of
+from .answers import completed, failed, parameters_of
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error
@@ -83,34 +83,30 @@ class Shell(Component):
             argv = argv_of(asked.run, self._settings.allow)
             outcome = self._effects.run(delivery.effect_key(), argv, folder, timeout_s)
         except EffectInterruptedError as error:
-            yield _failed(event, str(error), kind="interrupted", retry=False)
+            yield failed(event, str(error), kind="interrupted", retry=False)
             return
         except ProgramRefusedError as error:
-            yield _failed(event, str(error), kind="refused", retry=False)
+            yield failed(event, str(error), kind="refused", retry=False)
             return
         except ProgramTimeoutError as error:
-            yield _failed(event, str(error), kind="timeout")
+            yield failed(event, str(error), kind="timeout")
             return
         except ProgramError as error:
-            yield _failed(event, str(error))
+            yield failed(event, str(error))
             return
         if outcome.exit_code and not asked.may_fail:
-            yield _failed(event, _problem(argv[0], outcome))
+            yield failed(event, _problem(argv[0], outcome))
             return
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result=msgspec.to_builtins(
-                ShellResult(
-                    outcome.exit_code,
-                    _end(outcome.stdout),
-                    _end(outcome.stderr),
-                    self._blobs.put(outcome.stdout),
-                    self._blobs.put(outcome.stderr),
-                )
+        yield completed(
+            event,
+            ShellResult(
+                outcome.exit_code,
+                _end(outcome.stdout),
+                _end(outcome.stderr),
+                self._blobs.put(outcome.stdout),
+                self._blobs.put(outcome.stderr),
             ),
-            summary=f"{argv[0]} ended with {outcome.exit_code}",
+            f"{argv[0]} ended with {outcome.exit_code}",
         )
 
 
@@ -124,17 +120,4 @@ def _end(output: bytes) -> str:
     # A character that was cut in two is left out: replaced, it would take more bytes than before.
     return output[-INLINE_BYTES:].decode(
         errors="ignore" if len(output) > INLINE_BYTES else "replace"
-    )
-
-
-def _failed(
-    event: StepExecute, error: str, *, kind: str = "failed", retry: bool = True
-) -> StepFailed:
-    return StepFailed(
-        execution_id=event.execution_id,
-        step_id=event.step_id,
-        attempt=event.attempt,
-        error=error,
-        kind=kind,
-        retry=retry,
     )

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
+from .answers import completed, failed, parameters_of
 from .plain_file import open_plain, reason_of
-from .reading import parameters_of
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
 SHOWN = 300  # characters of a path that cannot be used
@@ -71,12 +71,12 @@ class TextFiles(Component):
         try:
             data = _bounded(path)
         except (OSError, ValueError) as error:
-            yield _failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}")
+            yield failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}", retry=False)
             return
         text = data.decode(errors="replace")
         offer = Offer(kind="notes", text=text, source=str(path))
         result = ReadTextResult(str(path), text, [offer] if text.strip() else [])
-        yield _completed(event, result, f"read {path.name}")
+        yield completed(event, result, f"read {path.name}")
 
     @on(StepExecute, where={"action": "write_text"})
     def write(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
@@ -94,10 +94,12 @@ class TextFiles(Component):
         except (OSError, ValueError) as error:
             with contextlib.suppress(OSError, ValueError):
                 staged.unlink()
-            yield _failed(event, f"{_shown(path)} cannot be written: {reason_of(error)}")
+            yield failed(
+                event, f"{_shown(path)} cannot be written: {reason_of(error)}", retry=False
+            )
             return
         result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
-        yield _completed(event, result, f"wrote {path.name}")
+        yield completed(event, result, f"wrote {path.name}")
 
 
 def _bounded(path: Path) -> bytes:
@@ -110,23 +112,3 @@ def _bounded(path: Path) -> bytes:
 
 def _shown(path: Path) -> str:
     return str(path)[:SHOWN].replace("\0", "\\0")
-
-
-def _completed(event: StepExecute, result: msgspec.Struct, summary: str) -> StepCompleted:
-    return StepCompleted(
-        execution_id=event.execution_id,
-        step_id=event.step_id,
-        attempt=event.attempt,
-        result=msgspec.to_builtins(result),
-        summary=summary,
-    )
-
-
-def _failed(event: StepExecute, error: str) -> StepFailed:
-    return StepFailed(
-        execution_id=event.execution_id,
-        step_id=event.step_id,
-        attempt=event.attempt,
-        error=error,
-        retry=False,
-    )

@@ -91,7 +91,7 @@ def roles_of(failure: Failure) -> dict[int, Role]:
             ("frame", block.frames),
         ):
             for i in positions:
-                roles.setdefault(i, role)  # type: ignore[arg-type]
+                roles.setdefault(i, role)  # type: ignore[arg-type]  # the table's names are roles
     for block in failure.blocks:
         for i in block.rest:
             roles.setdefault(i, "context")

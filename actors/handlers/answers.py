@@ -1,0 +1,44 @@
+"""The answers of handlers, and the parameters they answer to."""
+
+from typing import TypeVar
+
+import msgspec
+
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+
+from ..parameters import read_parameters
+
+Parameters = TypeVar("Parameters", bound=msgspec.Struct)
+
+
+def parameters_of(event: StepExecute, kind: type[Parameters]) -> Parameters | StepFailed:
+    """The step's parameters, or the failure that says what is wrong with them."""
+    asked = read_parameters(event.parameters, kind)
+    if not isinstance(asked, str):
+        return asked
+    return failed(event, f"{event.action}: {asked}", kind="refused", retry=False)
+
+
+def completed(event: StepExecute, result: msgspec.Struct, summary: str) -> StepCompleted:
+    """The step is done; *result* is the Struct that its action announced."""
+    return StepCompleted(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        result=msgspec.to_builtins(result),
+        summary=summary,
+    )
+
+
+def failed(
+    event: StepExecute, error: str, *, kind: str = "failed", retry: bool = True
+) -> StepFailed:
+    """This try of the step failed; *retry* is False where another cannot help."""
+    return StepFailed(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        error=error,
+        kind=kind,
+        retry=retry,
+    )
