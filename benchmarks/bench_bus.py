@@ -5,8 +5,8 @@
   (`SingleThreadedAgentRuntime`, in memory): `publish_message` of the same typed data until it is
   idle. The bare limit writes rows of the same size in the same batches with ``sqlite3``.
 * *single*: one typed event at a time, each acknowledged before the next; the bare limit likewise.
-* *ask*: one component asks another, past the log. The peer is AutoGen's `send_message`; the bare
-  limit is ``ask`` of a pykka actor.
+* *ask*: one component asks another, past the log: one that `answers_at_once`, and one that is asked
+  by its mailbox. The peer is AutoGen's `send_message`; the bare limit is ``ask`` of a pykka actor.
 * *durable ask*: the same by two events in the log, request and reply, each on disk before it is
   seen.
 """
@@ -42,7 +42,7 @@ from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, on
 RESULT = Path(__file__).parent / "results" / "bench_bus.txt"
 MODES = ("normal", "full")
 BATCH = 100
-COUNTS = {"flow": 60_000, "single": 2_000, "ask": 20_000, "durable": 1_500}
+COUNTS = {"flow": 60_000, "single": 2_000, "ask": 20_000, "mailbox": 20_000, "durable": 1_500}
 PEER_EVENTS, PEER_ASKS = 5_000, 5_000
 GOALS = {"flow": 50_000, "ask": 20_000, "ask_p50_us": 60}
 SUMMARY = "148 passed in 12.3 s"
@@ -112,7 +112,7 @@ class Counting(Component):
 
 
 class Answering(Component):
-    """Answers at once, or by the log."""
+    """Answers by its mailbox, or by the log."""
 
     @on(Ping)
     def answer(self, query: Ping, _: Delivery) -> Iterator[Event]:
@@ -123,6 +123,12 @@ class Answering(Component):
     def give(self, event: PingAsked, _: Delivery) -> Iterator[Event]:
         """Answer by the log."""
         yield PongGiven(number=event.number)
+
+
+class AnsweringAtOnce(Answering):
+    """Answers in the asker's thread while it is idle."""
+
+    answers_at_once = True
 
 
 class Asking(Component):
@@ -188,11 +194,11 @@ def single(mode: str, count: int) -> Figures:
     return {"single": count / sum(took_s), **percentiles(took_s)}
 
 
-def ask(mode: str, count: int) -> Figures:
+def ask(mode: str, count: int, answering: type[Component] = AnsweringAtOnce) -> Figures:
     """Questions a second from one component to another, past the log."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened(mode, folder, Answering, Asking) as runtime,
+        opened(mode, folder, answering, Asking) as runtime,
     ):
         client = runtime.client("bench")
         feed = client.follow(("x.bench.ended", None))
@@ -204,6 +210,11 @@ def ask(mode: str, count: int) -> Figures:
                 sys.exit("the asking component never ended")
             ended += [msgspec.msgpack.decode(record.body, type=Ended) for record in records]
     return {"ask": count / ended[-1].took_s, **percentiles(ended[-1].each_s)}
+
+
+def mailbox(mode: str, count: int) -> Figures:
+    """Questions a second to a component that is asked by its mailbox."""
+    return ask(mode, count, Answering)
 
 
 def durable(mode: str, count: int) -> Figures:
@@ -270,6 +281,7 @@ MEASURES = {
     "flow": flow,
     "single": single,
     "ask": ask,
+    "mailbox": mailbox,
     "durable": durable,
     "bare-flow": lambda mode, count: bare_rows(mode, count, BATCH),
     "bare-single": lambda mode, count: bare_rows(mode, count, 1),
@@ -293,7 +305,7 @@ def subjects(folder: Path) -> dict[str, Run]:
     for mode in MODES:
         for what in ("flow", "bare-flow", "single", "bare-single", "durable"):
             runs[f"{what}/{mode}"] = child(what, mode)
-    for what in ("ask", "bare-ask"):
+    for what in ("ask", "mailbox", "bare-ask"):
         runs[what] = child(what, "normal")
     return runs
 
@@ -328,6 +340,12 @@ def ask_lines(found: dict[str, Figures]) -> Iterator[str]:
             f"{latency(mine)} (goal p50 < {GOALS['ask_p50_us']} us), {mine['rss_mb']:.0f} MB"
         )
         yield beside("AutoGen send_message", mine["ask"], autogen, "ask")
+        yield beside("bare pykka ask", mine["ask"], bare, "ask")
+    if mine := found.get("mailbox"):
+        yield (
+            f"the same by the mailbox: {mine['ask']:,.0f}/s, {latency(mine)}, "
+            f"{mine['rss_mb']:.0f} MB"
+        )
         yield beside("bare pykka ask", mine["ask"], bare, "ask")
     for mode in MODES:
         if mine := found.get(f"durable/{mode}"):

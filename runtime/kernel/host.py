@@ -49,6 +49,10 @@ class Host(Protocol):
         """Take up an earlier fold."""
         ...
 
+    def share(self) -> None:
+        """Everything was recalled: questions may come."""
+        ...
+
     def snapshot(self) -> bytes:
         """The fold so far; empty where there is none."""
         ...
@@ -125,6 +129,9 @@ class LocalHost:
         """Take up an earlier fold."""
         if self._component is not None:
             self._component.restore(snapshot)
+
+    def share(self) -> None:
+        """Do nothing: questions come through the mailbox, which waits until all is recalled."""
 
     def snapshot(self) -> bytes:
         """The fold so far."""

@@ -28,6 +28,7 @@ from .host import Host, LocalHost
 from .leases import Leases
 from .manifest import Entry, construct
 from .recall import Recall, Snapshots
+from .shared_host import SharedHost
 from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost
 from .supervisor import Staffed, Supervisor
@@ -45,7 +46,7 @@ class Post(msgspec.Struct):
     labels: tuple[str, ...]  # of its shells
     routes: tuple[Route, ...]
     wakes: dict[str, Callable[[], None]] = {}  # by label
-    recalls: list[Recall] = []
+    answering: SharedHost | None = None  # of the first shell
 
     @property
     def name(self) -> str:
@@ -104,7 +105,7 @@ class Staff:
         try:
             for route in post.routes:
                 if is_query(route):
-                    self._hub.answer(route.event, self._answerer(post.labels[0]))
+                    self._hub.answer(route.event, self._answerer(post))
                     answered.append(route.event)
             if post.labels != (post.name,) and post.pairs():
                 self._hub.ask_one(post.name, Subscribe(post.name, "work", post.pairs()))
@@ -162,6 +163,8 @@ class Staff:
 
     def _staffed(self, post: Post, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
         host = self._host(post)
+        if label == post.labels[0]:
+            post.answering = host if isinstance(host, SharedHost) else None
         program = self._program(post, host)
         ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
         self._unwatch(post, label)
@@ -208,7 +211,8 @@ class Staff:
             born = Born(entry.component, entry.settings, self._home, tuple(sys.path))
             return SpawnedHost(post.name, born, self._vocabulary, self._emitter(post.name))
         ports = self._ports_for(entry)
-        return LocalHost(
+        kind = SharedHost if post.component.answers_at_once else LocalHost
+        return kind(
             lambda: construct(post.component, ports), self._vocabulary, self._emitter(post.name)
         )
 
@@ -218,9 +222,13 @@ class Staff:
 
         return emit
 
-    def _answerer(self, label: str) -> Callable[[Query, float], Event]:
+    def _answerer(self, post: Post) -> Callable[[Query, float], Event]:
         def answer(query: Query, timeout_s: float) -> Event:
-            shell = self._supervisor.shell(label)
+            host = post.answering
+            reply = None if host is None else host.answer_at_once(query)
+            if reply is not None:
+                return reply
+            shell = self._supervisor.shell(post.labels[0])
             if shell is None or not shell.is_alive():
                 raise UnansweredError(query.topic_name())
             return ask(shell, query, timeout_s)
