@@ -2,8 +2,9 @@
 
 Prints, over the labelled logs of ``$CORTEX_EVAL/ci-logs``: how often the report names a labelled
 fact among its first 1, 3 and 10 findings; the share of facts that ``condense`` keeps beside every
-baseline of ``eval_ci_logs.py``; and seconds and peak memory for a generated log of 138,000 lines
-and for one of 1 GB (``--large``). The baseline ``bm25-lines`` needs the package ``bm25s``.
+baseline of ``eval_ci_logs.py``; and seconds and peak memory for a generated log of 138,000 lines,
+for one of 1 GB (``--large``), for 138,000 distinct failing tests, and for every hostile log of
+``hostile_logs.py`` at 30 MB. The baseline ``bm25-lines`` needs the package ``bm25s``.
 """
 
 import argparse
@@ -21,7 +22,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from cortex.actors.handlers.triage import Finding, condense, parse_log, read_log, triage
+from hostile_logs import HOSTILE, numbered_tests, write_hostile
+
+from cortex.actors.handlers.triage import (
+    Finding,
+    analyse,
+    condense,
+    excerpt,
+    parse_log,
+    read_log,
+    report_of,
+    triage,
+)
+from cortex.runtime.context import TokenCounter
 
 ROOT = Path(__file__).resolve().parents[1]
 EVAL = Path(os.environ.get("CORTEX_EVAL", ROOT.parent / "shared" / "eval"))
@@ -32,6 +45,8 @@ SETS = ("bugswarm", "treeherder")
 LINES = 138_000
 LARGE_BYTES = 1_000_000_000
 GOAL_S, GOAL_MB = 3.0, 300
+HOSTILE_BYTES, HOSTILE_GOAL_S = 30_000_000, 10.0
+EXCERPT_TOKENS = 3_000  # as the action asks for them
 
 Facts = list[tuple[str, ...]]
 Case = tuple[str, str, str, Facts]
@@ -157,32 +172,54 @@ def peak_megabytes() -> float:
 
 
 def measure_child(path: str) -> None:
-    """Triage *path* in this process and print seconds, peak megabytes and the first title."""
+    """Do with *path* what the action `read_ci_log` does; print time, peak memory, first title."""
+    counter = TokenCounter()
+    counter.count("x")  # the ranks are loaded once a process, not once a log
     began = time.perf_counter()
-    log = read_log(path)
-    report = triage(log)
+    log = read_log(path, count=counter.count)
+    analysis = analyse(log)
+    report = report_of(log, analysis)
+    excerpt(log, EXCERPT_TOKENS, counter.count, analysis)
     took = time.perf_counter() - began
     peak_mb = peak_megabytes()
     lost = f"{report.omitted_lines:,} not kept"
-    cpu = f"{time.process_time():.2f} s of CPU with start"  # what neighbours cannot slow down
+    cpu = f"{time.process_time():.2f} s of CPU with start"  # neighbours slow it down less
     print(f"{took:.2f} s, {cpu}, {peak_mb:.0f} MB, {report.lines:,} lines ({lost})")
-    print(f"  first finding: {report.findings[0].title}")
+    print(f"  first finding: {report.findings[0].title if report.findings else 'none'}")
 
 
 def print_speed(large: bool) -> None:
     sizes = [(f"{LINES:,} lines", {"lines": LINES})]
     if large:
         sizes.append(("1 GB", {"size_bytes": LARGE_BYTES}))
-    print(f"\nread and triage, whole process (goal for {LINES:,} lines: {GOAL_S} s, {GOAL_MB} MB)")
+    goal = f"goal for {LINES:,} lines: {GOAL_S} s, {GOAL_MB} MB"
+    print(f"\nread, count, triage and cut an excerpt, each in a process of its own ({goal})")
     with tempfile.TemporaryDirectory() as folder:
         for label, size in sizes:
             path = Path(folder) / "generated.log"
             write_generated(path, **size)
-            done = subprocess.run(
-                [sys.executable, __file__, "--child", str(path)],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            print(f"{label}: {done.stdout.strip()}")
+            print(f"{label}: {child(path)}")
+        path.write_bytes(b"".join(numbered_tests(LINES)))
+        print(f"{LINES:,} distinct failing tests: {child(path)}")
+
+
+def child(path: Path) -> str:
+    """What `measure_child` prints of *path*, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", str(path)], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def print_hostile() -> None:
+    megabytes = HOSTILE_BYTES // 1_000_000
+    print(f"\nhostile logs of {megabytes} MB (goal: {HOSTILE_GOAL_S:.0f} s, {GOAL_MB} MB each)")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hostile.log"
+        for name in HOSTILE:
+            with path.open("wb") as file:
+                file.writelines(write_hostile(name, HOSTILE_BYTES))
+            print(f"{name:32} {child(path).splitlines()[0]}")
 
 
 def run(large: bool) -> None:
@@ -197,6 +234,7 @@ def run(large: bool) -> None:
     else:
         print(f"SKIPPED, labelled logs: {EVAL} is not there; set CORTEX_EVAL")
     print_speed(large)
+    print_hostile()
 
 
 def main() -> None:

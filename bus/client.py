@@ -3,9 +3,10 @@
 import base64
 import itertools
 import secrets
+import threading
 from collections.abc import Iterator, Sequence
 
-from .errors import HubClosedError
+from .errors import ConflictError, HubClosedError
 from .event import Draft, Event, Query, Recorded, decode
 from .local import LocalHub
 from .log import Log
@@ -13,6 +14,7 @@ from .requests import Appended, Fetch, Pair, Publish, Subscribe, Unsubscribe
 from .vocabulary import Vocabulary
 
 READ_PAGE = 1_024
+TAG_BITS = 20  # of a number: two clients of one name must not take each other's for a repeat
 
 
 class Client:
@@ -23,6 +25,9 @@ class Client:
         self.vocabulary = vocabulary
         self._hub = hub
         self._log = log
+        self._numbering = threading.Lock()
+        self._tag = secrets.randbits(TAG_BITS)
+        self._count: int | None = None  # of the newest number; None until the log was asked
 
     @property
     def head(self) -> int:
@@ -35,6 +40,7 @@ class Client:
         correlation: str | None = None,
         causation: int | None = None,
         expected_version: int | None = None,
+        number: int = 0,
     ) -> int:
         """Append *events* together.
 
@@ -43,12 +49,16 @@ class Client:
             correlation: The execution they serve, where they do not name one themselves.
             causation: Position of the event that led to them.
             expected_version: Version of the first event's stream that the caller last saw.
+            number: Of `next_number`, for a publish that may have to be repeated: where no
+                acknowledgement came, the same call with the same number is answered with the
+                position these events have, and appends them only if they are not there yet.
 
         Returns:
             Position of the last one, counted from 1; 0 where all were ephemeral.
 
         Raises:
-            ConflictError: The stream is at another version.
+            ConflictError: The stream is at another version; or something else was published
+                under this name with a higher number, and only the newest can be repeated.
             EventError: One of them cannot be taken as it is; none was.
             LogError: The log could not be written; none was.
         """
@@ -61,12 +71,30 @@ class Client:
             )
             for index, event in enumerate(events)
         ]
-        return self.publish_drafts(drafts)
+        return self.publish_drafts(drafts, number=number)
 
-    def publish_drafts(self, drafts: Sequence[Draft]) -> int:
+    def publish_drafts(self, drafts: Sequence[Draft], *, number: int = 0) -> int:
         """Append events that are encoded already; as `publish`."""
-        answer = self._hub.ask_one(self.name, Publish(tuple(drafts)))
+        try:
+            answer = self._hub.ask_one(self.name, Publish(tuple(drafts), number))
+        except ConflictError:
+            with self._numbering:
+                self._count = None  # another client of this name may have gone further
+            raise
         return answer.last if isinstance(answer, Appended) else 0
+
+    def next_number(self) -> int:
+        """A number for one `publish`, above all that were acknowledged under this name.
+
+        It outlives the process: who notes it before publishing can repeat after a restart. A
+        client that numbers publishes one thing at a time.
+        """
+        with self._numbering:
+            if self._count is None:
+                taken = (r.number for r in self._log.state().receipts if r.client == self.name)
+                self._count = next(taken, 0) >> TAG_BITS
+            self._count += 1
+            return self._count << TAG_BITS | self._tag
 
     def new_id(self) -> str:
         """A new id: 16 letters and digits, random."""

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -14,11 +15,20 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's own clocks."""
 
     def now_ns(self) -> int:
         """UTC nanoseconds since 1970."""
         return time.time_ns()
+
+    def steady_ns(self) -> int:
+        """Nanoseconds since some moment; does not jump when somebody sets the clock."""
+        return time.monotonic_ns()
+
+    @staticmethod
+    def steady_of(clock: Clock) -> Callable[[], int]:
+        """What durations are measured by: a system's steady clock, any other's only one."""
+        return clock.steady_ns if isinstance(clock, SystemClock) else clock.now_ns
 
 
 def system_entropy(size_bytes: int) -> bytes:

@@ -9,7 +9,7 @@ failed write leaves the hub as it was.
 import heapq
 from collections.abc import Callable, Sequence
 
-from .errors import CortexError, SubscriptionError
+from .errors import CortexError, LogError, SubscriptionError
 from .event import Recorded, decode
 from .filter import Filter
 from .known import Known
@@ -31,6 +31,7 @@ from .requests import (
     Unsubscribe,
 )
 from .tail import Tail
+from .tries import Trial, Tries
 from .turn import Turn
 from .vocabulary import Vocabulary
 
@@ -49,6 +50,7 @@ class Hub:
         self._log = log
         self._entropy = entropy
         self._load(Known.of(log))
+        self._tries = Tries.of(self._known)
         self._ring = Tail(0, RING)  # ephemeral events, by their own count
         self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
@@ -65,24 +67,37 @@ class Hub:
         """Position of the newest durable event; 0 for an empty log."""
         return self._known.head
 
-    def handle(self, requests: Sequence[tuple[str, Request]], now_ns: int) -> list[Answer]:
+    def handle(
+        self, requests: Sequence[tuple[str, Request]], now_ns: int, steady_ns: int | None = None
+    ) -> list[Answer]:
         """Answer *requests* of (client, request) pairs with one transaction for all of them.
+
+        Args:
+            requests: What clients ask.
+            now_ns: The time of what is recorded.
+            steady_ns: What leases and backoffs are measured by; None for the same clock.
 
         Raises:
             LogError: The log could not be written; nothing changed for any of them.
         """
-        turn = self._turn(now_ns)
+        turn = self._turn(now_ns, steady_ns)
         try:
             answers = [self._answer(turn, client, request) for client, request in requests]
         except BaseException:
             turn.put_back()
             raise
-        self._settle(turn)
+        try:
+            self._settle(turn)
+        except CortexError:
+            for (_, request), answer in zip(requests, answers, strict=True):
+                if not isinstance(answer, Refused):
+                    self._tries.excuse(self._known, request)
+            raise
         return answers
 
-    def tick(self, now_ns: int) -> None:
+    def tick(self, now_ns: int, steady_ns: int | None = None) -> None:
         """Append the events whose deadlines have come, and wake who waits for a lease to lapse."""
-        turn = self._turn(now_ns)
+        turn = self._turn(now_ns, steady_ns)
         due: dict[str, int] = {}  # a name that was set twice for one time stands twice in the heap
         while self._due and self._due[0][0] <= now_ns:
             due_ns, name = heapq.heappop(self._due)
@@ -96,18 +111,43 @@ class Hub:
             for name, due_ns in due.items():  # still to be done: they are on disk
                 heapq.heappush(self._due, (due_ns, name))
             raise
-        self._woken |= {n for n, q in self._known.queues.items() if q.mature(now_ns)}
+        steady_ns = now_ns if steady_ns is None else steady_ns
+        self._woken |= {n for n, q in self._known.queues.items() if q.mature(steady_ns)}
+        self._woken |= self._tries.lapse(steady_ns)
+
+    def end(self, now_ns: int) -> None:
+        """End in good order: what was tried since the hub opened is held against nothing.
+
+        Raises:
+            LogError: The log could not be written.
+        """
+        turn = self._turn(now_ns, None)
+        self._tries.forgive(self._known, turn.batch)
+        self._settle(turn)
 
     def next_due_ns(self) -> int | None:
-        """When `tick` has something to do next; None for not before something is asked."""
-        times = [t for q in self._known.queues.values() if (t := q.next_due_ns()) is not None]
+        """When `tick` has something to do next, where one clock is there for everything.
+
+        None for not before something is asked.
+        """
+        times = (self.next_deadline_ns(), self.next_lapse_ns())
+        return min((t for t in times if t is not None), default=None)
+
+    def next_deadline_ns(self) -> int | None:
+        """When the next deadline comes, by the clock of what is recorded."""
         while self._due:
             due_ns, name = self._due[0]
             deadline = self._known.deadlines.get(name)
             if deadline is not None and deadline.due_ns == due_ns:
-                times.append(due_ns)
-                break
+                return due_ns
             heapq.heappop(self._due)
+        return None
+
+    def next_lapse_ns(self) -> int | None:
+        """When the next lease or backoff is over, by the clock that those are measured by."""
+        times = [t for q in self._known.queues.values() if (t := q.next_due_ns()) is not None]
+        if self._tries.alone is not None:
+            times.append(self._tries.alone.until_ns)
         return min(times, default=None)
 
     def take_woken(self) -> set[str]:
@@ -142,7 +182,7 @@ class Hub:
                     return self._page(request, seen, records, through)
         return self._page(request, seen, records, through)
 
-    def _turn(self, now_ns: int) -> Turn:
+    def _turn(self, now_ns: int, steady_ns: int | None) -> Turn:
         if self._torn:
             before, known = self._known, Known.of(self._log)
             for name in before.passing:
@@ -151,7 +191,17 @@ class Hub:
             self._load(known)
             self._torn = False
         random = int.from_bytes(self._entropy(8), "big") >> 2
-        return Turn(self._known, self._log, self.vocabulary, self.record, random, now_ns)
+        steady_ns = now_ns if steady_ns is None else steady_ns
+        return Turn(
+            self._known,
+            Trial(self._tries, steady_ns),
+            self._log,
+            self.vocabulary,
+            self.record,
+            random,
+            now_ns,
+            steady_ns,
+        )
 
     def record(self, position: int) -> Recorded:
         """The durable event at *position*, which is there."""
@@ -202,6 +252,9 @@ class Hub:
                     return self.fetch(request)
                 case _:
                     raise SubscriptionError("?", f"{type(request).__name__} is not a request")
+        except LogError as error:
+            self._tries.excuse(self._known, request)
+            return Refused.of(error)
         except CortexError as error:
             return Refused.of(error)
 
@@ -217,6 +270,7 @@ class Hub:
             raise
         known = self._known
         known.settle(batch)
+        self._woken |= self._tries.settle(turn.trial, batch.dropped)
         for standing in turn.passing.values():
             known.stand(standing)
             known.passing.add(standing.name)

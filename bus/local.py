@@ -4,6 +4,7 @@ Whoever holds the lock writes for everyone who waits for it (flat combining): a 
 no hand-over between threads, and under load the batches grow by themselves.
 """
 
+import contextlib
 import heapq
 import itertools
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .clock import Clock
+from .clock import Clock, SystemClock
 from .errors import AskTimeoutError, CortexError, HubClosedError, SubscriptionError, UnansweredError
 from .event import Event, Query
 from .hub import Hub
@@ -20,7 +21,7 @@ from .requests import Answer, Fetch, Page, Refused, Request
 
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
 RETRY_NS = 1_000_000_000  # when the log cannot be written, deadlines try again after this
-TICK_S = 30.0  # the longest sleep of the clock thread; it is woken for anything nearer
+TICK_S = 30.0  # the longest sleep of the clock thread: somebody may have set the clock meanwhile
 
 Wake = Callable[[], None]
 Asked = Callable[[Query, float], Event]
@@ -41,13 +42,15 @@ class LocalHub:
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self.clock = clock
+        self.steady_ns = SystemClock.steady_of(clock)  # leases, backoffs and waits go by this
         self._hub = hub
         self._writer = threading.Lock()  # whoever holds it drives the state machine
         self._waiting: deque[_Ticket] = deque()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
         self._asked: dict[type[Event], Asked] = {}
         self._alarm = threading.Condition()
-        self._alarm_ns: int | None = None  # when the clock thread has something to do next
+        self._alarm_ns: int | None = None  # when the clock thread has something to do; steady
+        self._deadline_ns: int | None = None  # the recorded one that it was told of
         self._alarms: list[tuple[int, int, Wake]] = []  # heap; the count keeps wakes uncompared
         self._alarm_count = itertools.count()
         self._closed = False
@@ -99,13 +102,13 @@ class LocalHub:
         arrived = threading.Event()
         self.watch(request.subscription, arrived.set)
         try:
-            deadline_ns = self.clock.now_ns() + int(wait_s * 1e9)
+            deadline_ns = self.steady_ns() + int(wait_s * 1e9)
             while not self._closed:
                 request = msgspec.structs.replace(
                     request, after=page.through, ring_after=page.ring_through
                 )
                 page = self._hub.fetch(request)
-                left_s = (deadline_ns - self.clock.now_ns()) / 1e9
+                left_s = (deadline_ns - self.steady_ns()) / 1e9
                 if page.records or page.ephemeral or left_s <= 0:
                     return page
                 arrived.wait(left_s)
@@ -129,7 +132,7 @@ class LocalHub:
                 self._wakes.pop(subscription, None)
 
     def alarm(self, at_ns: int, wake: Wake) -> None:
-        """Call *wake* once at *at_ns*, on the clock's thread; it must return soon."""
+        """Call *wake* once at *at_ns* (steady), on the clock's thread; it must return soon."""
         with self._alarm:
             heapq.heappush(self._alarms, (at_ns, next(self._alarm_count), wake))
         self._ring_at(at_ns)
@@ -166,6 +169,9 @@ class LocalHub:
     def close(self) -> None:
         """Refuse what comes from now on; what was acknowledged is on disk."""
         with self._writer:
+            if not self._closed:
+                with contextlib.suppress(CortexError):  # then the tries under way stay counted
+                    self._hub.end(self.clock.now_ns())
             self._closed = True
         with self._alarm:
             self._alarm.notify_all()
@@ -192,7 +198,7 @@ class LocalHub:
             if self._closed:
                 raise HubClosedError
             flat = [(t.client, request) for t in tickets for request in t.requests]
-            answers = iter(self._hub.handle(flat, self.clock.now_ns()))
+            answers = iter(self._hub.handle(flat, self.clock.now_ns(), self.steady_ns()))
             for ticket in tickets:
                 ticket.answers = [next(answers) for _ in ticket.requests]
         except BaseException as error:  # noqa: BLE001  # each waiting caller must be told
@@ -201,9 +207,12 @@ class LocalHub:
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        due_ns = self._hub.next_due_ns()
-        if due_ns is not None:
-            self._ring_at(due_ns)
+        lapse_ns, deadline_ns = self._hub.next_lapse_ns(), self._hub.next_deadline_ns()
+        if lapse_ns is not None:
+            self._ring_at(lapse_ns)
+        if deadline_ns is not None and deadline_ns != self._deadline_ns:
+            self._deadline_ns = deadline_ns
+            self._ring_at(self.steady_ns() + deadline_ns - self.clock.now_ns())
 
     def _ring_at(self, at_ns: int) -> None:
         if self._alarm_ns is not None and self._alarm_ns <= at_ns:
@@ -216,13 +225,11 @@ class LocalHub:
     def _tick(self) -> None:
         while not self._closed:
             with self._alarm:
-                now_ns = self.clock.now_ns()
                 due_ns = self._alarm_ns
-                sleep_s = TICK_S if due_ns is None else (due_ns - now_ns) / 1e9
-                if sleep_s > 0:
-                    self._alarm.wait(min(sleep_s, TICK_S))
-                    continue
-                self._alarm_ns = None
+                sleep_s = TICK_S if due_ns is None else (due_ns - self.steady_ns()) / 1e9
+                if sleep_s > 0 and self._alarm.wait(min(sleep_s, TICK_S)):
+                    continue  # there is something nearer, or the end
+                self._alarm_ns = self._deadline_ns = None
             self._fire()
             self._sound()
 
@@ -231,18 +238,18 @@ class LocalHub:
             if self._closed:
                 return
             try:
-                self._hub.tick(self.clock.now_ns())
+                self._hub.tick(self.clock.now_ns(), self.steady_ns())
                 self._set_alarm()
             except CortexError:
                 # The log says no for now (a full disk): the deadlines stand, so try again soon.
-                self._ring_at(self.clock.now_ns() + RETRY_NS)
+                self._ring_at(self.steady_ns() + RETRY_NS)
             woken = self._hub.take_woken()
         self._wake(woken)
 
     def _sound(self) -> None:
         due: list[Wake] = []
         with self._alarm:
-            now_ns = self.clock.now_ns()
+            now_ns = self.steady_ns()
             while self._alarms and self._alarms[0][0] <= now_ns:
                 due.append(heapq.heappop(self._alarms)[2])
             next_ns = self._alarms[0][0] if self._alarms else None

@@ -19,6 +19,9 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._works)
 
+    def __iter__(self) -> Iterator[Work]:
+        return iter(self._works.values())
+
     def get(self, position: int) -> Work | None:
         """The work at *position*, waiting or held."""
         return self._works.get(position)
@@ -48,6 +51,16 @@ class WorkQueue:
             if work is not None and work.not_before_ns <= now_ns and position != last:
                 last = position  # what lapsed, was renewed and lapsed again stands there twice
                 yield work
+
+    def any_claimable(self, now_ns: int) -> bool:
+        """Whether there is work that may be taken now."""
+        self.mature(now_ns)
+        while self._ready:
+            work = self._works.get(self._ready[0])
+            if work is not None and work.not_before_ns <= now_ns:
+                return True
+            heapq.heappop(self._ready)  # it is gone, or comes back when it matures
+        return False
 
     def mature(self, now_ns: int) -> bool:
         """Make work claimable whose lease or backoff is over; whether there was any."""

@@ -114,7 +114,7 @@ class Claim(Request, frozen=True, tag="claim"):
     """Take work: each event for *lease_ns*, with its epoch and attempts raised on disk."""
 
     subscription: str
-    limit: int
+    limit: int  # 0 takes nothing, and asks only whether there is any
     lease_ns: int
 
 
@@ -182,18 +182,25 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     record: Recorded
     epoch: int
     attempts: int  # this claim included
+    fallen: int = 0  # of them, how many ended with the hub: nobody knows whether it is to blame
 
 
 class Claimed(Answer, frozen=True, tag="claimed"):
     """What was taken, oldest first; empty where nothing is to be had now."""
 
     leases: tuple[Lease, ...]
+    waiting: bool = False  # where nothing was to be taken: there is some
 
 
 class Attempted(Answer, frozen=True, tag="attempted"):
-    """How often the event after the cursor was tried, this try included."""
+    """How often the event after the cursor was tried, this try included.
+
+    0: not now, for another event that may be to blame for falls of the hub is tried alone. The
+    subscription is woken when it is done.
+    """
 
     attempts: int
+    fallen: int = 0  # of them, how many ended with the hub: nobody knows whether it is to blame
 
 
 class Refused(Answer, frozen=True, tag="refused"):

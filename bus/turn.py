@@ -34,6 +34,7 @@ from .requests import (
     Unsubscribe,
     refuse_no_text,
 )
+from .tries import Trial
 from .unclaimed import REPORTS, SOURCE
 from .vocabulary import Vocabulary
 
@@ -49,11 +50,13 @@ class Turn:
     def __init__(
         self,
         known: Known,
+        trial: Trial,
         log: Log,
         vocabulary: Vocabulary,
         record: Callable[[int], Recorded],
         random: int,
         now_ns: int,
+        steady_ns: int,
     ) -> None:
         self.batch = Batch()
         self.records: list[Recorded] = []
@@ -63,7 +66,8 @@ class Turn:
         self.woken: set[str] = set()
         self.head = known.head
         self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
-        self._now_ns = now_ns
+        self.trial = trial
+        self._now_ns = steady_ns  # what leases and backoffs are measured by
         self._known = known
         self._log = log
         self._vocabulary = vocabulary
@@ -104,14 +108,19 @@ class Turn:
         self.batch.standings[standing.name] = msgspec.structs.replace(
             standing, cursor=request.through, attempts=0
         )
+        self.trial.end((standing.name, 0))
         return answer
 
     def attempt(self, request: Attempt) -> Answer:
         """Count a try of the event after the cursor."""
         standing = self._standing(request.subscription, "ordered")
-        standing = msgspec.structs.replace(standing, attempts=standing.attempts + 1)
-        self.batch.standings[standing.name] = standing
-        return Attempted(standing.attempts)
+        key = (standing.name, 0)
+        fallen = self.trial.fallen(key)
+        if self.trial.must_wait(key):
+            return Attempted(0, fallen)
+        attempts = standing.attempts + self.trial.begin(key)
+        self.batch.standings[standing.name] = msgspec.structs.replace(standing, attempts=attempts)
+        return Attempted(attempts, fallen)
 
     def claim(self, request: Claim) -> Answer:
         """Take the oldest work that nobody holds."""
@@ -119,8 +128,10 @@ class Turn:
         queue = self._known.queues.get(request.subscription)
         if queue is None or request.subscription in self.batch.dropped:
             return Claimed(())  # it is new in this very batch
-        until_ns = self._now_ns + request.lease_ns
+        if not request.limit:
+            return Claimed((), queue.any_claimable(self._now_ns))
         popped: list[int] = []
+        left: list[int] = []  # suspects, each of which is to be tried alone
         taken: list[tuple[Work, Recorded]] = []
         try:
             for work in queue.claimable(self._now_ns):
@@ -128,16 +139,22 @@ class Turn:
                 key = (work.subscription, work.position)
                 if key in self.batch.work or key in self._gone:
                     continue  # claimed, renewed or finished earlier in this batch
-                taken.append((_held(work, until_ns), self._record(work.position)))
-                if len(taken) >= request.limit:
+                suspect = self.trial.is_suspect(key)
+                if suspect and (taken or self.trial.must_wait(key)):
+                    left.append(popped.pop())
+                    continue
+                taken.append((work, self._record(work.position)))
+                if suspect or len(taken) >= request.limit:
                     break
         except BaseException:
             for position in popped:
                 queue.again(position)
             raise
+        finally:
+            for position in left:
+                queue.again(position)
         self._popped += [(request.subscription, position) for position in popped]
-        self.batch.work |= {(w.subscription, w.position): w for w, _ in taken}
-        return Claimed(tuple(Lease(record, w.epoch, w.attempts) for w, record in taken))
+        return Claimed(tuple(self._leased(*pair, request.lease_ns) for pair in taken))
 
     def renew(self, request: Renew) -> Answer:
         """Hold one event longer."""
@@ -149,6 +166,7 @@ class Turn:
         """Give one event back."""
         work = self._held(request.subscription, request.position, request.epoch)
         self._keep(work, self._now_ns + request.backoff_ns)
+        self.trial.make_room((request.subscription, request.position))
         self.woken.add(request.subscription)
         return Appended()
 
@@ -159,6 +177,7 @@ class Turn:
         self.batch.work.pop((request.subscription, request.position), None)
         self.batch.finished.append((request.subscription, request.position))
         self._gone.add((request.subscription, request.position))
+        self.trial.end((request.subscription, request.position))
         return answer
 
     def subscribe(self, request: Subscribe) -> Answer:
@@ -172,7 +191,11 @@ class Turn:
             cursor = 0 if request.start == "beginning" else self.head
             standing = Standing(request.name, request.kind, request.filter, cursor, 0, self.head)
         elif before.kind != request.kind:
-            raise SubscriptionError(request.name, f"exists and is {before.kind}")
+            raise SubscriptionError(
+                request.name,
+                f"is {before.kind} in this log and cannot become {request.kind}: give the "
+                "component another name, or unsubscribe this one first",
+            )
         elif request.lasting == self._is_passing(request.name):
             raise SubscriptionError(
                 request.name, "exists and lasts, or does not: take another name"
@@ -196,6 +219,7 @@ class Turn:
         self.batch.standings.pop(name, None)
         self.batch.work = {key: work for key, work in self.batch.work.items() if key[0] != name}
         self.batch.dropped.append(name)
+        self.trial.drop(name)
         self._remade[name] = None
         return Appended()
 
@@ -343,14 +367,16 @@ class Turn:
             raise LeaseLostError(name, position, epoch)
         return work
 
+    def _leased(self, work: Work, record: Recorded, lease_ns: int) -> Lease:
+        key = (work.subscription, work.position)
+        attempts = work.attempts + self.trial.begin(key)
+        self.batch.work[key] = Work(*key, work.epoch + 1, attempts, self._now_ns + lease_ns)
+        return Lease(record, work.epoch + 1, attempts, self.trial.fallen(key))
+
     def _keep(self, work: Work, not_before_ns: int) -> None:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(
             work, not_before_ns=not_before_ns
         )
-
-
-def _held(work: Work, until_ns: int) -> Work:
-    return Work(work.subscription, work.position, work.epoch + 1, work.attempts + 1, until_ns)
 
 
 def _uuid7(time_ns: int, index: int, random: int) -> bytes:

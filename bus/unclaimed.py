@@ -27,8 +27,11 @@ def _model(draft: Draft) -> Event:
         execution_id=asked.execution_id,
         step_id=asked.step_id,
         attempt=asked.attempt,
+        turn=asked.turn,
+        call=asked.call,
         model=asked.model,
-        reason=f"no component answers for {asked.model}",
+        provider=asked.provider,
+        reason=f"no component answers for {asked.model} as the provider {asked.provider!r}",
     )
 
 

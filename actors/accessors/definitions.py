@@ -24,6 +24,15 @@ MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
 _QUOTED = re.compile(r"`([^`]+)`")
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What a snapshot holds."""
+
+    sources: dict[str, str]
+    compiled: tuple[ProcessCompiled, ...]
+    missing: dict[str, tuple[str, ...]]
+    retired: tuple[tuple[str, int, str], ...]  # name, version, reason
+
+
 class Definitions:
     """Compiled processes and interfaces by name and version, and the sources they stand in."""
 
@@ -32,7 +41,7 @@ class Definitions:
         self._blobs = blobs
         self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
         self._missing: dict[str, tuple[str, ...]] = {}  # by name
-        self._retired: dict[str, str] = {}  # reason by name
+        self._retired: dict[tuple[str, int], str] = {}  # reason by name and version
 
     def fold(self, event: Event) -> None:
         """Take in what was said of a definition."""
@@ -41,12 +50,26 @@ class Definitions:
                 self.sources[event.file] = event.source
                 self._compiled[event.name, event.process_version] = event
                 self._missing.pop(event.name, None)
-                self._retired.pop(event.name, None)
+                self._retired.pop((event.name, event.process_version), None)
             case ProcessUnlinked():
                 self._missing[event.name] = event.missing
             case ProcessRetired():
-                self._retired[event.name] = event.reason
+                for name, version in self._compiled:
+                    if name == event.name and event.process_version in (0, version):
+                        self._retired[name, version] = event.reason
                 self.drop(event.files)
+
+    def kept(self) -> Kept:
+        """All of it, for `restore`."""
+        retired = tuple((*key, reason) for key, reason in self._retired.items())
+        return Kept(dict(self.sources), tuple(self._compiled.values()), self._missing, retired)
+
+    def restore(self, kept: Kept) -> None:
+        """Take up what `kept` gave."""
+        self.sources = dict(kept.sources)
+        self._compiled = {(e.name, e.process_version): e for e in kept.compiled}
+        self._missing = dict(kept.missing)
+        self._retired = {(name, version): reason for name, version, reason in kept.retired}
 
     def drop(self, files: Iterable[str]) -> None:
         """Forget files that are gone, or hold nothing any more."""
@@ -66,12 +89,15 @@ class Definitions:
             found.add(unit.name)
             event = self._event(unit.linked, file, sources[file], plain(unit.diagnostics))
             before = self._compiled.get((event.name, event.process_version))
-            back = event.name in self._missing or event.name in self._retired
+            retired = (event.name, event.process_version) in self._retired
+            back = event.name in self._missing or retired
             # A file that is put back to what it once held changes nothing but the file.
             if back or before != event or self.sources.get(file) != event.source:
                 yield event
         for name, newest in self._newest().items():
-            if name not in found and name not in self._retired:
+            if name in found:
+                yield from self._outdated(name, compilation, sources)
+            elif (name, newest.process_version) not in self._retired:
                 yield from self._gone(name, newest, compilation, sources)
 
     def listed(self, name: str = "", text: str = "") -> Iterator[dict[str, Any]]:
@@ -98,7 +124,7 @@ class Definitions:
             "source": event.source,
             "file": event.file,
             "missing": list(self._missing.get(event.name, ())),
-            "retired": self._retired.get(event.name, ""),
+            "retired": self._retired.get((event.name, event.process_version), ""),
         }
 
     def _read(self, digest: str) -> Linked | None:
@@ -125,10 +151,29 @@ class Definitions:
         )
 
     def _newest(self) -> dict[str, ProcessCompiled]:
+        """The newest version of each; a retired one only where there is no other."""
         newest: dict[str, ProcessCompiled] = {}
-        for (name, _), event in sorted(self._compiled.items()):
-            newest[name] = event
+        for key in sorted(self._compiled, key=lambda key: (key not in self._retired, key)):
+            newest[key[0]] = self._compiled[key]
         return newest
+
+    def _outdated(
+        self, name: str, compilation: Compilation, sources: Mapping[str, str]
+    ) -> Iterator[Event]:
+        """Retire versions whose file is gone, while others of that name are there.
+
+        One that another took the place of in its file can still be named by its number.
+        """
+        units = [unit for unit in compilation.units.values() if unit.name == name]
+        held = {unit.definition.version for unit in units}
+        for (_, version), event in sorted(self._compiled.items()):
+            if event.name != name or version in held or (name, version) in self._retired:
+                continue
+            if event.file not in sources:
+                reason = f"version {version} is no longer in {event.file}"
+                yield ProcessRetired(
+                    name=name, reason=reason, files=(event.file,), process_version=version
+                )
 
     def _gone(
         self,

@@ -19,14 +19,21 @@ from cortex.bus.events import (
     ExecutionList,
     ExecutionPaused,
     ExecutionRated,
+    ExecutionRequest,
+    ExecutionStarted,
 )
 from cortex.runtime.kernel import Component, Delivery, Home, on
 from cortex.runtime.processes.execution import ExecutionRecords, fold, list_executions
 from cortex.runtime.projections import EventIndex, Runner, snapshot
 
+from .following import Following
+
 
 class ExecutionRecordAccessor(Component):
-    """Projects executions and the query index whenever an execution comes to a stop."""
+    """Projects executions and the query index whenever an execution comes to a stop.
+
+    It is ready at once, however much it has to project: an answer says for which position it holds.
+    """
 
     def __init__(
         self,
@@ -39,18 +46,28 @@ class ExecutionRecordAccessor(Component):
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path()
         self._path = home.projections_path if home else folder / "projections.db"
-        self._runner: Runner | None = None
+        self._following: Following | None = None
 
     def on_start(self) -> None:
-        """Open the projections and bring them to the head."""
-        self._runner = Runner.open(self._path, [ExecutionRecords(), EventIndex()])
-        self._runner.advance(self._log)
+        """Open the projections and set out for the head."""
+        try:
+            runner = Runner.open(self._path, [ExecutionRecords(), EventIndex()])
+            following = Following(runner, self._log)
+            following.step()  # lets the file go where it fails
+        except BaseException:
+            self._clean_up()
+            raise
+        self._following = following
 
     def on_stop(self) -> None:
-        """Bring the projections to the head once more: who reads without a runtime has them."""
-        if self._runner is not None:
-            self._runner.advance(self._log)
-            self._runner.close()
+        """Go on towards the head once more: who reads without a runtime has the projections."""
+        try:
+            if self._following is not None:
+                self._following.close()
+        finally:
+            self._clean_up()
+
+    def _clean_up(self) -> None:
         if self._passing is not None:
             self._passing.cleanup()
 
@@ -62,20 +79,25 @@ class ExecutionRecordAccessor(Component):
     @on(ExecutionRated)
     def stopped(self, event: Event, delivery: Delivery) -> None:
         """Project what has come."""
-        if self._runner is not None and self._runner.position < delivery.position:
-            self._runner.advance(self._log)
+        if self._following is not None and self._following.position < delivery.position:
+            self._following.step()
 
     @on(ExecutionGet)
     def get(self, event: ExecutionGet, delivery: Delivery) -> Iterator[Event]:
-        """One execution, folded from its stream; none where several begin with what was asked."""
-        if self._runner is not None:
-            self._runner.advance(self._log)
+        """One execution, folded from its stream; none where several begin with what was asked.
+
+        One that is named in full is found before it is projected, too.
+        """
+        if self._following is not None:
+            self._following.step()
         with snapshot(self._path, ExecutionRecords.name) as view:
             position = view.position
             meant = _meant(view.connection, event.execution_id)
         found: tuple[dict[str, Any], ...] = ()
+        records = list(self._history(f"execution/{meant or event.execution_id}"))
+        if not meant and any(record.topic in _BEGUN for record in records):
+            meant, position = event.execution_id, max(position, records[-1].position)
         if meant:
-            records = self._history(f"execution/{meant}")
             state = fold(meant, records, self._vocabulary, before=position + 1)
             found = (msgspec.to_builtins(state),)
         yield ExecutionAnswer(executions=found, position=position)
@@ -83,8 +105,8 @@ class ExecutionRecordAccessor(Component):
     @on(ExecutionList)
     def listed(self, event: ExecutionList, delivery: Delivery) -> Iterator[Event]:
         """The newest executions that fit."""
-        if self._runner is not None:
-            self._runner.advance(self._log)
+        if self._following is not None:
+            self._following.step()
         with snapshot(self._path, ExecutionRecords.name) as view:
             rows = list_executions(
                 view,
@@ -96,6 +118,9 @@ class ExecutionRecordAccessor(Component):
             position = view.position
         plain = tuple(msgspec.structs.asdict(row) for row in rows)
         yield ExecutionAnswer(executions=plain, position=position)
+
+
+_BEGUN = {ExecutionRequest.topic_name(), ExecutionStarted.topic_name()}
 
 
 def _meant(connection: sqlite3.Connection, begins: str) -> str:

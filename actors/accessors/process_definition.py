@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Set
 
+import msgspec
+
 from cortex.bus import Event
 from cortex.bus.events import (
     ComponentAnnounced,
@@ -28,8 +30,19 @@ from cortex.runtime.processes import (
 )
 
 from ..library import library_knowledge
+from . import definitions
 from .definitions import Definitions, plain
 from .submitted import read_blob
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a snapshot holds."""
+
+    announced: tuple[ComponentAnnounced, ...]
+    definitions: definitions.Kept
+    submitted: dict[int, ProcessSubmit]
+    answered: tuple[int, ProcessSubmit]
+    position: int
 
 
 class ProcessDefinitionAccessor(Component):
@@ -43,6 +56,7 @@ class ProcessDefinitionAccessor(Component):
         roots.append(Root(str(library_knowledge()), "library"))
         self._topics = KnowledgeTopics(TopicIndex(roots))
         self._announced = Announced()
+        self._standing: dict[tuple[str, str], ComponentAnnounced] = {}  # by kind and name
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None
         self._submitted: dict[
@@ -50,17 +64,38 @@ class ProcessDefinitionAccessor(Component):
         ] = {}  # recalled, and not followed yet, by position
         self._answered = 0, ProcessSubmit(sources={})  # the last one that was followed
         self._position = 0
+        self._recalled = 0  # position up to which others than this instance handled everything
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold what happened before this start; nothing is compiled for that."""
-        self._position = delivery.position
+        self._position = self._recalled = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
-            self._announced.fold(event)
+            self._announce(event)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         else:
             self._follow(delivery.causation or 0, event)
             self._definitions.fold(event)
+
+    def snapshot(self) -> bytes:
+        """What is announced, what is defined, and what was recalled and not followed yet."""
+        kept = Kept(
+            tuple(self._standing.values()),
+            self._definitions.kept(),
+            self._submitted,
+            self._answered,
+            self._position,
+        )
+        return msgspec.msgpack.encode(kept)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take all of it up."""
+        kept = _KEPT(snapshot)
+        for event in kept.announced:
+            self._announce(event)
+        self._definitions.restore(kept.definitions)
+        self._submitted, self._answered = dict(kept.submitted), kept.answered
+        self._position = self._recalled = kept.position
 
     @on(ComponentAnnounced)
     @on(ComponentWithdrawn)
@@ -71,7 +106,7 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         self._catch_up()
         again = delivery.attempt > 1  # folded by an attempt that did not come to its end
-        if (self._announced.fold(event) or again) and self._definitions.sources:
+        if (self._announce(event) or again) and self._definitions.sources:
             yield from self._relinked()
 
     @on(ProcessSubmit)
@@ -79,6 +114,10 @@ class ProcessDefinitionAccessor(Component):
         """Compile the files together with all that were accepted before."""
         self._position = delivery.position
         self._catch_up()
+        # Nothing may go unanswered: requests for executions wait for what was submitted before.
+        yield from list(self._submit(event)) or [ProcessUnchanged(files=())]
+
+    def _submit(self, event: ProcessSubmit) -> Iterator[Output]:
         kept = self._definitions
         changed = {f: d for f, d in event.sources.items() if kept.sources.get(f) != d}
         same = tuple(sorted(event.sources.keys() - changed.keys()))
@@ -101,8 +140,15 @@ class ProcessDefinitionAccessor(Component):
     @on(ProcessUnlinked)
     @on(ProcessRetired)
     def settled(self, event: Event, delivery: Delivery) -> None:
-        """Take note; the answers are its own, and a recall finds them by this route."""
+        """Take note; the answers are its own, and a recall finds them by this route.
+
+        One that was given before this start, and was not read then, is folded now.
+        """
         self._position = delivery.position
+        cause = delivery.causation or 0
+        if cause <= self._recalled:
+            self._follow(cause, event)
+            self._definitions.fold(event)
 
     @on(ProcessList)
     def listed(self, event: ProcessList, delivery: Delivery) -> Iterator[Event]:
@@ -173,6 +219,15 @@ class ProcessDefinitionAccessor(Component):
         self._definitions.sources = sources
         yield from changes
 
+    def _announce(self, event: ComponentAnnounced | ComponentWithdrawn) -> bool:
+        """Take in what is there now; whether that changed anything."""
+        key = event.kind, event.name
+        if isinstance(event, ComponentAnnounced):
+            self._standing[key] = event
+        elif key in self._standing and self._standing[key].component == event.component:
+            del self._standing[key]
+        return self._announced.fold(event)
+
     def _follow(self, position: int, answer: Event | None = None) -> None:
         """Fold, while recalling, what submissions up to *position* say that their answers do not.
 
@@ -190,6 +245,9 @@ class ProcessDefinitionAccessor(Component):
         """Fold what is left of the past; from here on events are handled."""
         if self._submitted:
             self._follow(max(self._submitted))
+
+
+_KEPT = msgspec.msgpack.Decoder(Kept).decode
 
 
 def _removed(event: ProcessSubmit) -> tuple[str, ...]:

@@ -1,18 +1,19 @@
 """The engine that compiles the context of a step: P = f(H, G), stored with its manifest."""
 
-import contextlib
 from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import Event
+from cortex.bus import Event, Vocabulary
 from cortex.bus.events import (
+    VOCABULARY,
     ComponentAnnounced,
     ComponentWithdrawn,
     ContextCompile,
     ContextCompiled,
     ContextRefused,
     ModelSelected,
+    ToolListed,
 )
 from cortex.runtime.context import (
     ContextCompiler,
@@ -22,13 +23,18 @@ from cortex.runtime.context import (
     ItemRepeatedError,
     Prompt,
     TokenCounter,
+    View,
 )
-from cortex.runtime.kernel import Component, Config, Delivery, Output, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
-from cortex.runtime.models import ModelDescription, select
+from cortex.runtime.models import ModelDescription, Selected
 
+from .choosing import OF_CALLS, choose, unreached
 from .contexts import request_of
+from .offered import Offered, show_tools
+from .streams import History, Streams
+from .turns import OF_TURNS, Told, turns_of
 
 # What is wrong with the request itself: compiling it again would come to the same.
 REFUSALS = (
@@ -43,68 +49,105 @@ REFUSALS = (
 class CompilationEngine(Component):
     """Gathers what a step declares, compiles it for the model that its needs select, stores both.
 
-    It computes, so it runs in a process of its own; which models there are it folds from what
-    providers announce.
+    It computes, so it runs in a process of its own; which models and tools there are it folds from
+    what providers announce and servers list. Earlier turns of a step are in the execution's stream.
     """
 
     cpu = True
-    recalls = 1
+    recalls = 2
 
-    def __init__(self, blobs: Blobs, config: Config) -> None:
+    def __init__(
+        self,
+        blobs: Blobs,
+        config: Config,
+        home: Home | None = None,
+        history: History | None = None,
+        vocabulary: Vocabulary = VOCABULARY,
+    ) -> None:
         self._blobs = blobs
         self._config = config
+        self._home = home
+        self._streams = Streams(history, home, vocabulary)
         self._compilers: dict[str, ContextCompiler] = {}  # by encoding
-        self._models: dict[str, ModelDescription] = {}
+        self._offered = Offered()
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold what was announced before this start."""
-        if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
-            self._fold(event)
+        self._offered.fold(event)
+
+    def snapshot(self) -> bytes:
+        """The models and tools that are there."""
+        return self._offered.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take them up."""
+        self._offered.restore(snapshot)
 
     @on(ComponentAnnounced, where={"kind": "model"})
+    @on(ComponentAnnounced, where={"kind": "tool"})
     def announced(self, event: ComponentAnnounced, delivery: Delivery) -> None:
-        """Know a model more."""
-        self._fold(event)
+        """Know a model or a tool more."""
+        self._offered.fold(event)
 
     @on(ComponentWithdrawn, where={"kind": "model"})
+    @on(ComponentWithdrawn, where={"kind": "tool"})
     def withdrawn(self, event: ComponentWithdrawn, delivery: Delivery) -> None:
-        """Know a model less."""
-        self._fold(event)
+        """Know a model or a tool less."""
+        self._offered.fold(event)
+
+    @on(ToolListed)
+    def listed(self, event: ToolListed, delivery: Delivery) -> None:
+        """Know what a server offers now."""
+        self._offered.fold(event)
 
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
         """Compile the prompt of one step, or say why it cannot be."""
-        models = list(self._models.values())
-        selected = select(models, event.needs, self._config.models.default)
+        failed = self._failed(event, delivery)
+        selected = choose(event, self._offered.models(), self._config, failed)
         if isinstance(selected, str):
             yield _refused(event, selected)
             return
         try:
-            request, notes = request_of(event, selected.model, self._config)
-            prompt = self._compiler(selected.model.encoding).compile(request)
+            prompt, notes = self._prompt(event, selected.model, delivery)
         except REFUSALS as error:
             yield _refused(event, str(error))
             return
-        yield ModelSelected(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            model=selected.model.name,
-            because=selected.because,
-            runners_up=selected.runners_up,
-        )
-        yield self._compiled(event, prompt, selected.model.name, notes)
+        yield _selected(event, selected)
+        yield self._compiled(event, prompt, selected.model, notes)
+
+    def _failed(self, event: ContextCompile, delivery: Delivery) -> dict[str, str]:
+        if not any(failure.get("step") == event.step_id for failure in event.failures):
+            return {}
+        before = self._streams.read(event.stream(), OF_CALLS, delivery.position)
+        return unreached(before, event.step_id)
+
+    def _prompt(
+        self, event: ContextCompile, model: ModelDescription, delivery: Delivery
+    ) -> tuple[Prompt, tuple[str, ...]]:
+        told = Told()
+        if event.turn:
+            before = self._streams.read(event.stream(), OF_TURNS, delivery.position)
+            told = turns_of(before, event, self._blobs)
+        home = self._home.path if self._home else None
+        tools = show_tools(event.tools, self._offered.tools(), told.enabled, home)
+        request, notes = request_of(event, model, self._config, tools, told.turns)
+        view = View(position=delivery.position)
+        return self._compiler(model.encoding).compile(request, view), notes
 
     def _compiled(
-        self, event: ContextCompile, prompt: Prompt, model: str, notes: tuple[str, ...]
+        self, event: ContextCompile, prompt: Prompt, model: ModelDescription, notes: tuple[str, ...]
     ) -> ContextCompiled:
         manifest = prompt.manifest
         return ContextCompiled(
             execution_id=event.execution_id,
             step_id=event.step_id,
             attempt=event.attempt,
+            turn=event.turn,
             prompt=self._blobs.put(prompt.text.encode()),
             manifest=self._blobs.put(msgspec.json.encode(manifest)),
-            model=model,
+            model=model.name,
+            provider=model.provider,
             tokens=prompt.tokens,
             sections=prompt.sections,
             window=manifest.effective_window,
@@ -119,13 +162,21 @@ class CompilationEngine(Component):
             self._compilers[encoding] = ContextCompiler(TokenCounter(encoding))
         return self._compilers[encoding]
 
-    def _fold(self, event: ComponentAnnounced | ComponentWithdrawn) -> None:
-        self._models.pop(event.name, None)
-        if isinstance(event, ComponentAnnounced):
-            # A model that does not describe itself cannot be selected, and must stop nobody.
-            with contextlib.suppress(msgspec.ValidationError):
-                description = msgspec.convert(event.traits, ModelDescription, strict=False)
-                self._models[event.name] = description
+
+def _selected(event: ContextCompile, selected: Selected) -> ModelSelected:
+    return ModelSelected(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        turn=event.turn,
+        model=selected.model.name,
+        provider=selected.model.provider,
+        because=selected.because,
+        runners_up=selected.runners_up,
+        rejected=selected.rejected,
+        needs=event.needs,
+        cost=selected.cost,
+    )
 
 
 def _refused(event: ContextCompile, reason: str) -> ContextRefused:
@@ -133,6 +184,7 @@ def _refused(event: ContextCompile, reason: str) -> ContextRefused:
         execution_id=event.execution_id,
         step_id=event.step_id,
         attempt=event.attempt,
+        turn=event.turn,
         reason=reason,
     )
 

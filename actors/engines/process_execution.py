@@ -18,13 +18,16 @@ from cortex.bus.events import (
     ContextRefused,
     ExecutionCancel,
     ExecutionCancelled,
+    ExecutionCharged,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionFinish,
     ExecutionHalted,
     ExecutionPause,
+    ExecutionPaused,
     ExecutionRequest,
     ExecutionResume,
+    ExecutionResumed,
     ExecutionStarted,
     GateEvaluated,
     ModelFailed,
@@ -32,14 +35,19 @@ from cortex.bus.events import (
     StepCompleted,
     StepFailed,
     StepWake,
+    ToolDenied,
+    ToolFailed,
+    ToolReturned,
 )
 from cortex.runtime.kernel import Component, Delivery, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import (
+    CHILD_FACTS,
     NO_PROCESS,
     OUTPUTS,
     Execution,
+    Offers,
     advance,
     fold,
     give_up,
@@ -47,10 +55,11 @@ from cortex.runtime.processes.execution import (
     take_back,
 )
 
+from .offers import offers_at
+
 PROCESSES_KEPT = 256
 
 History = Callable[[str], Iterator[Recorded]]
-_ENDINGS = (ExecutionCompleted, ExecutionFailed, ExecutionHalted, ExecutionCancelled)
 _READ = msgspec.json.Decoder(LinkedProcess).decode
 
 
@@ -81,8 +90,8 @@ class ProcessExecutionEngine(Component):
             if event.component == delivery.component:
                 state, said = give_up(state, asked, reason, delivery)
             else:
-                process = self._process(state, asked)
-                state, said = take_back(state, asked, reason, process, delivery)
+                process, offers = self._process(state, asked), self._offers(delivery)
+                state, said = take_back(state, asked, reason, process, delivery, offers)
             self._keep([state])
         self._handled = delivery.position
         yield from said
@@ -91,13 +100,16 @@ class ProcessExecutionEngine(Component):
     @on(ContextRefused)
     @on(ExecutionCancel)
     @on(ExecutionCancelled)
+    @on(ExecutionCharged)
     @on(ExecutionCompleted)
     @on(ExecutionFailed)
     @on(ExecutionFinish)
     @on(ExecutionHalted)
     @on(ExecutionPause)
+    @on(ExecutionPaused)
     @on(ExecutionRequest)
     @on(ExecutionResume)
+    @on(ExecutionResumed)
     @on(ExecutionStarted)
     @on(GateEvaluated)
     @on(ModelFailed)
@@ -105,6 +117,9 @@ class ProcessExecutionEngine(Component):
     @on(StepCompleted)
     @on(StepFailed)
     @on(StepWake)
+    @on(ToolDenied)
+    @on(ToolFailed)
+    @on(ToolReturned)
     def handle(self, event: Event, delivery: Delivery) -> Iterator[Output]:
         """What follows from *event* for its execution, and for the one that waits for it."""
         self._begin(delivery)
@@ -112,7 +127,9 @@ class ProcessExecutionEngine(Component):
         own = delivery.source == delivery.component and type(event) in OUTPUTS
         after, said = (before, []) if own else self._advance(before, event, delivery)
         states = [after]
-        if isinstance(event, _ENDINGS) and after.parent:
+        # What others say in its words about a child does not reach the parent either.
+        told = type(event) in CHILD_FACTS and (own or after is not before)
+        if told and after.parent not in ("", after.execution_id):
             parent = self._load(after.parent, delivery.position)
             parent, more = self._advance(parent, event, delivery)
             states.append(parent)
@@ -143,12 +160,15 @@ class ProcessExecutionEngine(Component):
                 raise  # the disk may think better of it
             reason = f"its process cannot be read: {error}"
             return give_up(state, event, reason, delivery)
-        after, said = advance(state, event, process, delivery)
+        after, said = advance(state, event, process, delivery, self._offers(delivery))
         if after.adhoc and after is not state:
             action = observed(event, self._history(event.stream()), self._vocabulary)
             if action is not None:
                 said = [*said, action]
         return after, said
+
+    def _offers(self, delivery: Delivery) -> Offers:
+        return offers_at(delivery.position, self._history, self._vocabulary)
 
     def _load(self, execution_id: str, position: int) -> Execution:
         state = self._executions.get(execution_id)

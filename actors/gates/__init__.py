@@ -5,5 +5,15 @@ from .branch_clean import BranchClean
 from .command import Command
 from .execution_context_exists import ExecutionContextExists
 from .file_exists import FileExists
+from .model_available import ModelAvailable
+from .tests_pass import TestsPass
 
-__all__ = ["Approved", "BranchClean", "Command", "ExecutionContextExists", "FileExists"]
+__all__ = [
+    "Approved",
+    "BranchClean",
+    "Command",
+    "ExecutionContextExists",
+    "FileExists",
+    "ModelAvailable",
+    "TestsPass",
+]

@@ -1,10 +1,15 @@
-"""The gate `branch_clean`: the git checkout holds nothing that is not committed."""
+"""The gate `branch_clean`: the git checkout holds nothing that is not committed.
 
+A home inside the checkout does not count: it is there because the gate is asked.
+"""
+
+import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 
 from ..programs import GitFilterError, ask_git
 from .verdict import failed, passed
@@ -21,6 +26,9 @@ class BranchClean(Component):
     workers = 1
     serves = (Serves("gate", "branch_clean", traits={"read_only": True}),)
 
+    def __init__(self, home: Home | None = None) -> None:
+        self._home = home
+
     @on(GateEvaluate, where={"gate": "branch_clean"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
         """Ask git."""
@@ -28,7 +36,9 @@ class BranchClean(Component):
             yield failed(event, "the execution has no workspace: start it with --workspace")
             return
         try:
-            status = ask_git(event.workspace, *STATUS, timeout_s=event.timeout_s)
+            status = ask_git(
+                event.workspace, *STATUS, *self._apart(event), timeout_s=event.timeout_s
+            )
         except FileNotFoundError:
             yield failed(event, "git is not installed: install it, then resume")
             return
@@ -51,3 +61,14 @@ class BranchClean(Component):
             yield failed(event, reason, branch=branch, changed=changed[:SHOWN])
         else:
             yield passed(event, branch=branch)
+
+    def _apart(self, event: GateEvaluate) -> tuple[str, ...]:
+        """The pathspec that leaves the home out, where it stands in the checkout."""
+        if self._home is None:
+            return ()
+        said = ask_git(event.workspace, "rev-parse", "--show-toplevel", timeout_s=event.timeout_s)
+        top = Path(os.fsdecode(said.stdout).removesuffix("\n")).resolve()
+        home = self._home.path.resolve()
+        if said.returncode or not home.is_relative_to(top):
+            return ()
+        return ("--", ":/", f":(top,exclude,literal){home.relative_to(top)}")

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 
 from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
+from ..programs.wanted import History, Waiters
 from .verdict import failed, parameters_of, passed
 
 
@@ -18,6 +19,7 @@ class CommandParameters(msgspec.Struct, frozen=True):
 
     run: str | list[str]  # a list of words; or a text without references, split as a shell would
     timeout_s: Seconds | None = None
+    env: list[str] = []  # variables that the program gets although they look like secrets
 
 
 class Command(Component):
@@ -26,8 +28,11 @@ class Command(Component):
     workers = 2
     serves = (Serves("gate", "command", CommandParameters, traits={"read_only": False}),)
 
-    def __init__(self, config: Config) -> None:
+    def __init__(
+        self, config: Config, history: History | None = None, home: Home | None = None
+    ) -> None:
         self._shell = config.handlers.shell
+        self._waiters = Waiters(history, home)
 
     @on(GateEvaluate, where={"gate": "command"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
@@ -39,7 +44,13 @@ class Command(Component):
         timeout_s = min(asked.timeout_s or event.timeout_s, event.timeout_s)
         try:
             argv = argv_of(asked.run, self._shell.allow)
-            outcome = run_program(argv, event.workspace, timeout_s)
+            outcome = run_program(
+                argv,
+                event.workspace,
+                timeout_s,
+                passed=asked.env,
+                wanted=self._waiters.wait_for(event, delivery),
+            )
         except ProgramError as error:
             yield failed(event, str(error))
             return

@@ -2,16 +2,24 @@
 
 from .analyze_failure import AnalyzeFailure
 from .answer_question import AnswerQuestion
+from .commit_and_push import CommitAndPush
 from .find_relevant_code import FindRelevantCode
 from .read_ci_log import ReadCiLog
+from .run_tests import RunTests
+from .send_notification import SendNotification
 from .shell import Shell
 from .text_files import TextFiles
+from .write_code import WriteCode
 
 __all__ = [
     "AnalyzeFailure",
     "AnswerQuestion",
+    "CommitAndPush",
     "FindRelevantCode",
     "ReadCiLog",
+    "RunTests",
+    "SendNotification",
     "Shell",
     "TextFiles",
+    "WriteCode",
 ]

@@ -45,7 +45,7 @@ class ReadCiLogResult(msgspec.Struct, frozen=True):
     findings: list[Finding]  # best first
     lines: int  # of the whole log
     size_bytes: int
-    tokens: int  # of the whole log
+    tokens: int  # of the whole log; beyond 4 MB estimated from one megabyte in eight
     excerpt: str  # the lines that say most
     context: list[Offer]
 

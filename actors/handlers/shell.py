@@ -19,8 +19,10 @@ from ..programs import (
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
+    ProgramUnwantedError,
     argv_of,
 )
+from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
@@ -35,6 +37,7 @@ class ShellParameters(msgspec.Struct, frozen=True):
     folder: str = ""  # relative to the workspace
     may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
     timeout_s: Seconds | None = None
+    env: list[str] = []  # variables that the program gets although they look like secrets
 
 
 class ShellResult(msgspec.Struct, frozen=True):
@@ -53,13 +56,16 @@ class Shell(Component):
     workers = 4
     serves = (Serves("action", "shell", ShellParameters, ShellResult, traits={"effect": "write"}),)
 
-    def __init__(self, config: Config, blobs: Blobs, home: Home | None) -> None:
+    def __init__(
+        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+    ) -> None:
         self._settings = config.handlers.shell
         self._blobs = blobs
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects")
+        self._waiters = Waiters(history, home)
 
     def on_start(self) -> None:
         """Tidy up after runs that are long settled."""
@@ -81,8 +87,15 @@ class Shell(Component):
         folder = str(Path(event.workspace or ".", asked.folder).absolute())
         try:
             argv = argv_of(asked.run, self._settings.allow)
-            outcome = self._effects.run(delivery.effect_key(), argv, folder, timeout_s)
-        except EffectInterruptedError as error:
+            outcome = self._effects.run(
+                delivery.effect_key(),
+                argv,
+                folder,
+                timeout_s,
+                passed=asked.env,
+                wanted=self._waiters.wait_for(event, delivery),
+            )
+        except (EffectInterruptedError, ProgramUnwantedError) as error:
             yield failed(event, str(error), kind="interrupted", retry=False)
             return
         except ProgramRefusedError as error:

@@ -1,6 +1,5 @@
 """The actions `read_text` and `write_text`: a text file as a step's result, and the reverse."""
 
-import contextlib
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
 from .answers import completed, failed, parameters_of
-from .plain_file import open_plain, reason_of
+from .plain_file import open_plain, reason_of, replace_plain, target_of
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
 SHOWN = 300  # characters of a path that cannot be used
@@ -36,7 +35,7 @@ class ReadTextResult(msgspec.Struct, frozen=True):
 class WriteTextParameters(msgspec.Struct, frozen=True):
     """What `write_text` takes."""
 
-    path: str  # relative ones start at the workspace; what is there is replaced
+    path: str  # relative ones start at the workspace; no link may lead out; a file keeps its mode
     text: str
 
 
@@ -85,15 +84,12 @@ class TextFiles(Component):
         if isinstance(asked, StepFailed):
             yield asked
             return
-        path = Path(event.workspace or ".", asked.path).absolute()
+        workspace = Path(event.workspace or ".").absolute()
+        path = workspace / asked.path
         data = asked.text.encode()
-        staged = path.parent / f".{delivery.new_id()}"
         try:
-            staged.write_bytes(data)
-            staged.replace(path)
+            replace_plain(target_of(path, workspace), data, delivery.new_id())
         except (OSError, ValueError) as error:
-            with contextlib.suppress(OSError, ValueError):
-                staged.unlink()
             yield failed(
                 event, f"{_shown(path)} cannot be written: {reason_of(error)}", retry=False
             )

@@ -33,9 +33,7 @@ class Catalogue:
             case ProcessUnlinked():
                 self._missing[event.digest] = event.missing
             case ProcessRetired():
-                self.table = self.table.without(event.name)
-                for key in [key for key in self._compiled if key[0] == event.name]:
-                    del self._compiled[key]
+                self._retire(event.name, event.process_version)
 
     def linked(self, process: LinkedProcess) -> str:
         """Digest of the blob that holds *process*."""
@@ -67,6 +65,14 @@ class Catalogue:
         for event in kept.compiled:
             self._compile(event)
         self._missing = dict(kept.missing)
+
+    def _retire(self, name: str, version: int) -> None:
+        """Take out one version, or all of them where it is 0."""
+        kept = [p for p in self.table.versions(name) if version not in (0, p.version)]
+        self.table = self.table.without(name).add(kept)
+        left = {process.version for process in kept}
+        for key in [key for key in self._compiled if key[0] == name and key[1] not in left]:
+            del self._compiled[key]
 
     def _compile(self, event: ProcessCompiled) -> None:
         try:

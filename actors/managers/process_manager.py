@@ -2,19 +2,26 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+import msgspec
+
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
+    ComponentFailed,
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
     ProcessCompiled,
+    ProcessRejected,
     ProcessRetired,
+    ProcessSubmit,
+    ProcessUnchanged,
     ProcessUnlinked,
+    StepWake,
     TriggerMatched,
     TriggerReceived,
     TriggerUnmatched,
 )
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Later, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import checked_inputs, too_large
@@ -23,12 +30,20 @@ from . import schedules
 from .catalogue import Catalogue
 from .choosing import Chosen, Refusal, for_request, for_trigger
 from .preferences import Preferences
+from .waiting import WAKE, Waiting
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a snapshot holds."""
+
+    catalogue: bytes
+    waiting: bytes
 
 
 class ProcessManager(Component):
     """Starts executions on compiled processes, or says why it does not."""
 
-    recalls = 1
+    recalls = 2
 
     def __init__(
         self,
@@ -39,21 +54,35 @@ class ProcessManager(Component):
         user_preferences: Mapping[str, str] | None = None,
     ) -> None:
         self._catalogue = Catalogue(blobs)
+        self._waiting = Waiting()
         self._history = history
         self._preferences = Preferences(config.preferences, user_preferences or {})
         self._workspace = str(home.path.parent) if home else ""
 
     def recall(self, event: Event, delivery: Delivery) -> None:
-        """Take up what the compiler said."""
+        """Take up what the compiler said, and what waited for it."""
         self._catalogue.fold(event)
+        match event:
+            case ProcessSubmit():
+                self._waiting.submit(event, delivery.position, delivery.time_ns)
+            case ComponentFailed():
+                self._waiting.answered(event.position, delivery.time_ns)
+            case ExecutionRequest():
+                self._hold(event, delivery)
+            case StepWake() if event.what == WAKE:
+                self._waiting.release(event.execution_id)
+            case _:
+                self._waiting.answered(delivery.causation or 0, delivery.time_ns)
 
     def snapshot(self) -> bytes:
-        """The catalogue."""
-        return self._catalogue.snapshot()
+        """The catalogue, and what waits."""
+        return _ENCODE(Kept(self._catalogue.snapshot(), self._waiting.snapshot()))
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up the catalogue."""
-        self._catalogue.restore(snapshot)
+        """Take both up."""
+        kept = _KEPT(snapshot)
+        self._catalogue.restore(kept.catalogue)
+        self._waiting.restore(kept.waiting)
 
     @on(ProcessCompiled)
     @on(ProcessRetired)
@@ -65,15 +94,54 @@ class ProcessManager(Component):
         self._catalogue.fold(event)
         after = self._catalogue.table.get(event.name)
         yield from schedules.rearm(event.name, before, after, self._workspace, delivery)
+        yield from self.answered(event, delivery)
 
     @on(ProcessUnlinked)
-    def unlink(self, event: ProcessUnlinked, delivery: Delivery) -> None:
+    def unlink(self, event: ProcessUnlinked, delivery: Delivery) -> Iterator[Output]:
         """Refuse new executions until what is missing is back; schedules stay armed."""
         self._catalogue.fold(event)
+        yield from self.answered(event, delivery)
+
+    @on(ProcessSubmit)
+    def submitted(self, event: ProcessSubmit, delivery: Delivery) -> None:
+        """Begin nothing that it may be about before it is answered."""
+        self._waiting.submit(event, delivery.position, delivery.time_ns)
+
+    @on(ProcessRejected)
+    @on(ProcessUnchanged)
+    @on(ComponentFailed)
+    def answered(self, event: Event, delivery: Delivery) -> Iterator[Output]:
+        """Go on with what waited for the answer."""
+        position = delivery.causation or 0
+        if isinstance(event, ComponentFailed):
+            position = event.position
+        yield from self._waiting.answered(position, delivery.time_ns)
+
+    @on(StepWake)
+    def woken(self, event: StepWake, delivery: Delivery) -> Iterator[Output]:
+        """Begin an execution that waited for the compiler."""
+        request = self._waiting.release(event.execution_id) if event.what == WAKE else None
+        if request is not None:
+            yield from self._begin(request)
 
     @on(ExecutionRequest)
     def start_execution(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
-        """Begin an execution, or say why not."""
+        """Begin an execution, or say why not; once what was submitted before it is compiled."""
+        bound = self._hold(event, delivery)
+        if bound is not None:
+            yield bound
+        else:
+            yield from self._begin(event)
+
+    def _hold(self, event: ExecutionRequest, delivery: Delivery) -> Later | None:
+        # A child was linked with its parent, and ad-hoc work needs no process.
+        if event.parent or not event.process:
+            return None
+        if self._catalogue.table.get(event.process, event.process_version or -1):
+            return None  # that very version is there
+        return self._waiting.hold(event, delivery.time_ns)
+
+    def _begin(self, event: ExecutionRequest) -> Iterator[Output]:
         begun = self._begun(event)
         problem = begun if isinstance(begun, str) else too_large(begun)
         if isinstance(begun, str) or problem:
@@ -134,6 +202,10 @@ class ProcessManager(Component):
             if record.topic == event.topic_name():
                 return True
         return False
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_KEPT = msgspec.msgpack.Decoder(Kept).decode
 
 
 def _started(

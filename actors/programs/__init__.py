@@ -6,6 +6,7 @@ from .errors import (
     ProgramError,
     ProgramRefusedError,
     ProgramTimeoutError,
+    ProgramUnwantedError,
 )
 from .git import GitFilterError, ask_git
 from .output import KEPT_BYTES
@@ -20,6 +21,7 @@ __all__ = [
     "ProgramOutcome",
     "ProgramRefusedError",
     "ProgramTimeoutError",
+    "ProgramUnwantedError",
     "argv_of",
     "ask_git",
     "run_ordered",

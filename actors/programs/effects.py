@@ -3,27 +3,38 @@
 The program is started by a small process of its own, which outlives the runtime, holds a lock while
 it works and writes how the program ended. Whoever comes again with the same key finds that record
 or waits for the lock. Where neither is there the effect was interrupted, and it is not repeated.
+
+What is recorded is on the disk before the program starts, and before its end is told, whatever the
+log's durability: a loss of power repeats nothing. Beside the start of a process that costs little.
 """
 
 import contextlib
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
 
-from .errors import EffectInterruptedError, ProgramError, ProgramTimeoutError
-from .output import listen, start
+from .errors import (
+    EffectInterruptedError,
+    ProgramError,
+    ProgramTimeoutError,
+    ProgramUnwantedError,
+)
+from .output import ASK_S, listen, start
 from .running import ProgramOutcome, cannot_start, end_group
 
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
 KEPT_S = 7 * 86_400.0
+CUT = "cut"  # a file that tells the small process to end its program
+UNKEPT = "cannot be started: its record cannot be kept"
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -32,6 +43,7 @@ class Order(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     folder: str
     timeout_s: float
+    passed: tuple[str, ...] = ()  # variables that it gets although they look like secrets
 
 
 class Effects:
@@ -40,22 +52,35 @@ class Effects:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def run(self, key: str, argv: Sequence[str], folder: str, timeout_s: float) -> ProgramOutcome:
+    def run(
+        self,
+        key: str,
+        argv: Sequence[str],
+        folder: str,
+        timeout_s: float,
+        *,
+        passed: Collection[str] = (),
+        wanted: Callable[[], bool] | None = None,
+    ) -> ProgramOutcome:
         """Run a program, or give how it ended when it was run under *key* before.
 
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
             ProgramTimeoutError: It took longer than *timeout_s*.
+            ProgramUnwantedError: It was not *wanted* any more, and was ended.
             ProgramError: It cannot be started.
         """
-        place = self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+        # With a log from a backup, keys come back that were given to something else.
+        known_by = msgspec.json.encode((key, tuple(argv), folder))
+        place = self._folder / hashlib.sha256(known_by).hexdigest()[:32]
         try:
-            own = _begin(place, Order(tuple(argv), folder, timeout_s))
+            own = _begin(place, Order(tuple(argv), folder, timeout_s, tuple(passed)))
         except OSError as error:
-            problem = f"cannot be started: its record cannot be kept: {error.strerror or error}"
-            raise ProgramError(argv[0], problem) from error
-        _wait(place, argv[0], timeout_s + GRACE_S, own)
+            raise ProgramError(argv[0], f"{UNKEPT}: {error.strerror or error}") from error
+        _wait(place, argv[0], timeout_s + GRACE_S, own, wanted)
         ended = msgspec.json.decode((place / "outcome").read_bytes(), type=_Ended)
+        if ended.cut:
+            raise ProgramUnwantedError(argv[0])
         if ended.after_s:
             raise ProgramTimeoutError(argv[0], ended.after_s)
         if ended.problem:
@@ -75,9 +100,10 @@ class Effects:
 
 def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
     """Start the small process; None where one was started that ended, or is at work."""
-    place.mkdir(parents=True, exist_ok=True)
+    for folder in (place.parent, place):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The lock goes over with the child, so that there is no moment at which nobody holds it.
-    with (place / "lock").open("a") as lock:
+    with open(place / "lock", "a", opener=_private) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -88,7 +114,7 @@ def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
             raise EffectInterruptedError(
                 order.argv[0], "was started before and interrupted: look what it did, then resume"
             )
-        (place / "order").write_bytes(msgspec.json.encode(order))
+        _keep(place / "order", msgspec.json.encode(order))
         return subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(place)],
             stdin=subprocess.DEVNULL,
@@ -99,52 +125,111 @@ def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
         )
 
 
-def _wait(place: Path, program: str, bound_s: float, own: subprocess.Popen[bytes] | None) -> None:
+def _wait(
+    place: Path,
+    program: str,
+    bound_s: float,
+    own: subprocess.Popen[bytes] | None,
+    wanted: Callable[[], bool] | None,
+) -> None:
     # The child keeps the time itself; this bound is for a child that is stuck.
     until = time.monotonic() + bound_s
-    if own is not None:
+    cut = _cutting(place, wanted)
+    while own is not None:
         try:
-            own.wait(bound_s)
+            own.wait(max(0.0, min(ASK_S, until - time.monotonic())))
+            break
         except subprocess.TimeoutExpired:
-            end_group(own.pid)
-            own.wait()
+            cut()
+            if time.monotonic() > until:
+                end_group(own.pid)
+                own.wait()
     while not (place / "outcome").exists():
         if not _held(place) and not (place / "outcome").exists():
+            if not (place / "begun").exists():
+                raise ProgramError(program, UNKEPT)
             raise EffectInterruptedError(program, "was killed: look what it did, then resume")
         if time.monotonic() > until:
             raise ProgramError(program, f"did not end within {bound_s:g} s")
+        cut()
         time.sleep(LOOK_S)
+
+
+def _cutting(place: Path, wanted: Callable[[], bool] | None) -> Callable[[], None]:
+    """Tell the small process to end its program when that is not wanted any more."""
+    asked = time.monotonic()
+
+    def cut() -> None:
+        nonlocal asked
+        if wanted is not None and time.monotonic() - asked >= ASK_S:
+            asked = time.monotonic()
+            if not wanted():
+                (place / CUT).touch()
+
+    return cut
 
 
 class _Ended(msgspec.Struct, frozen=True):
     exit_code: int = 0
     problem: str = ""  # why it was not started
     after_s: float = 0.0  # where it was ended for taking too long: how long it had
+    cut: bool = False  # it was ended because nobody waited for it any more
 
 
 def run_ordered(place: Path) -> None:
     """What the small process does; the lock it was given ends with it."""
     order = msgspec.json.decode((place / "order").read_bytes(), type=Order)
-    (place / "begun").touch()
-    ended, out, err = _run(order)
-    (place / "stdout").write_bytes(out)
-    (place / "stderr").write_bytes(err)
-    staged = place / "outcome.new"
-    staged.write_bytes(msgspec.json.encode(ended))
-    staged.rename(place / "outcome")
-
-
-def _run(order: Order) -> tuple[_Ended, bytes, bytes]:
     try:
-        process = start(order.argv, order.folder)
+        _keep(place / "begun", b"")
+        for folder in (place, *place.parents[:2]):  # the folders may be as new as the file
+            _settle(folder)
+    except OSError:
+        (place / "begun").unlink(missing_ok=True)  # nothing was done yet
+        raise
+    ended, out, err = _run(order, place / CUT)
+    _keep(place / "stdout", out)
+    _keep(place / "stderr", err)
+    staged = place / "outcome.new"
+    _keep(staged, msgspec.json.encode(ended))
+    staged.rename(place / "outcome")
+    _settle(place)
+
+
+def _run(order: Order, cut: Path) -> tuple[_Ended, bytes, bytes]:
+    try:
+        process = start(order.argv, order.folder, order.passed)
     except (OSError, ValueError) as error:
         return _Ended(problem=cannot_start(error)), b"", b""
-    said = listen(process, order.timeout_s)
+    said = listen(process, order.timeout_s, lambda: not cut.exists())
     if said is None:
+        ended = _Ended(cut=True) if cut.exists() else _Ended(after_s=order.timeout_s)
         end_group(process.pid)
         process.wait()
-        return _Ended(after_s=order.timeout_s), b"", b""
+        return ended, b"", b""
     return _Ended(exit_code=process.returncode), *said
+
+
+def _keep(path: Path, data: bytes) -> None:
+    with open(path, "wb", opener=_private) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _settle(folder: Path) -> None:
+    """Put the names in a folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _private(path: str, flags: int) -> int:
+    # As files of the log are made; its room would take this process as long to load as all else.
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
 
 
 def _held(place: Path) -> bool:

@@ -4,6 +4,7 @@ CortexError
 └── ProgramError                a program could not be run to its end
     ├── ProgramRefusedError        it is none that may be run
     ├── ProgramTimeoutError        it took too long, and was ended
+    ├── ProgramUnwantedError       nobody waits for it any more, and it was ended
     └── EffectInterruptedError     it was started once, and nobody saw its end
 """
 
@@ -31,6 +32,14 @@ class ProgramTimeoutError(ProgramError, TimeoutError):
     def __init__(self, program: str, timeout_s: float) -> None:
         super().__init__(program, f"was ended after {timeout_s:g} s")
         self.args = (program, timeout_s)  # what this constructor takes, so that it pickles
+
+
+class ProgramUnwantedError(ProgramError):
+    """Whoever asked for a program does not wait for it any more; it was ended."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(program, "was ended: nobody waits for it any more")
+        self.args = (program,)
 
 
 class EffectInterruptedError(ProgramError):

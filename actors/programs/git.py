@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 
+from .environment import environment_for
 from .errors import ProgramError
 
 _OFF = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -43,7 +44,9 @@ def ask_git(folder: str, *words: str, timeout_s: float) -> subprocess.CompletedP
 
 
 def _run(folder: str, *words: str, s: float) -> subprocess.CompletedProcess[bytes]:
-    environment = {n: value for n, value in os.environ.items() if n not in _OF_ANOTHER_CHECKOUT}
+    environment = {
+        name: value for name, value in environment_for().items() if name not in _OF_ANOTHER_CHECKOUT
+    }
     return subprocess.run(
         ["git", "-C", folder, *_OFF, *words],
         stdin=subprocess.DEVNULL,

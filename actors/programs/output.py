@@ -6,11 +6,14 @@ import selectors
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+
+from .environment import environment_for
 
 KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 READ_BYTES = 1 << 16  # at once: what a pipe holds
 LONGEST_WAIT_S = 3_600.0  # at once: the system does not take any number
+ASK_S = 0.5  # between two questions whether a program is still wanted
 
 
 class Tail:
@@ -30,8 +33,15 @@ class Tail:
         return bytes(self._kept[-KEPT_BYTES:])
 
 
-def start(argv: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
+def start(
+    argv: Sequence[str], folder: str, passed: Collection[str] = ()
+) -> subprocess.Popen[bytes]:
     """Start a program that says what it says into pipes, in a group of its own.
+
+    Args:
+        argv: Its words.
+        folder: Where it runs.
+        passed: Variables that it gets although they look like secrets.
 
     Raises:
         OSError: It cannot be started.
@@ -40,6 +50,7 @@ def start(argv: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         list(argv),
         cwd=folder or None,
+        env=environment_for(passed),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -48,8 +59,10 @@ def start(argv: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
     )
 
 
-def listen(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes] | None:
-    """Read what *process* says until it ends; None where it did not end in time.
+def listen(
+    process: subprocess.Popen[bytes], timeout_s: float, wanted: Callable[[], bool] | None = None
+) -> tuple[bytes, bytes] | None:
+    """Read what *process* says until it ends; None where it did not, in time or while *wanted*.
 
     What it left running in the background is not waited for.
     """
@@ -57,7 +70,7 @@ def listen(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, b
     waiting = threading.Thread(target=_tell_end, args=(process, wake), daemon=True)
     waiting.start()
     try:
-        return _read(process, woken, time.monotonic() + timeout_s)
+        return _read(process, woken, time.monotonic() + timeout_s, wanted)
     finally:
         os.close(woken)
 
@@ -67,7 +80,13 @@ def _tell_end(process: subprocess.Popen[bytes], wake: int) -> None:
     os.close(wake)
 
 
-def _read(process: subprocess.Popen[bytes], woken: int, until: float) -> tuple[bytes, bytes] | None:
+def _read(
+    process: subprocess.Popen[bytes],
+    woken: int,
+    until: float,
+    wanted: Callable[[], bool] | None,
+) -> tuple[bytes, bytes] | None:
+    asked = time.monotonic()
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
     tails = {pipe.fileno(): Tail() for pipe in pipes}
     with contextlib.ExitStack() as open_, selectors.DefaultSelector() as ready:
@@ -79,7 +98,11 @@ def _read(process: subprocess.Popen[bytes], woken: int, until: float) -> tuple[b
             left = until - time.monotonic()
             if left <= 0:
                 return None
-            _take(ready, tails, min(left, LONGEST_WAIT_S))
+            if wanted is not None and time.monotonic() - asked >= ASK_S:
+                if not wanted():
+                    return None
+                asked = time.monotonic()
+            _take(ready, tails, min(left, ASK_S if wanted else LONGEST_WAIT_S))
         # Ended: take what stands in the pipes, not what something left behind goes on to say.
         for _ in range(KEPT_BYTES // READ_BYTES):
             if not ready.get_map() or not _take(ready, tails, 0):

@@ -3,14 +3,22 @@
 import os
 import shlex
 import signal
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from .errors import ProgramError, ProgramRefusedError, ProgramTimeoutError
+from .errors import (
+    ProgramError,
+    ProgramRefusedError,
+    ProgramTimeoutError,
+    ProgramUnwantedError,
+)
 from .output import listen, start
 
 TAIL_LINES = 20
+TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time
+LOOK_S = 0.02  # between two looks at a group that is ending
 
 
 class ProgramOutcome(msgspec.Struct, frozen=True):
@@ -48,21 +56,40 @@ def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ..
     return argv
 
 
-def run_program(argv: Sequence[str], folder: str, timeout_s: float) -> ProgramOutcome:
-    """Run a program in *folder* to its end; everything it started ends with it on a timeout.
+def run_program(
+    argv: Sequence[str],
+    folder: str,
+    timeout_s: float,
+    *,
+    passed: Collection[str] = (),
+    wanted: Callable[[], bool] | None = None,
+) -> ProgramOutcome:
+    """Run a program in *folder* to its end; everything it started ends with it where it is cut.
+
+    Args:
+        argv: Its words.
+        folder: Where it runs.
+        timeout_s: How long it may take.
+        passed: Variables that it gets although they look like secrets.
+        wanted: Asked now and then; where it says no, the program is ended.
 
     Raises:
         ProgramTimeoutError: It took longer than *timeout_s*.
+        ProgramUnwantedError: It was not *wanted* any more.
         ProgramError: It cannot be started.
     """
+    until = time.monotonic() + timeout_s
     try:
-        process = start(argv, folder)
+        process = start(argv, folder, passed)
     except (OSError, ValueError) as error:
         raise ProgramError(argv[0], cannot_start(error)) from None
-    said = listen(process, timeout_s)
+    said = listen(process, timeout_s, wanted)
     if said is None:
+        in_time = time.monotonic() < until
         end_group(process.pid)
         process.wait()
+        if in_time:
+            raise ProgramUnwantedError(argv[0])
         raise ProgramTimeoutError(argv[0], timeout_s)
     return ProgramOutcome(process.returncode, *said)
 
@@ -73,8 +100,13 @@ def cannot_start(error: OSError | ValueError) -> str:
 
 
 def end_group(group: int) -> None:
-    """Kill a program and all it started."""
+    """End a program and all it started: they are asked to, and killed where they do not."""
+    until = time.monotonic() + TERM_S
     try:
+        os.killpg(group, signal.SIGTERM)
+        while time.monotonic() < until:
+            os.killpg(group, 0)
+            time.sleep(LOOK_S)
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
-        return  # it ended by itself
+        return  # all of it ended by itself

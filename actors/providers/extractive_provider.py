@@ -24,7 +24,7 @@ class ExtractiveProvider(Component):
         self._blobs = blobs
         self._counter = TokenCounter(MODEL.encoding)
 
-    @on(ModelInvoke, where={"model": MODEL.name})
+    @on(ModelInvoke, where={"provider": MODEL.provider})
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Read the prompt and answer it."""
         try:
@@ -35,6 +35,8 @@ class ExtractiveProvider(Component):
                 execution_id=event.execution_id,
                 step_id=event.step_id,
                 attempt=event.attempt,
+                turn=event.turn,
+                call=event.call,
                 model=event.model,
                 error=str(error),
                 retry=False,
@@ -44,6 +46,8 @@ class ExtractiveProvider(Component):
             execution_id=event.execution_id,
             step_id=event.step_id,
             attempt=event.attempt,
+            turn=event.turn,
+            call=event.call,
             model=event.model,
             prompt=event.prompt,
             answer={

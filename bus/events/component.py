@@ -17,6 +17,7 @@ class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announ
     parameters: dict[str, Any] = {}  # JSON Schema
     result: dict[str, Any] = {}  # JSON Schema
     traits: dict[str, Any] = {}  # "asks_model", "read_only", a model's description
+    answer: dict[str, Any] = {}  # JSON Schema of what a model has to answer for an action
 
 
 class ComponentWithdrawn(Event, frozen=True, kw_only=True, tag="component.withdrawn"):

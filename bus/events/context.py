@@ -23,6 +23,14 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     needs: dict[str, Any] = {}  # what the step asks of a model
     budget: dict[str, Any] = {}
     tools: tuple[str, ...] = ()  # names of the tools that its model may call
+    turn: int = 0  # of an agent step; 0 for the first prompt
+    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
+    problem: str = ""  # why the last answer did not fit
+    # Earlier tries: "step", "attempt", "kind", "error", "excerpt" of what was printed, ...
+    failures: tuple[dict[str, Any], ...] = ()
+    model: str = ""  # that answered the earlier turns: kept unless it is gone or does not fit
+    left: float | None = None  # US dollars that the execution may still spend
+    spent: float = 0.0  # US dollars so far
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
@@ -33,9 +41,11 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0  # of an agent step; 0 for the first prompt
     prompt: str  # digest of the blob that holds the prompt's bytes
     manifest: str  # digest of the blob that lists every item considered, in or out
     model: str  # the model it was compiled for
+    provider: str = ""  # who takes `model.invoke` for it
     tokens: int  # of the whole prompt
     sections: dict[str, int]  # tokens by section
     window: int  # V_e, the effective window it had to fit
@@ -53,4 +63,5 @@ class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0
     reason: str  # names what is too big and by how much

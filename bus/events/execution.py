@@ -21,6 +21,7 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     parent: str = ""  # execution_id of the step that runs this as a child
     parent_step: str = ""
     breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
+    max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"):
@@ -40,6 +41,7 @@ class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"
     parent: str = ""
     parent_step: str = ""
     breakpoints: tuple[str, ...] = ()
+    max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
 
 
 class ExecutionPause(Event, frozen=True, kw_only=True, tag="execution.pause"):
@@ -72,6 +74,7 @@ class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
     answer: str = ""  # "approved" or "denied", where a person was asked
     by: str = ""  # who answered
     note: str = ""
+    from_step: str = ""  # go back to this step; "" goes on where it stands
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
@@ -84,6 +87,7 @@ class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"
     answer: str = ""
     by: str = ""
     note: str = ""
+    from_step: str = ""
 
 
 class ExecutionCancel(Event, frozen=True, kw_only=True, tag="execution.cancel"):
@@ -102,6 +106,9 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancel
 
     execution_id: str
     reason: str
+    tokens: int = 0  # so far, with those of its children
+    cost: float = 0.0  # US dollars so far, with those of its children
+    usage: dict[str, int] = {}  # tokens by class so far, with those of its children
 
 
 class ExecutionFinish(Event, frozen=True, kw_only=True, tag="execution.finish"):
@@ -124,6 +131,9 @@ class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):
     step_id: str = ""
     gate: str = ""
     evidence: dict[str, Any] = {}
+    tokens: int = 0  # so far, with those of its children
+    cost: float = 0.0  # US dollars so far, with those of its children
+    usage: dict[str, int] = {}  # tokens by class so far, with those of its children
 
 
 class ExecutionCompleted(Event, frozen=True, kw_only=True, tag="execution.completed"):
@@ -133,8 +143,13 @@ class ExecutionCompleted(Event, frozen=True, kw_only=True, tag="execution.comple
 
     execution_id: str
     outputs: dict[str, Any] = {}
-    tokens: int = 0  # of all prompts and answers
+    tokens: int = 0  # of all prompts and answers, those of its children among them
     duration_s: float = 0.0  # from started to completed, by the hub's clock
+    own_tokens: int = 0  # without those of its children
+    cost: float = 0.0  # US dollars, those of its children among them
+    own_cost: float = 0.0
+    usage: dict[str, int] = {}  # tokens by class: input, cached_read, cached_write, output
+    own_usage: dict[str, int] = {}
 
 
 class ExecutionFailed(Event, frozen=True, kw_only=True, tag="execution.failed"):
@@ -145,6 +160,24 @@ class ExecutionFailed(Event, frozen=True, kw_only=True, tag="execution.failed"):
     execution_id: str
     reason: str
     step_id: str = ""
+    tokens: int = 0  # so far, with those of its children
+    cost: float = 0.0  # US dollars so far, with those of its children
+    usage: dict[str, int] = {}  # tokens by class so far, with those of its children
+
+
+class ExecutionCharged(Event, frozen=True, kw_only=True, tag="execution.charged"):
+    """A child execution ended; what it took counts for its parent, too."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str  # of the parent
+    child: str
+    tokens: int  # of the child and of its own children
+    total: int  # of this execution so far, with them
+    late: bool = False  # the parent was over by then: its last event does not hold them
+    cost: float = 0.0  # US dollars of the child and of its own children
+    total_cost: float = 0.0
+    usage: dict[str, int] = {}  # tokens of the child by class
 
 
 class ExecutionRated(Event, frozen=True, kw_only=True, tag="execution.rated"):

@@ -13,22 +13,32 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
 
     execution_id: str
     step_id: str
+    attempt: int = 1
+    turn: int = 0  # of an agent step; 0 for the first prompt
     model: str
+    provider: str = ""
     because: str
-    runners_up: tuple[str, ...] = ()
+    runners_up: tuple[str, ...] = ()  # the others that would do, cheapest first
+    rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
+    needs: dict[str, Any] = {}  # what the step asks of a model
+    cost: float = 0.0  # US dollars that the call was reckoned to take
 
 
 class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):
     """Ask a model; the prompt was compiled before, and is named by digest."""
 
     belongs = ("execution", "execution_id")
-    routing = "model"
+    routing = "provider"
 
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0  # of an agent step; 0 for the first prompt
+    call: int = 1  # how often this prompt was sent: an endpoint may be overloaded
     model: str
+    provider: str = ""  # who takes it
     prompt: str  # digest of a blob that a `context.compiled` named
+    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
     max_tokens: int = 1500
     timeout_s: float = 300.0
 
@@ -42,7 +52,10 @@ class ModelUnclaimed(Event, frozen=True, kw_only=True, tag="model.unclaimed"):
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0
+    call: int = 1
     model: str
+    provider: str = ""
     reason: str
 
 
@@ -55,9 +68,15 @@ class ModelResponded(Event, frozen=True, kw_only=True, tag="model.responded"):
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0
+    call: int = 1
     model: str
     prompt: str
-    answer: dict[str, Any]  # "text", and what else the provider vouches for ("spans")
+    # "text"; "data" where a schema was asked for; "calls", each with "id", "tool" and "arguments";
+    # and what else the provider vouches for ("spans").
+    answer: dict[str, Any]
+    stop: str = "end"  # "end", "length", "calls" or "refused"
+    cost: float = 0.0  # US dollars, by the price that the model was described with
     input_tokens: int = 0
     cached_read_tokens: int = 0
     cached_write_tokens: int = 0
@@ -73,8 +92,14 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
     execution_id: str
     step_id: str
     attempt: int = 1
+    turn: int = 0
+    call: int = 1
     model: str
     error: str
+    # "rate_limited", "overloaded", "unreachable" and "cut_off" pass by themselves; "unauthorised",
+    # "garbage", "timeout", "refused", "missing" and "failed" do not.
+    kind: str = "failed"
+    retry_after_s: float | None = None  # what the endpoint asks for
     retry: bool = True
 
 
@@ -86,5 +111,9 @@ class ModelDelta(Ephemeral, frozen=True, kw_only=True, tag="model.delta"):
 
     execution_id: str
     step_id: str
+    attempt: int = 1
+    turn: int = 0
+    call: int = 1
+    number: int = 0  # of this piece in its answer, counted from 0
     model: str
     text: str

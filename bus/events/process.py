@@ -65,7 +65,7 @@ class ProcessUnlinked(Event, frozen=True, kw_only=True, tag="process.unlinked"):
 
 
 class ProcessRetired(Event, frozen=True, kw_only=True, tag="process.retired"):
-    """The process is no longer offered; its versions stay readable."""
+    """The process, or one version of it, is no longer offered; it stays readable."""
 
     belongs = ("process", "name")
     routing = "name"
@@ -73,3 +73,4 @@ class ProcessRetired(Event, frozen=True, kw_only=True, tag="process.retired"):
     name: str
     reason: str
     files: tuple[str, ...] = ()  # source files that are gone with it
+    process_version: int = 0  # 0 for all of them

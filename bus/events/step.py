@@ -56,8 +56,9 @@ class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
     step_id: str
     error: str  # one line: what is, what was expected, what to do
     attempt: int = 1
-    kind: str = "failed"  # "failed", "timeout", "interrupted", "refused"
+    kind: str = "failed"  # or "timeout", "interrupted", "refused", "wrong_answer", "budget"
     retry: bool = True  # False where trying again cannot help
+    excerpt: str = ""  # what was printed that says most; whoever tries again is shown it
 
 
 class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
@@ -68,6 +69,19 @@ class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
     execution_id: str
     step_id: str
     reason: str
+
+
+class StepReopened(Event, frozen=True, kw_only=True, tag="step.reopened"):
+    """The execution goes back to a step: what it and the steps after it gave is dropped."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str  # the step at which it goes on
+    dropped: tuple[str, ...]  # the steps whose status and result count no more
+    by: str = ""  # the step whose `on_failure` says so; "" where a person does
+    times: int = 0  # how often that step went back, this time included
+    reason: str = ""
 
 
 class StepDelegated(Event, frozen=True, kw_only=True, tag="step.delegated"):
@@ -90,7 +104,13 @@ class StepWake(Event, frozen=True, kw_only=True, tag="step.wake"):
     execution_id: str
     step_id: str
     attempt: int = 1  # the one the deadline is about; another is none of its business
-    what: str = "timeout"  # "timeout" of an attempt, or the "retry" after a failed one
+    # "timeout" or "budget" of an attempt, "retry" after one, "model" to be asked again, "tools"
+    # that did not answer, "gate", or "request".
+    what: str = "timeout"
+    # Of the gate, in its step or process, whose `attempt` it then is; for "model" how often it was
+    # asked, for "tools" how many calls are open.
+    index: int = 0
+    turn: int = 0  # for "model" and "tools"
 
 
 class StepProgress(Ephemeral, frozen=True, kw_only=True, tag="step.progress"):

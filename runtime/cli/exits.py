@@ -10,12 +10,15 @@ DEFECT = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+NOT_TEXT = "surrogates not allowed"  # as Python says of a folder's name that is not UTF-8
+
 MEANINGS = {
     OK: "done; an execution completed",
     FAILED: "the execution failed, halted or was cancelled; a source has errors",
-    USAGE: "the command line is wrong",
+    USAGE: "the command line is wrong, or names what is not UTF-8",
     NOT_FOUND: "what was named is not there, or several fit",
-    UNUSABLE: "the home, its config.toml or its log cannot be used",
+    UNUSABLE: "the home cannot be used: its config.toml, log, blobs or components; `cortex doctor` "
+    "says more",
     WAITING: "an execution waits: for a person's answer, at a breakpoint, or because it was paused",
     DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
     INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
@@ -27,10 +30,15 @@ def exit_code_of(error: BaseException) -> int:
     """The code that the command ends with when *error* reaches it."""
     # Here, not at the top: `cortex --help` gets along without the bus.
     from cortex.bus import CortexError, LogError
-    from cortex.runtime.kernel import HomeError
+    from cortex.runtime.kernel import HomeError, ManifestError, NotReadyError
+    from cortex.runtime.log import BlobError
+    from cortex.runtime.projections import ProjectionError
 
-    if isinstance(error, LogError | HomeError):
+    unusable = LogError | BlobError | HomeError | ManifestError | NotReadyError | ProjectionError
+    if isinstance(error, unusable):
         return UNUSABLE
     if isinstance(error, CortexError):
         return error.exit_code
+    if isinstance(error, UnicodeEncodeError) and error.reason == NOT_TEXT:
+        return USAGE
     return FAILED if isinstance(error, OSError) else DEFECT

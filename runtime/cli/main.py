@@ -11,6 +11,7 @@ from . import exits
 from .tree import root
 
 DEBUG = "CORTEX_DEBUG"
+SHOWN = 80  # characters of an argument that is no text
 COMPLETE = "_CORTEX_COMPLETE"  # set by the scripts of `cortex completion`
 
 
@@ -26,7 +27,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
         return shell_complete(root, {}, "cortex", COMPLETE, asked)
     try:
-        code = _invoke(list(sys.argv[1:] if args is None else args))
+        code = _invoke(_text(sys.argv[1:] if args is None else args))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
@@ -41,6 +42,14 @@ def main(args: Sequence[str] | None = None) -> int:
         _forget_output()
         return exits.BROKEN_PIPE
     return code
+
+
+def _text(args: Sequence[str]) -> list[str]:
+    """The arguments, which are text: other bytes have no place in an event."""
+    for number, arg in enumerate(args, 1):
+        if any(map(_is_byte, arg)):
+            raise click.UsageError(f"argument {number} is not UTF-8: {_shown(arg)}")
+    return list(args)
 
 
 def _invoke(args: list[str]) -> int:
@@ -61,7 +70,9 @@ def _report(error: Exception) -> int:
         _say(error.format_message())
         return error.exit_code
     code = exits.exit_code_of(error)
-    if code == exits.DEFECT:
+    if isinstance(error, UnicodeEncodeError) and code == exits.USAGE:
+        _say(f"{_shown(error.object)} is not UTF-8, as what is recorded must be: rename it")
+    elif code == exits.DEFECT:
         _say(
             f"{type(error).__name__}: {error} -- this is a defect of Cortex, nothing recorded is "
             f"lost; {DEBUG}=1 shows where it is"
@@ -71,6 +82,15 @@ def _report(error: Exception) -> int:
     else:
         _say(str(error))
     return code
+
+
+def _is_byte(character: str) -> bool:
+    # So Python gives what is no UTF-8 in an argument, a variable or the name of a folder.
+    return "\udc80" <= character <= "\udcff"
+
+
+def _shown(name: str) -> str:
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")[:SHOWN]
 
 
 def _say(problem: str) -> None:

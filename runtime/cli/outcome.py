@@ -44,7 +44,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     screen.document(document)
     screen.line(f"execution {document.id}  {document.status}", _style_of(document))
     for name, value in _facts(document):
-        screen.line(f"{name:<10} {value}")
+        screen.paragraph(value, lead=f"{name:<10} ")
     _show_named(screen, "inputs", document.inputs)
     if document.steps:
         screen.line()
@@ -124,7 +124,7 @@ def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
     if document.contexts:
         screen.line()
     for context in document.contexts:
-        screen.line(context_line(context))
+        screen.paragraph(context_line(context))
     _show_lines(screen, log_lines(document))
 
 

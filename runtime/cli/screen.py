@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
@@ -13,7 +14,9 @@ import msgspec
 # What a log or a model wrote must not move the cursor or change the colours of a terminal.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+SAID = "cortex.said"  # in a context's `meta`, once a command printed its document
 PAGE = 100  # columns where there is no terminal
+LEAST = 30  # columns for a text, however far it is set in
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -29,6 +32,16 @@ class Screen:
         """One line for people; nothing where JSON was asked for."""
         if not self.as_json:
             click.echo(_styled(clean(text), style, sys.stdout))
+
+    def paragraph(self, text: str, *, lead: str = "", style: str = "") -> None:
+        """A text that a terminal gets in lines that fit, all behind *lead*; elsewhere one line."""
+        parts = [text]
+        if self.terminal:
+            width = max(LEAST, self.width - len(lead))
+            # A path or a digest is copied whole.
+            parts = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        for number, part in enumerate(parts or [""]):
+            self.line(f"{' ' * len(lead) if number else lead}{part}".rstrip(), style)
 
     def block(self, text: str) -> None:
         """A text of several lines, as it is."""
@@ -68,6 +81,8 @@ class Screen:
         """The one JSON document of this command; nothing unless JSON was asked for."""
         if self.as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+            if context := click.get_current_context(silent=True):
+                context.meta[SAID] = True
 
     def record(self, value: Any) -> None:
         """One JSON document of a stream of them, on a line of its own."""

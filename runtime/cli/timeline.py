@@ -1,17 +1,15 @@
 """A trace for people: the spans of an execution, by position and time, and by primitive."""
 
+import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from .reading import Span, duration
-from .screen import Screen
+from .screen import LEAST, Screen
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
-LEAST = 30  # columns for a detail, however deep it stands
 SHORT = 180  # characters of a value, unless all of it is wanted
 MARGIN = 31  # columns of position and times
 _GOOD = frozenset(("passed", "completed", "compiled", "responded", "recorded", "skipped"))
@@ -97,10 +95,13 @@ def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
 
 
 def _short(value: Any, *, full: bool) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    # Spaces between, so that a line breaks there.
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if full or len(text) <= SHORT else f"{text[:SHORT]} ..."
 
 
 def _wrapped(line: str, width: int, *, full: bool) -> list[str]:
     parts = [part for text in line.splitlines() for part in textwrap.wrap(text, width) or [""]]
-    return parts if full else parts[:DETAIL_LINES]
+    if full or len(parts) <= DETAIL_LINES:
+        return parts
+    return [*parts[: DETAIL_LINES - 1], f"{parts[DETAIL_LINES - 1][: width - 1]}…"]

@@ -1,6 +1,6 @@
 """The tree of commands; what `cortex --help` shows is here, a command's module is imported late."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "cortex.commands"  # entry points under this name add commands
+
+AS_JSON = "cortex.json"  # in a context's `meta`
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -21,10 +23,11 @@ class Lazy(NamedTuple):
 
 COMMANDS = {
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
-    "doctor": Lazy("doctor:doctor", "Check this installation, the home and its log."),
+    "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and the blobs"),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
+    "model": Lazy("model:model", "Look at models: which there are, whether they answer"),
     "process": Lazy("process:process", "Look at processes and check their sources."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
@@ -57,6 +60,24 @@ class Family(click.Group):
 
 class CommandTree(Family):
     """Built-in commands by name, and those that other packages add by entry point."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, and take note of --json: a command line that is wrong honours it too."""
+        ctx.meta[AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; a failure is a document where JSON was asked for."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.meta[AS_JSON]:
+                from .failure import show_failure
+
+                show_failure(ctx, error)
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
         """Names of all commands, sorted."""

@@ -2,11 +2,13 @@
 
 from .compiler import ContextCompiler
 from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
+from .excerpt import cut_middle
 from .lexical import Bm25, content_words
 from .offers import OFFERS, Offer, items_of
+from .parts import Parts, split
 from .passages import Passage, ReadPrompt, read_prompt
 from .prompt import FixedPart, Manifest, ManifestEntry, Neutralised, Prompt
-from .request import Budgets, Item, Request, Step, View
+from .request import Budgets, Item, Request, Said, Step, Tool, Turn, View
 from .sanitise import sanitise
 from .tokens import ENCODINGS, Counter, TokenCounter
 
@@ -27,15 +29,21 @@ __all__ = [
     "ManifestEntry",
     "Neutralised",
     "Offer",
+    "Parts",
     "Passage",
     "Prompt",
     "ReadPrompt",
     "Request",
+    "Said",
     "Step",
     "TokenCounter",
+    "Tool",
+    "Turn",
     "View",
     "content_words",
+    "cut_middle",
     "items_of",
     "read_prompt",
     "sanitise",
+    "split",
 ]

@@ -8,17 +8,19 @@ from .manifest import Measured, account, measure
 from .material import Left, clean, deduplicate, gather, scope
 from .prompt import Prompt
 from .rank import rank
-from .render import Fixed, place, render, write_fixed
-from .request import SECTIONS, Bounds, Request, Section, View, bounds
+from .render import Fixed, heading, place, render, write_fixed
+from .request import SECTIONS, Bounds, Request, Section, Turn, View, bounds
 from .room import reserve
 from .tokens import Counter, TokenCounter
+from .tools import rank_tool
+from .turns import Fitted, fit_turns, kept_for_turns
 
 
 class ContextCompiler:
     """Compiles prompts under one way of counting tokens; safe to share by threads.
 
     Passes: gather, scope, sanitise, deduplicate, rank, fit, place, render. Each is a pure function
-    that can be called alone.
+    that can be called alone. Turns of the step come after what else is in, and change none of it.
     """
 
     def __init__(self, counter: Counter | None = None) -> None:
@@ -40,9 +42,15 @@ class ContextCompiler:
         tools = sum(s.whole_tokens for s in items if s.ranked.item.section == "tools")
         bound = bounds(request, tools)
         fixed = write_fixed(request)
-        choices, squeezed, measured = self._fitted(items, fixed, bound)
+        kept = kept_for_turns(request, bound)
+        choices, squeezed, measured = self._fitted(items, fixed, bound, kept)
+        epochs = 0
+        if request.turns:
+            turns, measured = self._with_turns(request.turns, choices, fixed, bound, measured)
+            choices, squeezed = [*choices, *turns.choices], [*squeezed, *turns.left]
+            epochs = turns.epochs
         manifest = account(
-            request, view.position, bound, fixed, choices, [*left, *squeezed], measured
+            request, view.position, bound, fixed, choices, [*left, *squeezed], measured, epochs
         )
         text = measured.text
         return Prompt(
@@ -58,20 +66,42 @@ class ContextCompiler:
         scoped, foreign = scope(gather(request, view), request)
         harmless, empty = clean(scoped)
         distinct, twins = deduplicate(harmless)
-        ranked = rank(distinct, request.step)
+        ranked = [*rank(distinct, request.step), *map(rank_tool, request.tools)]
         return [size(r, self._counter.count) for r in ranked], [*foreign, *empty, *twins]
 
     def _fitted(
-        self, items: list[Sized], fixed: Fixed, bound: Bounds
+        self, items: list[Sized], fixed: Fixed, bound: Bounds, kept: int
     ) -> tuple[list[Choice], list[Left], Measured]:
         # Counts of pieces add up at line breaks, so that one round does. Where they do not, the
         # overshoot is taken off the room until the text, as it is sent, is inside its bounds.
         short: Tally[Section] = Tally()
         while True:
             room = reserve(items, fixed, bound, short, self._counter.count)
-            choices, left = fit(items, room, self._counter.count)
+            choices, left = fit(items, room, self._counter.count, kept)
             measured = measure(render(fixed, place(choices)), self._counter)
             over = measured.over(bound)
             if not over:
                 return choices, left, measured
             short.update(over)
+
+    def _with_turns(
+        self,
+        turns: tuple[Turn, ...],
+        others: list[Choice],
+        fixed: Fixed,
+        bound: Bounds,
+        before: Measured,
+    ) -> tuple[Fitted, Measured]:
+        # What else is in was chosen without a look at the turns: its bytes stay as they were.
+        count = self._counter.count
+        taken = before.sections["history"] or count(heading("history"))
+        new = taken - before.sections["history"]
+        room = min(bound.section("history") - taken, bound.prompt - sum(before.tokens) - new)
+        while True:
+            fitted = fit_turns(turns, room, count)
+            placed = place([*others, *fitted.choices])
+            measured = measure(render(fixed, placed), self._counter)
+            over = measured.over(bound)
+            if not over:
+                return fitted, measured
+            room -= sum(over.values())

@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 from .rank import Ranked
 from .request import Item
+from .sanitise import sanitise
+from .tools import ToolItem
 
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})
 
@@ -12,7 +14,12 @@ Run: TypeAlias = tuple[int, int]  # lines of an item, from 0, end excluded
 
 
 def fence(item: Item) -> tuple[str, str]:
-    """The lines that open and close *item*: `<data>` where its text is not to be trusted."""
+    """The lines that open and close *item*: `<data>` where its text is not to be trusted.
+
+    A tool has none: its line is JSON, which cannot be mistaken for anything else.
+    """
+    if isinstance(item, ToolItem):
+        return "", ""
     tag = "data" if item.trust == "untrusted" else "reference"
     attributes = {"id": item.id, "kind": item.kind}
     if item.source not in ("", item.id):
@@ -26,7 +33,8 @@ def fence(item: Item) -> tuple[str, str]:
 
 def attribute(value: str) -> str:
     """*value* as it stands between quotes in a fence."""
-    return "".join(c for c in value.translate(_ATTRIBUTE) if c.isprintable())
+    harmless, _ = sanitise(value.translate(_ATTRIBUTE))
+    return "".join(c for c in harmless if c.isprintable())
 
 
 def all_lines(ranked: Ranked) -> tuple[Run, ...]:

@@ -39,6 +39,7 @@ class Choice(NamedTuple):
     sized: Sized
     runs: tuple[Run, ...]
     reason: str
+    cut: bool = False  # its text is what is left of a longer one
 
     @property
     def ranked(self) -> Ranked:
@@ -48,7 +49,7 @@ class Choice(NamedTuple):
     @property
     def whole(self) -> bool:
         """Nothing was cut out."""
-        return self.runs == all_lines(self.ranked)
+        return not self.cut and self.runs == all_lines(self.ranked)
 
 
 def size(ranked: Ranked, count: Count) -> Sized:
@@ -57,11 +58,19 @@ def size(ranked: Ranked, count: Count) -> Sized:
     return Sized(ranked, fence_tokens, count(body(ranked, all_lines(ranked))))
 
 
-def fit(items: list[Sized], room: Room, count: Count) -> tuple[list[Choice], list[Left]]:
+def fit(
+    items: list[Sized], room: Room, count: Count, kept: int = 0
+) -> tuple[list[Choice], list[Left]]:
     """Choose what must be in, then class by class of priority what the room still takes.
 
     A class that fits is taken whole. Of one that does not, the chunks with the best scores are
     taken, across its items, each only if its section and the whole still have room for it.
+
+    Args:
+        items: In the order in which they were gathered.
+        room: What there is for them.
+        count: How tokens are counted.
+        kept: Tokens of history that only what must be in may take.
 
     Raises:
         ContextRefusedError: An item that must be in does not fit.
@@ -72,14 +81,18 @@ def fit(items: list[Sized], room: Room, count: Count) -> tuple[list[Choice], lis
         if sized.ranked.item.must_include:
             room = _take(room, sized)
             choices[sized.ranked.item.id] = _whole(sized, "must be in")
+    room = Room(
+        {**room.sections, "history": max(0, room.sections["history"] - kept)},
+        max(0, room.total - kept),
+    )
     optional = [sized for sized in items if not sized.ranked.item.must_include]
     optional.sort(key=lambda sized: -sized.ranked.item.priority)
     for _, group in groupby(optional, key=lambda sized: sized.ranked.item.priority):
-        chosen, room = _fit_class(list(group), room, count)
-        choices.update((choice.ranked.item.id, choice) for choice in chosen)
-    kept = [choices[s.ranked.item.id] for s in items if s.ranked.item.id in choices]
+        taken, room = _fit_class(list(group), room, count)
+        choices.update((choice.ranked.item.id, choice) for choice in taken)
+    chosen = [choices[s.ranked.item.id] for s in items if s.ranked.item.id in choices]
     left = [_left(s, room) for s in items if s.ranked.item.id not in choices]
-    return kept, left
+    return chosen, left
 
 
 def _whole(sized: Sized, reason: str) -> Choice:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+# What is longer than any word is data: it is cut, or the cache of words would hold megabytes.
+_WORD = re.compile(r"[^\W\d_]{1,256}|\d{1,256}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # no spaces between words
 

@@ -65,6 +65,7 @@ def account(
     choices: list[Choice],
     left: list[Left],
     measured: Measured,
+    epochs: int,
 ) -> Manifest:
     """The manifest of a prompt: items in the order of their ids, each exactly once."""
     in_items: dict[str, int] = {}
@@ -85,6 +86,7 @@ def account(
         budgets={str(section): bound.section(section) for section in SECTIONS},
         tokens=sum(measured.tokens),
         sections={str(s): n for s, n in measured.sections.items()},
+        epochs=epochs,
         items=tuple(sorted(entries, key=lambda entry: entry.id)),
         fixed=tuple(
             FixedPart(section, tokens, fixed.get(section, ("", ()))[1])
@@ -98,13 +100,18 @@ def _entry_in(choice: Choice, tokens: int) -> ManifestEntry:
     state: State = "in" if choice.whole else "partial"
     return _entry(
         Left(
-            ranked.item, choice.reason, ranked.neutralised, choice.sized.text_tokens, ranked.score
+            ranked.item,
+            choice.reason,
+            ranked.neutralised,
+            0 if choice.cut else choice.sized.text_tokens,
+            ranked.score,
         ),
         state,
         tokens,
         tuple(
             (ranked.numbers[start], ranked.numbers[end - 1])
             for start, end in consecutive(ranked, choice.runs)
+            if not choice.cut
         ),
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .errors import ItemRepeatedError
 from .prompt import Neutralised
-from .request import Item, Request, View
+from .request import Item, Request, View, tool_id
 from .sanitise import sanitise
 
 
@@ -34,11 +34,14 @@ def gather(request: Request, view: View) -> tuple[Item, ...]:
         ItemRepeatedError: Two items have the same id, so that no manifest could tell them apart.
     """
     items = (*view.items, *request.items)
+    ids = [item.id for item in items]
+    ids += [tool_id(tool) for tool in request.tools]
+    ids += [said.id for turn in request.turns for said in turn.said]
     seen: set[str] = set()
-    for item in items:
-        if item.id in seen:
-            raise ItemRepeatedError(item.id)
-        seen.add(item.id)
+    for item_id in ids:
+        if item_id in seen:
+            raise ItemRepeatedError(item_id)
+        seen.add(item_id)
     return items
 
 

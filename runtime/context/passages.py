@@ -1,7 +1,7 @@
 """Read a prompt back: the material in it, with the lines it was taken from, and the question."""
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .request import SECTIONS
 
@@ -9,6 +9,8 @@ _OPENING = re.compile(r'<(?P<tag>data|reference) id="(?P<id>[^"]*)" kind="(?P<ki
 _FIRST_LINE = re.compile(r' first_line="(\d+)"')
 _CUT = re.compile(r"\[lines (\d+)-\d+\]$")
 _HEADING = re.compile(rf"=== ({'|'.join(SECTIONS)}) ===$")
+
+CLOSINGS: Final = ("</data>", "</reference>")  # lines that end an item
 
 
 class Passage(NamedTuple):
@@ -43,11 +45,11 @@ def read_prompt(text: str) -> ReadPrompt:
         if inside is None:
             inside = _opened(line, section)
             lines = []
-            if inside is None and (match := _HEADING.match(line)):
-                section = match[1]
+            if inside is None and (found := heading_of(line)):
+                section = found
             elif inside is None:
                 own.setdefault(section, []).append(line)
-        elif line in ("</data>", "</reference>"):
+        elif line in CLOSINGS:
             passages.extend(_passage(inside, lines))
             inside = None
         elif match := _CUT.match(line):
@@ -56,6 +58,17 @@ def read_prompt(text: str) -> ReadPrompt:
         else:
             lines.append(line)
     return ReadPrompt(tuple(passages), {s: "\n".join(t).strip("\n") for s, t in own.items()})
+
+
+def heading_of(line: str) -> str:
+    """The section that *line* opens, outside of an item; "" for any other line."""
+    match = _HEADING.match(line)
+    return match[1] if match else ""
+
+
+def opens(line: str) -> bool:
+    """Whether *line* opens an item."""
+    return _OPENING.match(line) is not None
 
 
 def _opened(line: str, section: str) -> Passage | None:

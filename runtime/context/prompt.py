@@ -25,7 +25,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     reason: str
     tokens: int  # of the prompt, fence included; 0 when out
-    whole_tokens: int  # of the item alone, uncut; 0 when it left before it was counted
+    whole_tokens: int  # of the item alone, uncut; 0 when it was not counted
     score: float
     priority: int
     must_include: bool
@@ -60,6 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sections: dict[str, int]
     items: tuple[ManifestEntry, ...]
     fixed: tuple[FixedPart, ...]
+    epochs: int = 0  # how often earlier turns were shortened to make room for later ones
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 Nothing here can say *where* something appears: order belongs to the compiler.
 """
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,38 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0  # higher classes are fitted first
     score: float = 0.0  # added to the lexical relevance, which is 0 to 1
     trust: Trust = "untrusted"
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that the model may call; what it says of itself is sanitised as every text is."""
+
+    name: str  # as the model calls it
+    description: str
+    parameters: dict[str, Any]  # JSON Schema
+    must_include: bool = True  # or the compile is refused; else it may be left out, whole
+
+
+def tool_id(tool: Tool) -> str:
+    """What the manifest calls *tool*; no topic and no step is called so."""
+    return f"tool:{tool.name}"
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing of a turn: what the model wrote, or what came of a call."""
+
+    id: str
+    kind: str  # "answer", "result", "failed", "denied", "enabled", "problem"
+    text: str
+    source: str = ""  # the tool
+    handle: str = ""  # by which `read_result` gives the whole text again
+    extent: str = ""  # of the whole text, in words
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model answered to an earlier prompt of the step, and what was observed then."""
+
+    number: int  # of the prompt that was answered, from 0
+    said: tuple[Said, ...]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +133,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     items: tuple[Item, ...] = ()  # named by the process: knowledge, evidence, tools
     carry: tuple[str, ...] = ()  # ids of earlier steps whose outputs this step sees
+    tools: tuple[Tool, ...] = ()  # in the order in which they are shown
+    answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
+    turns: tuple[Turn, ...] = ()  # of this step, in order; they end the history
     effective_window: int | None = None  # None: min(0.4 x window, 24,000), lower beside many tools
     budgets: Budgets | None = None  # None: scaled to the effective window
 

@@ -26,7 +26,7 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 # What render.py writes around items, sections and cuts.
-_FENCE = re.compile(r"<(?=\s*/?\s*(?:data|reference)\b)", re.IGNORECASE)
+_FENCE = re.compile(r"<(?=\s*+(?:/\s*+)?(?:data|reference)\b)", re.IGNORECASE)
 _SECTION = re.compile(r"^===(?= \w+ ===\s*$)", re.MULTILINE)
 _CUT = re.compile(r"^\[(?=lines \d+-\d+\]\s*$)", re.MULTILINE)
 

@@ -31,10 +31,11 @@ _PACKED: Final = {  # name -> (pattern, tokens in the packed file)
 }
 ENCODINGS: Final = tuple(_PACKED)
 
-# tiktoken's regex engine panics on whitespace runs of about a million characters, and the panic is
-# a BaseException. A longer run is counted in stretches of this many characters.
-LONGEST_RUN_CHARS: Final = 500_000
-_LONG_RUN = re.compile(rf"\s{{{LONGEST_RUN_CHARS}}}")
+# A run of letters, of marks or of whitespace is one piece to tiktoken: a long one costs more than
+# its length, and on a million blanks its regex engine panics with a BaseException. Longer runs are
+# counted in stretches: a block of this many characters that is all of one sort ends one.
+BLOCK_CHARS: Final = 8_192
+_MARKS = re.compile(r"(?:[^\w\s]|_)*+")
 
 _lock = threading.Lock()
 _loaded: dict[str, tuple[tiktoken.Encoding, bytes]] = {}  # one copy of the ranks a process
@@ -101,10 +102,12 @@ class TokenCounter:
 
 
 def _stretches(text: str) -> list[str]:
-    if len(text) <= LONGEST_RUN_CHARS:
-        return [text]
-    cuts = [0, *(match.end() for match in _LONG_RUN.finditer(text)), len(text)]
-    return [text[start:end] for start, end in pairwise(cuts)]
+    cuts = [0]
+    for end in range(BLOCK_CHARS, len(text), BLOCK_CHARS):
+        block = text[end - BLOCK_CHARS : end]
+        if block.isspace() or block.isalpha() or _MARKS.fullmatch(block):
+            cuts.append(end)
+    return [text[start:end] for start, end in pairwise([*cuts, len(text)])]
 
 
 def _encodable(text: str) -> str:

@@ -1,16 +1,18 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
 from .announcements import announcement_of
+from .async_component import AsyncComponent
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
 from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
-from .manifest import Entry, built_in, configured, load
+from .manifest import Entry, built_in, configured, load, located
 from .runtime import Runtime
 from .version import VERSION
 
 __all__ = [
     "VERSION",
+    "AsyncComponent",
     "Component",
     "ComponentInvalidError",
     "Config",
@@ -30,6 +32,7 @@ __all__ = [
     "built_in",
     "configured",
     "load",
+    "located",
     "on",
     "routes_of",
 ]

@@ -9,26 +9,32 @@ from cortex.bus import Client, Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
 from .component import Component, Serves
+from .config import Config
 
 
-def announce(client: Client, components: Iterable[type[Component]], *, alone: bool = False) -> None:
-    """Announce what *components* serve, unless the log says just that already.
+def announce(
+    client: Client, components: Iterable[type[Component]], config: Config, *, alone: bool = False
+) -> None:
+    """Announce what *components* serve with this *config*, unless the log says so already.
 
-    With *alone* there are no others: what else is announced is left from an earlier start, and is
-    withdrawn, so that nothing is linked to a component that nobody starts any more.
+    What one of them announced before and does not any more is withdrawn. With *alone* there are no
+    others: all that is left from an earlier start is, so that nothing is linked to a component that
+    nobody starts any more.
     """
     standing = _standing(client)
     events: list[Event] = []
+    names: set[str] = set()
     for component in components:
-        for serves in component.serves:
+        names.add(component.component_name())
+        for serves in component.announces(config):
             said = announcement_of(component, serves)
             if standing.pop((said.kind, said.name), None) != said:
                 events.append(said)
-    if alone:
-        events += [
-            ComponentWithdrawn(component=left.component, kind=left.kind, name=left.name)
-            for left in standing.values()
-        ]
+    events += [
+        ComponentWithdrawn(component=left.component, kind=left.kind, name=left.name)
+        for left in standing.values()
+        if alone or left.component in names
+    ]
     if events:
         client.publish(*events)
 
@@ -64,6 +70,7 @@ def announcement_of(component: type[Component], serves: Serves) -> ComponentAnno
         name=serves.name,
         parameters=_schema(serves.parameters),
         result=_schema(serves.result),
+        answer=_schema(serves.answer),
         traits=serves.traits,
     )
     # As the log gives it back: a tuple among the defaults would differ from the list it becomes.

@@ -3,13 +3,16 @@
 import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
 from cortex.bus import Event, Query
 
 from .errors import ComponentInvalidError
+
+if TYPE_CHECKING:
+    from .config import Config
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -49,8 +52,12 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
         return base64.b32encode(hashlib.sha256(seed).digest()[:10]).decode().lower()
 
     def effect_key(self, n: int = 0) -> str:
-        """The idempotency key of the *n*-th effect of this delivery (the same when repeated)."""
-        return f"{self.position}/{self.component}/{n}"
+        """The idempotency key of the *n*-th effect of this delivery (the same when repeated).
+
+        The time is in it, since a log that was brought back from a backup counts its positions once
+        more.
+        """
+        return f"{self.position}/{self.time_ns}/{self.component}/{n}"
 
 
 class Serves(msgspec.Struct, frozen=True):
@@ -61,6 +68,7 @@ class Serves(msgspec.Struct, frozen=True):
     parameters: type[msgspec.Struct] | None = None  # what `with:` may hold
     result: type[msgspec.Struct] | None = None  # what later steps may refer to
     traits: dict[str, Any] = {}  # "asks_model" for an action, "read_only" for a gate
+    answer: type[msgspec.Struct] | None = None  # what a model has to answer for the action
 
 
 class Component:
@@ -91,6 +99,11 @@ class Component:
     def component_name(cls) -> str:
         """The name in events and subscriptions; it is on disk, so renaming starts a new cursor."""
         return cls.__name__
+
+    @classmethod
+    def announces(cls, config: "Config") -> tuple[Serves, ...]:  # noqa: ARG003  # a provider's is
+        """What it offers in a home that is set up so; what was offered before and is not, goes."""
+        return cls.serves
 
     def on_start(self) -> None:
         """Open what belongs to the thread that will call the handlers."""

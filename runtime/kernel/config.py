@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from cortex.runtime.models import ModelConfigError, ModelsConfig
+
 from .config_keys import Key, keys_of, line_of, template_of
 from .errors import ConfigError
 
@@ -51,15 +53,6 @@ class ContextConfig(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     budgets: Budgets = Budgets()
-
-
-class ModelsConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which models are asked."""
-
-    default: Annotated[
-        str,
-        Meta(description='model taken where it meets what a step needs; "" chooses by needs alone'),
-    ] = ""
 
 
 class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +149,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return msgspec.convert(values, cls)
         except msgspec.ValidationError as error:
-            raise _wrong(name, text, str(error)) from None
+            raise _wrong(name, text, error) from None
 
     @classmethod
     def keys(cls) -> Iterator[Key]:
@@ -177,12 +170,19 @@ def _not_toml(name: str, problem: str) -> ConfigError:
     return ConfigError(where, f"is not TOML{end}: {what[:1].lower()}{what[1:]}")
 
 
-def _wrong(name: str, text: str, problem: str) -> ConfigError:
-    what, _, at = problem.partition(" - at ")
+def _wrong(name: str, text: str, error: msgspec.ValidationError) -> ConfigError:
+    cause = error.__cause__
+    if isinstance(cause, ModelConfigError):  # in its own words, which may be any
+        what, at = "", str(error).rpartition(" - at ")[2]
+    else:
+        what, _, at = str(error).partition(" - at ")
     path = [part for part in re.findall(r"[^.\[\]`$]+", at) if part]
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
     missing = re.fullmatch(r"Object missing required field `(.*)`", what)
-    if unknown:
+    if isinstance(cause, ModelConfigError):
+        path += cause.keys
+        what = f"`{_dotted(path)}` is wrong: {cause.problem}"
+    elif unknown:
         path.append(unknown[1])
         what = _unknown(path)
     elif missing:
@@ -208,7 +208,8 @@ def _in_toml(problem: str, path: list[str]) -> str:
     """What msgspec says of a value, in the words of TOML."""
     if problem.startswith("Invalid enum value"):
         types = {(*key.table, key.name): key.type for key in keys_of(Config)}
-        return f"expected {types[tuple(path)]}, got{problem.removeprefix('Invalid enum value')}"
+        names = tuple(part for part in path if not part.isdigit())
+        return f"expected {types[names]}, got{problem.removeprefix('Invalid enum value')}"
     problem = problem[:1].lower() + problem[1:].replace(" | null", "")
     return re.sub(r"`(\w+)`", lambda word: _WORDS.get(word[1], word[0]), problem)
 

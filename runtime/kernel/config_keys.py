@@ -11,7 +11,13 @@ from msgspec import Meta, Struct
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^"'=#\[])+?)\s*=""")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
-_EXAMPLES = {"integer": "1000", "string": '""', "table": "{}"}
+_EXAMPLES = {
+    "boolean": "false",
+    "integer": "1000",
+    "number": "1.0",
+    "string": '""',
+    "table": "{}",
+}
 
 
 class Key(NamedTuple):
@@ -64,7 +70,7 @@ def template_of(cls: type[Struct]) -> str:
         if key.header != header:
             header = key.header
             lines += ["", f"# {header}"]
-        shown = key.default or _EXAMPLES[key.type]
+        shown = key.default or _EXAMPLES.get(key.type) or key.type.partition(" or ")[0]
         lines += [f"#   {key.description}", f"# {key.name} = {shown}"]
     return "\n".join(lines + tables) + "\n"
 

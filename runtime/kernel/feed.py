@@ -35,6 +35,7 @@ from cortex.bus import (
 )
 from cortex.bus.events import ComponentFailed
 
+from .async_host import AsyncHost
 from .host import Effects, Host, Outcome
 from .recall import Recall
 
@@ -43,6 +44,7 @@ QUICK_NS = 5_000_000  # work that takes less is claimed several at a time, and c
 SLOW_NS = 50_000_000  # work that takes more is claimed one by one
 RETRY_NS = 100_000_000  # first backoff of an event that failed; doubles with each attempt
 RETRY_MOST_NS = 30_000_000_000
+FALLS = 10  # tries that ended with the whole runtime; then an event is parked for that
 LAZY = 256  # positions; a cursor need not move at once past events that nothing came of
 IDLE_COMMIT = 10_000  # a cursor this far behind moves although nothing was for it
 
@@ -60,6 +62,7 @@ class Idle(msgspec.Struct, frozen=True):
 Step = Sequence[Request] | Idle
 Program = Generator[Step, Sequence[Answer], None]
 Kind = TypeVar("Kind", bound=Answer)
+Begun = Attempted | Lease  # a try that was counted before it began
 
 
 class Feeding(msgspec.Struct, frozen=True):
@@ -76,12 +79,14 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     """Feed one component in order, moving its cursor with what it yields.
 
     After a crash in the middle of a page the events are handed out one by one, with each try
-    counted on disk, until the one that crashes the process is known and parked.
+    counted on disk, until the one that crashes the process is known and parked. Tries that ended
+    with the whole runtime are counted apart: most events only were there when it was killed.
     """
     standing = yield from _ask(
         Subscribe(feeding.name, "ordered", feeding.filter, feeding.start), Subscribed
     )
     recall.load(standing.cursor)
+    host.share()
     cursor = seen = standing.cursor  # what is committed, what was looked at
     slow_until = standing.head if standing.attempts else 0
     ring, counted = -1, False  # ephemeral events from before this start are of no use
@@ -99,18 +104,20 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
                 recall.save()
                 return
             continue
-        attempt = 0
+        begun = _UNCOUNTED
         if page.records and (not counted or limit == 1):
-            attempt = (yield from _ask(Attempt(feeding.name), Attempted)).attempts
+            host.make_ready()  # while it starts, no event is under way
+            begun = yield from _begin(feeding)
             counted = True
-        if attempt > feeding.max_attempts:
-            effects = _parked(feeding, page.records[0], "the process died of it", attempt - 1)
+        blamed = _blamed(feeding, begun, "the process died of it")
+        if blamed:
+            effects = _parked(feeding, page.records[0], blamed, begun.attempts - 1)
             cursor = seen = yield from _commit(
                 feeding, cursor, page.records[0].position, (effects,)
             )
         else:
             recall.leave()
-            cursor, seen = yield from _handle_page(feeding, host, cursor, page, attempt)
+            cursor, seen = yield from _handle_page(feeding, host, cursor, page, begun)
             if cursor == seen:
                 recall.arrive(cursor)
 
@@ -124,50 +131,66 @@ def _rest() -> Generator[Step, Sequence[Answer], bool]:
     return True
 
 
+def _begin(feeding: Feeding) -> Generator[Step, Sequence[Answer], Attempted]:
+    """Count a try, once no other event has to be tried alone."""
+    while True:
+        begun = yield from _ask(Attempt(feeding.name), Attempted)
+        if begun.attempts:
+            return begun
+        yield Idle()
+
+
 def _handle_page(
-    feeding: Feeding, host: Host, cursor: int, page: Page, attempt: int
+    feeding: Feeding, host: Host, cursor: int, page: Page, begun: Attempted
 ) -> Generator[Step, Sequence[Answer], tuple[int, int]]:
     """Handle a page and commit it, or leave that for later where nothing came of it.
 
-    A failing event is tried again, then parked. *attempt* is the count on disk of the page's first
-    event, 0 where none was counted. Returns where the cursor stands, and what was handled.
+    A failing event is tried again, then parked. *begun* is the count of the page's first event.
+    Returns where the cursor stands, and what was handled.
     """
-    outcome = host.handle((*page.records, *page.ephemeral), max(attempt, 1))
+    outcome = host.handle((*page.records, *page.ephemeral), _shown(begun))
     if outcome.failure is None or len(outcome.done) >= len(page.records):
-        lazy = not attempt and page.through - cursor < LAZY
+        lazy = not begun.attempts and page.through - cursor < LAZY
         if lazy and not any(e.events or e.due or e.forget for e in outcome.done):
             return cursor, page.through
         cursor = yield from _commit(feeding, cursor, page.through, outcome.done)
     else:
-        cursor = yield from _handle_failing(feeding, host, cursor, page, outcome, attempt)
+        cursor = yield from _handle_failing(feeding, host, cursor, page, outcome, begun)
     return cursor, cursor
 
 
 def _handle_failing(
-    feeding: Feeding, host: Host, cursor: int, page: Page, outcome: Outcome, attempt: int
+    feeding: Feeding, host: Host, cursor: int, page: Page, outcome: Outcome, begun: Attempted
 ) -> Generator[Step, Sequence[Answer], int]:
     """Commit what was handled before the failing event; try that again, then park it."""
     failing = page.records[len(outcome.done)]
     if failing.position - 1 > cursor:
         cursor = yield from _commit(feeding, cursor, failing.position - 1, outcome.done)
-        attempt = 0
-    if not attempt:
-        attempt = (yield from _ask(Attempt(feeding.name), Attempted)).attempts
+        begun = _UNCOUNTED
+    if not begun.attempts:
+        begun = yield from _begin(feeding)
     while outcome.failure is not None:
-        if attempt >= feeding.max_attempts:
-            parked = _parked(feeding, failing, outcome.failure, attempt)
+        if _own(begun) >= feeding.max_attempts:
+            parked = _parked(feeding, failing, outcome.failure, begun.attempts)
             return (yield from _commit(feeding, cursor, failing.position, (parked,)))
-        yield Idle(backoff_ns(attempt))
-        attempt = (yield from _ask(Attempt(feeding.name), Attempted)).attempts
-        outcome = host.handle((failing,), attempt)
+        yield Idle(backoff_ns(_own(begun)))
+        begun = yield from _begin(feeding)
+        outcome = host.handle((failing,), _shown(begun))
     return (yield from _commit(feeding, cursor, failing.position, outcome.done))
 
 
 def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
     """Feed one worker from a queue; an event that fails is given back, then parked."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
+    host.share()
     size = 1
     while True:
+        if not host.is_ready():  # while it starts, no event is under way
+            found = yield from _ask(Claim(feeding.name, 0, feeding.lease_ns), Claimed)
+            if not found.waiting:
+                yield Idle()
+                continue
+            host.make_ready()
         claimed = yield from _ask(Claim(feeding.name, size, feeding.lease_ns), Claimed)
         if not claimed.leases:
             yield Idle()
@@ -187,20 +210,82 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
             size = 1
 
 
+def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
+    """Feed a component that handles many events of a queue at the same time."""
+    yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
+    host.share()
+    under_way = 0
+    while True:
+        ended = [_settled(feeding, lease, outcome) for lease, outcome in host.ended()]
+        under_way -= len(ended)
+        yield from _send(ended)
+        leases: tuple[Lease, ...] = ()
+        if under_way < host.concurrent:
+            limit = min(PAGE, host.concurrent - under_way)
+            leases = (yield from _ask(Claim(feeding.name, limit, feeding.lease_ns), Claimed)).leases
+        untried = [request for lease in leases if (request := _untried(feeding, lease))]
+        yield from _send(untried)
+        gone = {request.position for request in untried}
+        for lease in leases:
+            if lease.record.position not in gone:
+                host.begin(lease, _shown(lease))
+        under_way += len(leases) - len(untried)
+        if not ended and not leases:
+            yield Idle()
+
+
 def _work_one(feeding: Feeding, host: Host, lease: Lease) -> Request:
-    position, epoch = lease.record.position, lease.epoch
-    if lease.attempts > feeding.max_attempts:
-        problem = "its workers died of it or hung"
-        effects = _parked(feeding, lease.record, problem, lease.attempts - 1)
-    else:
-        outcome = host.handle((lease.record,), lease.attempts)
-        if outcome.failure is None:
-            effects = outcome.done[0]
-        elif lease.attempts < feeding.max_attempts:
-            return Release(feeding.name, position, epoch, backoff_ns(lease.attempts))
-        else:
-            effects = _parked(feeding, lease.record, outcome.failure, lease.attempts)
-    return Finish(feeding.name, position, epoch, effects.events, effects.due, effects.forget)
+    untried = _untried(feeding, lease)
+    if untried is not None:
+        return untried
+    return _settled(feeding, lease, host.handle((lease.record,), _shown(lease)))
+
+
+def _untried(feeding: Feeding, lease: Lease) -> Finish | None:
+    """Park an event that was begun too often; None where it may be tried."""
+    blamed = _blamed(feeding, lease, "its workers died of it or hung")
+    if not blamed:
+        return None
+    return _finish(feeding, lease, _parked(feeding, lease.record, blamed, lease.attempts - 1))
+
+
+def _settled(feeding: Feeding, lease: Lease, outcome: Outcome) -> Request:
+    """What came of a try: the result, another try later, or the end of trying."""
+    if outcome.failure is None:
+        return _finish(feeding, lease, outcome.done[0])
+    if _own(lease) < feeding.max_attempts:
+        backoff = backoff_ns(_own(lease))
+        return Release(feeding.name, lease.record.position, lease.epoch, backoff)
+    parked = _parked(feeding, lease.record, outcome.failure, lease.attempts)
+    return _finish(feeding, lease, parked)
+
+
+def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:
+    return Finish(
+        feeding.name,
+        lease.record.position,
+        lease.epoch,
+        effects.events,
+        effects.due,
+        effects.forget,
+    )
+
+
+def _own(begun: Begun) -> int:
+    """Tries since the runtime started, this one included."""
+    return begun.attempts - begun.fallen
+
+
+def _shown(begun: Begun) -> int:
+    """What a handler is told: 2 or more if it was begun before, the limit only at the last try."""
+    return max(_own(begun), min(begun.attempts, 2), 1)
+
+
+def _blamed(feeding: Feeding, begun: Begun, otherwise: str) -> str:
+    """Why an event is parked untried; empty where it is not."""
+    if begun.fallen >= max(FALLS, feeding.max_attempts):
+        return "the whole runtime ended each time while it was handled"
+    return otherwise if _own(begun) > feeding.max_attempts else ""
 
 
 def backoff_ns(attempt: int) -> int:
@@ -254,3 +339,6 @@ def _parked(feeding: Feeding, record: Recorded, reason: str, attempts: int) -> E
     )
     draft = Draft.of(failed, correlation=record.correlation, causation=record.position)
     return Effects((draft,))
+
+
+_UNCOUNTED = Attempted(0)

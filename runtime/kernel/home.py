@@ -6,14 +6,16 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from cortex.runtime.log import create_private
+
 from .config import Config
 from .errors import HomeError
+from .home_damage import FOLDERS, examine, refuse_unwritable
 
 FOLDER = ".cortex"  # looked for from the working folder upward, as git looks for .git
 VARIABLE = "CORTEX_HOME"
 HOME_FORMAT = 1  # of the layout of the folder; a new layout takes a new number
 PRIVATE = 0o700  # what events hold is nobody else's business, and bus.sock has no other guard
-FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
 
 IGNORE = """\
 # What you write yourself belongs into version control, the machine's state does not.
@@ -63,10 +65,13 @@ class Home(msgspec.Struct, frozen=True):
         """A home at *path*: what is missing is made, what is there stays as it is.
 
         Raises:
-            HomeError: It cannot be made there, or a newer version of Cortex made it.
+            HomeError: It cannot be made there, a newer version of Cortex made it, something else
+                stands in the place of one of its files, or its log is lost.
         """
         home = cls(path.expanduser().absolute())
         home._refuse_newer()
+        examine(home.path)
+        refuse_unwritable(home.path)
         try:
             home._make()
         except OSError as error:
@@ -89,11 +94,12 @@ class Home(msgspec.Struct, frozen=True):
         """Say what keeps this home from being read; nothing is made.
 
         Raises:
-            HomeError: It is not there, is no folder, or a newer version of Cortex made it.
+            HomeError: It is not there, is no folder, or as for `create`.
         """
         if not self.path.exists():
             raise HomeError(str(self.path), "there is no home here: make one with `cortex init`")
         self._refuse_newer()
+        examine(self.path)
 
     @property
     def config_path(self) -> Path:
@@ -154,13 +160,14 @@ class Home(msgspec.Struct, frozen=True):
         ):
             if not path.exists():
                 path.write_text(text, encoding="utf-8")
+        create_private(self.path / "snapshots.db")  # SQLite would let everybody read it
 
     def _refuse_newer(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise HomeError(str(self.path), "is a file, not a home: name a folder")
-        if self.version_path.exists() and not self.version_path.is_file():
-            raise HomeError(str(self.version_path), "is no plain file: remove it")
         try:
+            if self.version_path.exists() and not self.version_path.is_file():
+                raise HomeError(str(self.version_path), "is no plain file: remove it")
             text = self.version_path.read_text(encoding="utf-8", errors="replace").strip()
         except FileNotFoundError:
             return

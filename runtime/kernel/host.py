@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary, refuse_no_text
 
-from .component import Component, Delivery, Forget, Handler, Later, is_query, routes_of
+from .component import Component, Delivery, Forget, Handler, Later, Output, is_query, routes_of
 from .errors import ComponentInvalidError
 
 
@@ -31,6 +31,14 @@ class Host(Protocol):
 
     def start(self) -> None:
         """Make the component and start it; what goes wrong is raised."""
+        ...
+
+    def is_ready(self) -> bool:
+        """Whether it can handle something without starting anything first."""
+        ...
+
+    def make_ready(self) -> None:
+        """Start what handling needs; what goes wrong shows when something is handled."""
         ...
 
     def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
@@ -99,6 +107,13 @@ class LocalHost:
         component.on_start()
         self._component = component
 
+    def is_ready(self) -> bool:
+        """Whether it can handle something: it is started with the component."""
+        return True
+
+    def make_ready(self) -> None:
+        """Do nothing: it is ready."""
+
     def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         outcome = Outcome([])
@@ -149,36 +164,15 @@ class LocalHost:
     def _handle(self, record: Recorded, attempt: int) -> Effects:
         handler = self._handler(record)
         if handler is None:
-            return _NOTHING
+            return NOTHING
         delivery = self._delivery(record, attempt)
         outputs = handler(self._vocabulary.read(record), delivery)
         if outputs is None:
-            return _NOTHING
-        events: list[Draft] = []
-        due: dict[str, Due] = {}
-        forget: set[str] = set()
-        correlation, causation = record.correlation, record.position or None
+            return NOTHING
+        gathered = Gathered(record, self._vocabulary if self._checks else None, self._emit)
         for output in outputs:
-            if isinstance(output, Later):
-                draft = self._draft(output.event, correlation, causation)
-                due[output.name] = Due(output.name, output.at_ns, draft)
-                due[output.name].check()
-            elif isinstance(output, Forget):
-                refuse_no_text("deadline", output.name)
-                due.pop(output.name, None)
-                forget.add(output.name)
-            elif isinstance(output, Ephemeral):
-                self._emit(self._draft(output, correlation, causation))
-            else:
-                events.append(self._draft(output, correlation, causation))
-        return Effects(tuple(events), tuple(due.values()), tuple(forget))
-
-    def _draft(self, event: Event, correlation: str | None, causation: int | None) -> Draft:
-        own = getattr(event, "execution_id", None)
-        draft = Draft.of(event, correlation=own or correlation, causation=causation)
-        if self._checks:  # here, so that the event is blamed and not the whole page
-            self._vocabulary.check(draft)
-        return draft
+            gathered.take(output)
+        return gathered.effects()
 
     def _handler(self, record: Recorded) -> Handler | None:
         found = self._handlers.get((record.topic, record.key))
@@ -196,6 +190,49 @@ class LocalHost:
         )
 
 
+class Gathered:
+    """The outputs of one handler, as they come; ephemeral events leave at once."""
+
+    def __init__(
+        self, record: Recorded, checks: Vocabulary | None, emit: Callable[[Draft], None]
+    ) -> None:
+        self._correlation, self._causation = record.correlation, record.position or None
+        self._checks, self._emit = checks, emit
+        self._events: list[Draft] = []
+        self._due: dict[str, Due] = {}
+        self._forget: set[str] = set()
+
+    def take(self, output: Output) -> None:
+        """Add one more.
+
+        Raises:
+            CortexError: It is nothing that a log would take.
+        """
+        if isinstance(output, Later):
+            due = Due(output.name, output.at_ns, self._draft(output.event))
+            due.check()
+            self._due[output.name] = due
+        elif isinstance(output, Forget):
+            refuse_no_text("deadline", output.name)
+            self._due.pop(output.name, None)
+            self._forget.add(output.name)
+        elif isinstance(output, Ephemeral):
+            self._emit(self._draft(output))
+        else:
+            self._events.append(self._draft(output))
+
+    def effects(self) -> Effects:
+        """All of them."""
+        return Effects(tuple(self._events), tuple(self._due.values()), tuple(self._forget))
+
+    def _draft(self, event: Event) -> Draft:
+        own = getattr(event, "execution_id", None)
+        draft = Draft.of(event, correlation=own or self._correlation, causation=self._causation)
+        if self._checks is not None:  # here, so that the event is blamed and not the whole page
+            self._checks.check(draft)
+        return draft
+
+
 def told(error: BaseException) -> str:
     """What went wrong, in one line that any event can hold."""
     try:
@@ -206,5 +243,5 @@ def told(error: BaseException) -> str:
     return line.encode("utf-8", "backslashreplace").decode()
 
 
-_NOTHING = Effects()
+NOTHING = Effects()
 LONGEST_REASON = 2_000  # characters

@@ -18,6 +18,7 @@ from cortex.bus import (
     Release,
     Renew,
     Request,
+    SystemClock,
 )
 
 BACK_NS = 100_000_000  # what a failed shell gives back rests so long
@@ -34,7 +35,7 @@ class Keeper(Protocol):
         ...
 
     def alarm(self, at_ns: int, wake: Callable[[], None]) -> None:
-        """Call *wake* once at *at_ns*."""
+        """Call *wake* once at *at_ns* of its steady clock."""
         ...
 
     def submit(self, client: str, requests: Sequence[Request]) -> Sequence[Answer]:
@@ -59,6 +60,7 @@ class Leases:
 
     def __init__(self, hub: Keeper) -> None:
         self._hub = hub
+        self._steady_ns = SystemClock.steady_of(hub.clock)
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Held] = {}
         self._next_ns: int | None = None
@@ -66,7 +68,7 @@ class Leases:
     def hold(self, shell: str, step: Sequence[Request], claimed: Claimed) -> None:
         """Take note of what *shell* was given for its `Claim`."""
         claim = next(r for r in step if isinstance(r, Claim))
-        now_ns = self._hub.clock.now_ns()
+        now_ns = self._steady_ns()
         with self._lock:
             for lease in claimed.leases:
                 record = lease.record
@@ -115,7 +117,7 @@ class Leases:
         self._hub.alarm(at_ns, lambda: self._renew(at_ns))
 
     def _renew(self, at_ns: int) -> None:
-        now_ns = self._hub.clock.now_ns()
+        now_ns = self._steady_ns()
         with self._lock:
             if at_ns != self._next_ns:
                 return  # an earlier alarm took its place

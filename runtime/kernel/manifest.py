@@ -5,8 +5,10 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from importlib.machinery import ModuleSpec
 from inspect import Parameter, signature
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,6 +16,8 @@ from .component import Component
 from .config import Config
 from .errors import ManifestError
 from .home import Home
+
+Kind = TypeVar("Kind", bound=Component)
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,7 +80,31 @@ def load(component: str) -> type[Component]:
     return found
 
 
-def construct(component: type[Component], ports: Mapping[str, Any]) -> Component:
+def located(component: str, plugins: Path) -> Path:
+    """The file that `load` would run for an import string; nothing of it is run.
+
+    Args:
+        component: "package.module:Class".
+        plugins: The folder of a home's own modules, which are looked for last.
+
+    Raises:
+        ManifestError: There is no such module.
+    """
+    module_name, _, _ = component.partition(":")
+    folders, found = [*sys.path, str(plugins)], None
+    for part in _ancestry(module_name):
+        found = _found(part, folders)
+        if found is None:
+            raise ManifestError(
+                component,
+                f"there is no module {part}: install its package beside Cortex, or put the module "
+                "into the home's plugins folder",
+            )
+        folders = list(found.submodule_search_locations or ())
+    return Path((found.origin if found else None) or module_name)
+
+
+def construct(component: type[Kind], ports: Mapping[str, Any]) -> Kind:
     """Make a component, giving its constructor the ports it names.
 
     Raises:
@@ -95,6 +123,23 @@ def construct(component: type[Component], ports: Mapping[str, Any]) -> Component
             f"wants {', '.join(missing)}; a runtime gives {', '.join(sorted(ports))}",
         )
     return component(**wanted)
+
+
+def _ancestry(module_name: str) -> list[str]:
+    parts = module_name.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+
+
+def _found(module_name: str, folders: list[str]) -> ModuleSpec | None:
+    # Not `importlib.util.find_spec`: it imports the packages that a module is in.
+    for finder in sys.meta_path:
+        try:
+            found = finder.find_spec(module_name, folders)
+        except (ImportError, KeyError):  # a namespace package that was not imported
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def _parameters(component: type[Component]) -> Sequence[tuple[str, Parameter]]:

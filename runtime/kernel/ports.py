@@ -48,10 +48,12 @@ def ports_in_child(
 ) -> dict[str, Any]:
     """The ports of a component in a spawned process: whatever needs no hub."""
     found = Home(Path(home)) if home else None
+    config = Config.load(found) if found else Config()
+    durability = config.durability
     return {
         "home": found,
-        "config": Config.load(found) if found else Config(),
-        "blobs": BlobStore(found.blobs) if found else MemoryBlobs(),
+        "config": config,
+        "blobs": BlobStore(found.blobs, durability=durability) if found else MemoryBlobs(),
         "vocabulary": vocabulary,
         "settings": dict(settings),
     }

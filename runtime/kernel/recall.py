@@ -1,35 +1,57 @@
 """How a component gets its fold back: its last snapshot, then the log up to its cursor."""
 
+import contextlib
 import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from cortex.bus import Filter, Log, decode
+import msgspec
+
+from cortex.bus import Filter, Log, Recorded, decode
+from cortex.runtime.log import create_private
 
 from .host import Host
 
 EVERY = 10_000  # positions between two snapshots of a busy component
+LOADING = 100_000  # positions recalled between two snapshots, so that a kill costs no more
+BUSY_S = 5.0  # how long to wait for whoever locks the file
 PAGE = 1_024
+PAGE_BYTES = 4 << 20
+TAIL_BYTES = 4 << 20  # of records that stand in a snapshot as they are
 
+LAYOUT = 2  # of the table, in `user_version`; what another layout holds is dropped
 _TABLE = """
-create table if not exists snapshots (
+create table snapshots (
     component text    primary key, -- its subscription
     version   integer not null,    -- of its fold
     position  integer not null,    -- everything up to here is in it
-    state     blob    not null
+    leaf      blob    not null,    -- leaf hash of the event at that position
+    state     blob    not null,    -- what the component gave
+    tail      blob    not null     -- msgpack; records that are to be recalled after it
 ) strict
 """
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A snapshot: a fold of the log up to a position, and by what to know that log again."""
+
+    position: int  # everything up to here is in it
+    leaf: bytes  # leaf hash of the event at that position
+    state: bytes  # what the component gave; empty where it gave nothing yet
+    tail: tuple[bytes, ...] = ()  # records that are to be recalled after the state
 
 
 class Snapshots(Protocol):
     """Keeps the newest snapshot of each component; losing it costs time and nothing else."""
 
-    def get(self, component: str, version: int) -> tuple[int, bytes] | None:
-        """Position and state; None where there is none of this version."""
+    def get(self, component: str, version: int) -> Kept | None:
+        """The component's snapshot; None where there is none of this version."""
         ...
 
-    def put(self, component: str, version: int, position: int, state: bytes) -> None:
+    def put(self, component: str, version: int, kept: Kept) -> None:
         """Replace the component's snapshot."""
         ...
 
@@ -38,51 +60,72 @@ class MemorySnapshots:
     """Snapshots that go with the process."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], tuple[int, bytes]] = {}
+        self._kept: dict[str, tuple[int, Kept]] = {}
 
-    def get(self, component: str, version: int) -> tuple[int, bytes] | None:
-        """Position and state; None where there is none of this version."""
-        return self._kept.get((component, version))
+    def get(self, component: str, version: int) -> Kept | None:
+        """The component's snapshot; None where there is none of this version."""
+        of_version, kept = self._kept.get(component, (version, None))
+        return kept if of_version == version else None
 
-    def put(self, component: str, version: int, position: int, state: bytes) -> None:
+    def put(self, component: str, version: int, kept: Kept) -> None:
         """Replace the component's snapshot."""
-        self._kept[component, version] = (position, state)
+        self._kept[component] = version, kept
 
 
 class DiskSnapshots:
     """Snapshots in a small database of their own; a broken one is as good as none."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, busy_s: float = BUSY_S) -> None:
+        self._path, self._busy_s = path, busy_s
 
-    def get(self, component: str, version: int) -> tuple[int, bytes] | None:
-        """Position and state; None where there is none of this version."""
-        try:
-            with closing(self._open()) as db:
-                row = db.execute(
-                    "select position, state from snapshots where component = ? and version = ?",
-                    (component, version),
-                ).fetchone()
-        except sqlite3.Error:
-            self._path.unlink(missing_ok=True)
+    def get(self, component: str, version: int) -> Kept | None:
+        """The component's snapshot; None where there is none of this version."""
+        row = None
+        with self._forgiving(), closing(self._open()) as db:
+            row = db.execute(
+                "select position, leaf, state, tail from snapshots "
+                "where component = ? and version = ?",
+                (component, version),
+            ).fetchone()
+        if row is None:
             return None
-        return (int(row[0]), bytes(row[1])) if row else None
+        position, leaf, state, tail = row
+        return Kept(position, leaf, state, _TAIL(tail))
 
-    def put(self, component: str, version: int, position: int, state: bytes) -> None:
+    def put(self, component: str, version: int, kept: Kept) -> None:
         """Replace the component's snapshot."""
-        try:
-            with closing(self._open()) as db, db:
-                db.execute(
-                    "replace into snapshots values (?, ?, ?, ?)",
-                    (component, version, position, state),
-                )
-        except sqlite3.Error:
-            return  # the next start recalls more of the log
+        tail = msgspec.msgpack.encode(kept.tail)
+        row = (component, version, kept.position, kept.leaf, kept.state, tail)
+        with self._forgiving(), closing(self._open()) as db:
+            db.execute("replace into snapshots values (?, ?, ?, ?, ?, ?)", row)
 
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=5.0)
-        db.execute(_TABLE)
+        create_private(self._path)
+        db = sqlite3.connect(self._path, timeout=self._busy_s, isolation_level=None)
+        try:
+            if _layout(db) != LAYOUT:
+                _lay_out(db)
+        except BaseException:
+            db.close()
+            raise
         return db
+
+    @contextlib.contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        """Go on after the block: without a snapshot the next start recalls more of the log.
+
+        Only a file that is broken is thrown away; one that is locked, say, is as good as before.
+        """
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN:
+                for end in ("", "-journal"):
+                    path = self._path.with_name(self._path.name + end)
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
+        except OSError:
+            pass  # it cannot be made
 
 
 class Recall:
@@ -95,29 +138,23 @@ class Recall:
         self._seen, self._host, self._log, self._snapshots = seen, host, log, snapshots
         self._saved = 0
         self._at: int | None = None  # the fold holds exactly the events up to here; None: unsure
+        self._state = b""  # what it was restored from
+        self._tail: list[bytes] | None = []  # all that came after that; None: too much, or unknown
+        self._tail_bytes = 0
 
     def load(self, cursor: int) -> None:
         """Bring the fold to *cursor*."""
         if not self._version:
             return
-        after = 0
-        kept = self._snapshots.get(self._name, self._version)
-        if kept is not None and kept[0] <= cursor and kept[1]:
-            after = kept[0]
-            self._host.restore(kept[1])
-        self._saved = after
-        while after < cursor:
-            page = [decode(data) for data in self._log.read(after, PAGE, 4 << 20)]
-            page = [record for record in page if record.position <= cursor]
-            if not page:
-                break
-            after = page[-1].position
-            self._host.recall([r for r in page if self._seen.matches(r.topic, r.key)])
-        self._at = cursor
+        after = self._restore(cursor)
+        with _LONG_WAY if cursor - after >= LOADING else contextlib.nullcontext():
+            self._load(after, cursor)
+        self.arrive(cursor)
 
     def leave(self) -> None:
         """Events are being handled: until they are committed no snapshot may be taken."""
         self._at = None
+        self._tail = None
 
     def arrive(self, cursor: int) -> None:
         """Everything up to *cursor* is handled and committed."""
@@ -126,9 +163,80 @@ class Recall:
             self.save()
 
     def save(self) -> None:
-        """Keep a snapshot, if the fold is at a committed place."""
-        if self._version and self._at is not None and self._at > self._saved:
-            state = self._host.snapshot()
-            if state:
-                self._snapshots.put(self._name, self._version, self._at, state)
-                self._saved = self._at
+        """Keep a snapshot, if the fold is at a committed place.
+
+        Where the component gives none, since it has nothing to say or was not started yet, the one
+        before is kept with the records that followed it: few, for one that sees rare topics.
+        """
+        if not self._version or self._at is None or self._at <= self._saved:
+            return
+        state = self._host.snapshot()
+        tail: Sequence[bytes] = ()
+        if not state:
+            if self._tail is None:
+                return
+            state, tail = self._state, self._tail
+        leaf = self._log.leaf_hashes(self._at, self._at)
+        self._snapshots.put(self._name, self._version, Kept(self._at, leaf, state, tuple(tail)))
+        self._saved = self._at
+
+    def _load(self, after: int, cursor: int) -> None:
+        while after < cursor:
+            page = self._log.read(after, min(PAGE, cursor - after), PAGE_BYTES)
+            if not page:
+                break
+            self._recall(page)
+            after += len(page)
+            if after - self._saved >= LOADING:
+                self._at = after
+                self.save()
+
+    def _restore(self, cursor: int) -> int:
+        """Take up the snapshot, if it is one of this log; the position that it brings us to."""
+        kept = self._snapshots.get(self._name, self._version)
+        if kept is None or kept.position > cursor:
+            return 0
+        if self._log.leaf_hashes(kept.position, kept.position) != kept.leaf:
+            return 0
+        if kept.state:
+            self._state = kept.state
+            self._host.restore(kept.state)
+        self._recall(kept.tail)
+        self._saved = kept.position
+        return kept.position
+
+    def _recall(self, page: Sequence[bytes]) -> None:
+        found: list[Recorded] = []
+        for data in page:
+            record = decode(data)
+            if self._seen.matches(record.topic, record.key):
+                found.append(record)
+                self._remember(data)
+        self._host.recall(found)
+
+    def _remember(self, data: bytes) -> None:
+        if self._tail is not None:
+            self._tail.append(data)
+            self._tail_bytes += len(data)
+            if self._tail_bytes > TAIL_BYTES:
+                self._tail = None
+
+
+def _layout(db: sqlite3.Connection) -> int:
+    (layout,) = db.execute("pragma user_version").fetchone()
+    return int(layout)
+
+
+def _lay_out(db: sqlite3.Connection) -> None:
+    db.execute("begin immediate")
+    if _layout(db) != LAYOUT:  # nobody else did it meanwhile
+        db.execute("drop table if exists snapshots")
+        db.execute(_TABLE)
+        db.execute(f"pragma user_version = {LAYOUT}")
+    db.execute("commit")
+
+
+# Side by side they would take longer than one after the other: SQLite gives up the GIL at each row.
+_LONG_WAY = threading.Lock()
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_TAIL = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode

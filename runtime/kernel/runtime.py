@@ -24,6 +24,7 @@ from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs, MemoryLo
 from .announcements import announce, withdraw
 from .component import Component
 from .config import Config
+from .errors import NotReadyError
 from .home import Home
 from .logs import configure_unless_done
 from .manifest import Entry, built_in, configured, load
@@ -77,7 +78,8 @@ class Runtime:
         wanted = self._configured() if components is None else list(components)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
-        self.blobs: Blobs = BlobStore(home.blobs) if home else MemoryBlobs()
+        durability = self.config.durability
+        self.blobs: Blobs = BlobStore(home.blobs, durability=durability) if home else MemoryBlobs()
         self.log: Log = log or _open_log(home, self.config)
         self.hub = LocalHub(Hub(self.log, self.vocabulary, system_entropy), self.clock)
         self._client = self.client(name)
@@ -122,19 +124,26 @@ class Runtime:
         sys.setswitchinterval(SWITCH_S)
         for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
-        announce(self._client, [cls for cls, _ in self._wanted], alone=self._whole)
+        announced = [cls for cls, _ in self._wanted]
+        announce(self._client, announced, self.config, alone=self._whole)
         names = tuple(cls.component_name() for cls, _ in self._wanted)
         self._client.publish(
             RuntimeStarted(runtime=self.name, cortex_version=VERSION, components=names)
         )
         self._started = True
 
-    def stop(self) -> None:
-        """Stop the components in good order and close the log; a second call does nothing."""
+    def stop(self, patience_s: float = PATIENCE_S) -> None:
+        """Stop the components in good order and close the log; a second call does nothing.
+
+        Args:
+            patience_s: How long a handler that is at work may take to its end. One that takes
+                longer is left behind: nothing of it is recorded any more, and the next runtime
+                hands its event out again.
+        """
         if self._stopped:
             return
         self._stopped = True
-        self._staff.end_all(PATIENCE_S)
+        self._staff.end_all(patience_s)
         try:
             if self._started:
                 # A full disk must not hide what went wrong before; its absence says as much.
@@ -148,12 +157,18 @@ class Runtime:
         """Start one more component while the runtime runs.
 
         Raises:
-            NotReadyError: It did not start within *wait_s*.
+            NotReadyError: It did not start within *wait_s*, and is not tried again.
+            SubscriptionError: It is ordered and was work in this log, or the other way round.
         """
         cls = class_of(component, load)
         self.vocabulary.adopt(vocabulary_of([cls]))
-        self._staff.begin(cls, entry_of(component))(wait_s)
-        announce(self._client, [cls])
+        wait = self._staff.begin(cls, entry_of(component))
+        try:
+            wait(wait_s)
+        except NotReadyError:
+            self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
+            raise
+        announce(self._client, [cls], self.config)
 
     def remove(self, component: str) -> None:
         """Stop the component of that name, withdraw what it announced, drop its subscription."""

@@ -69,7 +69,7 @@ class Hooks(msgspec.Struct, frozen=True):
 class Pulse(msgspec.Struct):
     """What others may see of a shell, and the one thing they may tell it without its mailbox."""
 
-    busy_since_ns: int = 0  # 0 while it waits
+    busy_since_ns: int = 0  # by the hub's steady clock; 0 while it waits
     rung: bool = False  # a `Wake` is in the mailbox
     abandoned: bool = False  # somebody else does its work now: end as soon as you can
 
@@ -148,6 +148,7 @@ class Shell(pykka.ThreadingActor):
             self._fail(error)
             return
         if self._program is None:
+            self._host.share()
             self._hooks.started()
         self._wake()
 
@@ -178,11 +179,11 @@ class Shell(pykka.ThreadingActor):
 
     def _drive(self, program: Program) -> None:
         if self._until_ns is not None:
-            if self._hub.clock.now_ns() < self._until_ns:
+            if self._hub.steady_ns() < self._until_ns:
                 return
             self._until_ns = None
         for _ in range(ROUNDS):
-            self._pulse.busy_since_ns = self._hub.clock.now_ns()
+            self._pulse.busy_since_ns = self._hub.steady_ns()
             step = self._next(program)
             self._pulse.busy_since_ns = 0
             if self._pulse.abandoned:
@@ -223,7 +224,7 @@ class Shell(pykka.ThreadingActor):
 
     def _rest(self, idle: Idle) -> None:
         if idle.for_ns is not None:
-            self._until_ns = self._hub.clock.now_ns() + idle.for_ns
+            self._until_ns = self._hub.steady_ns() + idle.for_ns
             self._hub.alarm(self._until_ns, self._wake)
 
     def _fail(self, error: BaseException) -> None:

@@ -27,6 +27,8 @@ from cortex.bus import (
 
 from .host import Outcome
 
+KEEP_BYTES = 4 << 20  # of events that are recalled before there is a process
+RECORD_BYTES = 512  # of a record beside its body, about
 QUIT_S = 5.0  # how long a child may take to end in good order
 
 
@@ -98,6 +100,7 @@ class SpawnedHost:
         self._emit = emit
         self._process: subprocess.Popen[bytes] | None = None
         self._before: list[Ask] = []  # what the process is told as soon as it is there
+        self._kept_bytes = 0  # of the events among that
         self._turn = threading.Lock()  # one question at a time on the pipe
 
     def start(self) -> None:
@@ -115,8 +118,18 @@ class SpawnedHost:
         except BaseException:
             self.stop()
             raise
-        self._before = []
+        self._before, self._kept_bytes = [], 0
         return process
+
+    def is_ready(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None
+
+    def make_ready(self) -> None:
+        """Start the process; what goes wrong shows when something is handled."""
+        with contextlib.suppress(CortexError, OSError), self._turn:
+            if self._process is None:
+                self._spawn()
 
     def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
@@ -141,14 +154,28 @@ class SpawnedHost:
         return msgspec.msgpack.decode(said.data, type=known)
 
     def recall(self, records: Iterable[Recorded]) -> None:
-        """Fold events that were handled before this start; kept until the process is there."""
+        """Fold events that were handled before this start.
+
+        A few are kept until there is something to do; a process is started for more than those.
+        """
         found = tuple(records)
-        if found:
-            self._before.append(Ask("recall", found))
+        if not found:
+            return
+        if self._process is not None:
+            self._exchange(Ask("recall", found))
+            return
+        self._before.append(Ask("recall", found))
+        self._kept_bytes += sum(len(record.body) + RECORD_BYTES for record in found)
+        if self._kept_bytes > KEEP_BYTES:
+            with self._turn:
+                self._spawn()
 
     def restore(self, snapshot: bytes) -> None:
         """Take up an earlier fold."""
         self._before = [Ask("restore", data=snapshot)]
+
+    def share(self) -> None:
+        """Do nothing: questions come through the mailbox, which waits until all is recalled."""
 
     def snapshot(self) -> bytes:
         """The fold so far; empty where nothing was added to it since it was restored."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,9 +22,11 @@ from cortex.bus import (
     Vocabulary,
 )
 
+from .async_component import AsyncComponent
+from .async_host import ENDINGS, AsyncHost
 from .component import Component, Route, is_query, routes_of
 from .errors import NotReadyError
-from .feed import Feeding, Program, ordered, work
+from .feed import Feeding, Program, ordered, work, work_side_by_side
 from .host import Host, LocalHost
 from .leases import Leases
 from .manifest import Entry, construct
@@ -55,7 +58,10 @@ class Post(msgspec.Struct):
 
     def pairs(self) -> tuple[Pair, ...]:
         """What it subscribes to; empty for one that only answers queries."""
-        return tuple((r.event.topic_name(), r.key) for r in self.routes if not is_query(r))
+        own = [(r.event.topic_name(), r.key) for r in self.routes if not is_query(r)]
+        if own and issubclass(self.component, AsyncComponent):
+            own += [(ending.topic_name(), None) for ending in ENDINGS]  # what cancels its handlers
+        return tuple(dict.fromkeys(own))
 
 
 class Staff:
@@ -107,8 +113,11 @@ class Staff:
                 if is_query(route):
                     self._hub.answer(route.event, self._answerer(post))
                     answered.append(route.event)
-            if post.labels != (post.name,) and post.pairs():
-                self._hub.ask_one(post.name, Subscribe(post.name, "work", post.pairs()))
+            if post.pairs():
+                # Here, or a component that is of the other kind by now would be started for ever.
+                kind = "ordered" if post.labels == (post.name,) else "work"
+                start = post.component.start if kind == "ordered" else "now"
+                self._hub.ask_one(post.name, Subscribe(post.name, kind, post.pairs(), start))
         except CortexError:
             for query in answered:
                 self._hub.unanswer(query)
@@ -177,6 +186,8 @@ class Staff:
             self._leases.drop(label)
             host.abandon()
 
+        if isinstance(host, AsyncHost):
+            host.rings(bell)
         if program is not None:
             post.wakes[label] = bell
             self._hub.watch(post.name, bell)
@@ -199,26 +210,29 @@ class Staff:
             component.max_attempts,
             int(component.lease_s * 1e9),
         )
+        if isinstance(host, AsyncHost):
+            return work_side_by_side(feeding, host)
         if post.labels != (post.name,):
-            return work(feeding, host, self._hub.clock.now_ns)
+            return work(feeding, host, self._hub.steady_ns)
         version = component.recalls
         recall = Recall(post.name, version, Filter(pairs), host, self._log, self._snapshots)
         return ordered(feeding, host, recall)
 
     def _host(self, post: Post) -> Host:
-        entry = post.entry
+        entry, emit = post.entry, self._emitter(post.name)
         if post.component.cpu and self._home:  # without a home its blobs are in this process alone
             born = Born(entry.component, entry.settings, self._home, tuple(sys.path))
-            return SpawnedHost(post.name, born, self._vocabulary, self._emitter(post.name))
+            return SpawnedHost(post.name, born, self._vocabulary, emit)
         ports = self._ports_for(entry)
-        kind = SharedHost if post.component.answers_at_once else LocalHost
-        return kind(
-            lambda: construct(post.component, ports), self._vocabulary, self._emitter(post.name)
-        )
+        component = post.component
+        if issubclass(component, AsyncComponent):
+            return AsyncHost(partial(construct, component, ports), self._vocabulary, emit)
+        kind = SharedHost if component.answers_at_once else LocalHost
+        return kind(partial(construct, component, ports), self._vocabulary, emit)
 
-    def _emitter(self, name: str) -> Callable[[Draft], None]:
-        def emit(draft: Draft) -> None:
-            self._hub.submit(name, (Publish((draft,)),))
+    def _emitter(self, name: str) -> Callable[..., None]:
+        def emit(*drafts: Draft) -> None:
+            self._hub.submit(name, (Publish(drafts),))
 
         return emit
 

@@ -10,7 +10,7 @@ import msgspec
 import pykka
 import structlog
 
-from cortex.bus import Clock
+from cortex.bus import Clock, SystemClock
 
 from . import supervision
 from .shell import Hooks, Shell, Stop
@@ -54,7 +54,7 @@ class Supervisor:
     """Keeps shells alive; `watch` adds one, `close` ends them all."""
 
     def __init__(self, clock: Clock, tell: Tell) -> None:
-        self._clock = clock
+        self._steady_ns = SystemClock.steady_of(clock)  # whoever waits, waits by this
         self._tell = tell
         self._watches: dict[str, _Watch] = {}
         self._news: queue.SimpleQueue[_News | None] = queue.SimpleQueue()
@@ -87,7 +87,7 @@ class Supervisor:
             watch = self._watches.pop(label, None)
             if watch is None:
                 return
-            watch.watched, _ = supervision.stopped(watch.watched, self._clock.now_ns())
+            watch.watched, _ = supervision.stopped(watch.watched, self._steady_ns())
         self._end([watch], patience_s)
 
     def close(self, patience_s: float = 5.0) -> None:
@@ -103,9 +103,9 @@ class Supervisor:
         for staffed in staff:
             with contextlib.suppress(pykka.ActorDeadError):
                 staffed.ref.tell(Stop())
-        until_ns = self._clock.now_ns() + int(patience_s * 1e9)
+        until_ns = self._steady_ns() + int(patience_s * 1e9)
         for staffed in staff:
-            left_s = max(0.0, (until_ns - self._clock.now_ns()) / 1e9)
+            left_s = max(0.0, (until_ns - self._steady_ns()) / 1e9)
             if not staffed.ref.actor_stopped.wait(left_s):
                 log.warning("component_left_behind", actor=str(staffed.ref))
                 staffed.abandon()
@@ -116,7 +116,7 @@ class Supervisor:
                 news = self._news.get(timeout=self._patience_s())
             except queue.Empty:
                 news = None
-            now_ns = self._clock.now_ns()
+            now_ns = self._steady_ns()
             try:
                 self._turn(news, now_ns)
             except Exception as error:  # noqa: BLE001  # nothing may end supervision
@@ -133,7 +133,7 @@ class Supervisor:
     def _patience_s(self) -> float:
         if self._look_ns is None:
             return LOOK_S
-        return min(LOOK_S, max(0.0, (self._look_ns - self._clock.now_ns()) / 1e9))
+        return min(LOOK_S, max(0.0, (self._look_ns - self._steady_ns()) / 1e9))
 
     def _hear(self, news: _News, now_ns: int) -> None:
         watch = self._watches.get(news.label)

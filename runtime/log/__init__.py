@@ -20,8 +20,10 @@ from .errors import (
 )
 from .memory import MemoryLog
 from .owner import OwnerLock
+from .private import create_private
 from .schema import LOG_FORMAT, Durability, Meta
 from .sqlite import EventLog
+from .standing import misplaced
 from .tiles import leaf_hash
 
 __all__ = [
@@ -48,6 +50,8 @@ __all__ = [
     "NotALogError",
     "OwnerLock",
     "RowRefusedError",
+    "create_private",
     "leaf_hash",
+    "misplaced",
     "tiles",
 ]

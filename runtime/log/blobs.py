@@ -1,7 +1,9 @@
 """Large payloads by digest: an event names the digest, so the log's tree covers the bytes."""
 
+import contextlib
 import os
 import re
+import time
 import uuid
 from hashlib import sha256
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Protocol
 import zstandard
 
 from .errors import BlobCorruptError, BlobDiskError, BlobError, BlobMissingError
+from .private import private
 from .schema import Durability
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 LEVEL = 3  # of zstd: its own default
+STRANDED_S = 3_600.0  # what a put left in tmp/ is its own for as long, however slow the disk
 
 
 class Blobs(Protocol):
@@ -50,13 +54,14 @@ class BlobStore:
     """Blobs as compressed files, ``ab/cdef...`` under *folder*.
 
     Any number of threads and processes may put at once: a blob appears whole, by a rename, and two
-    who put the same bytes put the same file. A kill leaves a file in ``tmp/`` behind at most, and
-    putting the bytes of a damaged blob again mends it.
+    who put the same bytes put the same file. A kill leaves a file in ``tmp/`` behind at most, which
+    the first put of a later store removes; putting the bytes of a damaged blob again mends it.
     """
 
     def __init__(self, folder: Path | str, *, durability: Durability = "normal") -> None:
         self._folder = Path(folder)
         self._durability = durability
+        self._swept = False
 
     def put(self, data: bytes) -> str:
         """Keep *data*; its digest in hex comes back.
@@ -68,6 +73,7 @@ class BlobStore:
         if not self._intact(digest):
             path = self._path(digest)
             try:
+                self._sweep()
                 self._write(path, zstandard.ZstdCompressor(LEVEL).compress(data))
             except OSError as error:
                 raise BlobDiskError(str(path), error.strerror or str(error)) from error
@@ -124,12 +130,23 @@ class BlobStore:
         except OSError as error:
             raise BlobCorruptError(digest, error.strerror or str(error)) from error
 
+    def _sweep(self) -> None:
+        """Remove, once, what puts that were killed left behind."""
+        if self._swept:
+            return
+        self._swept = True
+        until_s = time.time() - STRANDED_S
+        for path in (self._folder / "tmp").glob("*"):
+            with contextlib.suppress(OSError):  # another store sweeps as well
+                if path.lstat().st_mtime < until_s:
+                    path.unlink()
+
     def _write(self, path: Path, packed: bytes) -> None:
         temporary = self._folder / "tmp" / uuid.uuid4().hex
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(exist_ok=True)
+        for folder in (self._folder, temporary.parent, path.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            with temporary.open("xb") as file:
+            with open(temporary, "xb", opener=private) as file:
                 file.write(packed)
                 if self._durability == "full":
                     file.flush()

@@ -35,6 +35,8 @@ def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogErr
     """The error that says what happened to the log at *path* and what to do."""
     said = str(error)
     match getattr(error, "sqlite_errorcode", 0) & PRIMARY:
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if Path(path).is_dir():
+            return NotALogError(path, "it is a folder")
         case sqlite3.SQLITE_FULL:
             return LogDiskError(path, "the disk is full")
         case sqlite3.SQLITE_IOERR:

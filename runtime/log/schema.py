@@ -15,6 +15,7 @@ from .failures import BUSY_S
 Durability = Literal["normal", "full"]
 
 LOG_FORMAT = 1  # of these tables; a new layout takes a new number
+CACHED_STATEMENTS = 256  # prepared ones: all that `write` has, for batches of any size
 CHECKPOINT_PAGES = 16_000  # of the write-ahead log: 1,000 costs a quarter of the speed
 WAL_BYTES = 64 * 1024 * 1024  # the write-ahead log shrinks back to this after a burst
 
@@ -27,9 +28,9 @@ create table events (
     unique (stream, version)
 ) strict;
 create table tiles (
-    first  integer primary key,    -- position of the first leaf: 1, 257, 513, ...
-    hashes blob    not null        -- RFC 6962 leaf hashes, 32 bytes each, 256 to a tile; the newest
-                                   -- tile is a row for every batch until it is full
+    first  integer primary key,    -- position of the first leaf in the row
+    hashes blob    not null        -- RFC 6962 leaf hashes, 32 bytes each, a row for every batch,
+                                   -- never over the end of a tile of 256
 ) strict;
 create table subscriptions (
     name     text    primary key,
@@ -77,7 +78,11 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
     """The one connection that writes; the tables are made if the file is new."""
     # The hub's lock lets one thread in at a time; which one does not matter to SQLite.
     connection = sqlite3.connect(
-        path, timeout=busy_s, isolation_level=None, check_same_thread=False
+        path,
+        timeout=busy_s,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=CACHED_STATEMENTS,
     )
     try:
         # No tables: new, or a kill came while it was made. Asked before a pragma changes the file.

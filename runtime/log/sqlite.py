@@ -21,8 +21,10 @@ from .errors import LogAccessError, LogClosedError, LogCorruptError, RowRefusedE
 from .failures import BUSY_S, translated
 from .owner import OwnerLock
 from .schema import Durability, Meta, open_reader, open_writer, read_meta
-from .statements import delete_many, put_many
+from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
+
+EVENT_COLUMNS = 4  # position, stream, version, record
 
 Filter = tuple[tuple[str, str | None], ...]
 
@@ -41,7 +43,6 @@ class EventLog:
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
         self._head = 0
-        self._open_tile = b""  # hashes of the tile that the next leaf goes to
 
     @classmethod
     def open(
@@ -104,15 +105,23 @@ class EventLog:
         """
         if batch.empty():
             return
-        runs = self._next_runs(batch.rows)
-        with translated(self.path, self._busy_s), self._transaction() as writer:
-            self._put_rows(writer, batch.rows)
-            if runs and runs[0][0] <= self._head:  # the newest tile is full: its rows become one
-                writer.execute("delete from tiles where first >= ?", (runs[0][0],))
-            put_many(writer, "insert into tiles", runs)
-            _put_standing(writer, batch)
-        self._head += len(batch.rows)
-        self._open_tile = tiles.open_tile(self._open_tile, runs)
+        records = [row.record for row in batch.rows]
+        values = self._columns(batch.rows, records)
+        runs = tiles.runs(self._head, records)
+        writer = self._writing()
+        with translated(self.path, self._busy_s):
+            writer.execute("begin immediate")
+            try:
+                if records:
+                    _put_events(writer, values)
+                    put_many(writer, "insert into tiles", runs)
+                _put_standing(writer, batch)
+                writer.execute("commit")
+            except BaseException:
+                if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
+                    writer.execute("rollback")
+                raise
+        self._head += len(records)
 
     def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
         """Records after position *after*, in order: at most *limit*, about *limit_bytes* together.
@@ -196,21 +205,12 @@ class EventLog:
                 raise LogClosedError(str(self.path))
             yield self._reader
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        writer = self._writer
-        if writer is None:
-            if self._reader is None:
-                raise LogClosedError(str(self.path))
-            raise LogAccessError(str(self.path), "it was opened for reading only")
-        writer.execute("begin immediate")
-        try:
-            yield writer
-            writer.execute("commit")
-        except BaseException:
-            if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
-                writer.execute("rollback")
-            raise
+    def _writing(self) -> sqlite3.Connection:
+        if self._writer is not None:
+            return self._writer
+        if self._reader is None:
+            raise LogClosedError(str(self.path))
+        raise LogAccessError(str(self.path), "it was opened for reading only")
 
     def _load_head(self) -> None:
         with self._page() as reader:
@@ -218,7 +218,6 @@ class EventLog:
         if leaves != head:
             raise LogCorruptError(str(self.path), f"{head} events have {leaves} leaf hashes")
         self._head = head
-        self._open_tile = self.leaf_hashes(tiles.tile_start(head) + 1, head)
 
     def _state(self, reader: sqlite3.Connection) -> State:
         newest = reader.execute(
@@ -236,45 +235,52 @@ class EventLog:
             receipts=[Receipt(*row) for row in reader.execute("select * from receipts")],
         )
 
-    def _next_runs(self, rows: list[Row]) -> list[tiles.Run]:
+    def _columns(self, rows: list[Row], records: list[bytes]) -> list[Any]:
+        """The columns of *rows*, which continue the log, row after row."""
+        positions = [row.position for row in rows]
         numbered = range(self._head + 1, self._head + len(rows) + 1)
-        if [row.position for row in rows] != list(numbered):
-            wrong = next(row for row, at in zip(rows, numbered, strict=True) if row.position != at)
-            raise RowRefusedError(wrong.position, f"the log continues with {numbered[0]}")
-        return tiles.extend(self._head, self._open_tile, [row.record for row in rows])
+        if positions != list(numbered):
+            wrong = next(p for p, at in zip(positions, numbered, strict=True) if p != at)
+            raise RowRefusedError(wrong, f"the log continues with {numbered[0]}")
+        values: list[Any] = [None] * (EVENT_COLUMNS * len(rows))
+        values[0::EVENT_COLUMNS] = positions
+        values[1::EVENT_COLUMNS] = [row.stream for row in rows]
+        values[2::EVENT_COLUMNS] = [row.version for row in rows]
+        values[3::EVENT_COLUMNS] = records
+        return values
 
-    def _put_rows(self, writer: sqlite3.Connection, rows: list[Row]) -> None:
-        try:
-            put_many(writer, "insert into events", _values(rows))
-        except sqlite3.IntegrityError as error:
-            raise RowRefusedError(rows[0].position, str(error)) from error
+
+def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:
+    try:
+        put_flat(writer, "insert into events", EVENT_COLUMNS, values)
+    except sqlite3.IntegrityError as error:
+        raise RowRefusedError(values[0], str(error)) from error
 
 
 def _put_standing(writer: sqlite3.Connection, batch: Batch) -> None:
-    dropped = [(name,) for name in batch.dropped]
-    delete_many(writer, "delete from subscriptions where (name)", dropped)
-    delete_many(writer, "delete from work where (subscription)", dropped)
-    put_many(
-        writer,
-        "replace into subscriptions",
-        [
-            (
-                s.name,
-                s.kind,
-                msgspec.json.encode(s.filter).decode(),
-                s.cursor,
-                s.attempts,
-                s.created,
-            )
-            for s in batch.standings.values()
-        ],
-    )
-    put_many(writer, "replace into work", _values(batch.work.values()))
-    delete_many(writer, "delete from work where (subscription, position)", batch.finished)
-    delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
-    put_many(writer, "replace into deadlines", _values(batch.deadlines.values()))
-    put_many(writer, "replace into receipts", _values(batch.receipts.values()))
+    if batch.dropped:
+        dropped = [(name,) for name in batch.dropped]
+        delete_many(writer, "delete from subscriptions where (name)", dropped)
+        delete_many(writer, "delete from work where (subscription)", dropped)
+    if batch.standings:
+        standings = [_columns_of(standing) for standing in batch.standings.values()]
+        put_many(writer, "replace into subscriptions", standings)
+    if batch.work:
+        put_many(writer, "replace into work", _tuples(batch.work.values()))
+    if batch.finished:
+        delete_many(writer, "delete from work where (subscription, position)", batch.finished)
+    if batch.forgotten:
+        delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
+    if batch.deadlines:
+        put_many(writer, "replace into deadlines", _tuples(batch.deadlines.values()))
+    if batch.receipts:
+        put_many(writer, "replace into receipts", _tuples(batch.receipts.values()))
 
 
-def _values(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
+def _columns_of(standing: Standing) -> tuple[Any, ...]:
+    name, kind, seen, *rest = msgspec.structs.astuple(standing)
+    return name, kind, msgspec.json.encode(seen).decode(), *rest
+
+
+def _tuples(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(map(msgspec.structs.astuple, structs))

@@ -1,6 +1,34 @@
-"""Models: what each says of itself, and which one a step gets."""
+"""Models: what each says of itself, how it is configured, and which one a step gets."""
 
-from .description import Level, ModelDescription
-from .selection import Selected, select
+from .address import Address, address_of
+from .catalogue import Catalogue, Known, Vendor, catalogue
+from .configured import ModelConfig, ModelsConfig
+from .description import Level, ModelDescription, Price, Usage, cost
+from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
+from .errors import ModelConfigError
+from .selection import TYPICAL, Selected, select
 
-__all__ = ["Level", "ModelDescription", "Selected", "select"]
+__all__ = [
+    "ASSUMED_WINDOW",
+    "TYPICAL",
+    "Address",
+    "Catalogue",
+    "Endpoint",
+    "Known",
+    "Level",
+    "ModelConfig",
+    "ModelConfigError",
+    "ModelDescription",
+    "ModelsConfig",
+    "Price",
+    "Selected",
+    "Usage",
+    "Vendor",
+    "address_of",
+    "catalogue",
+    "cost",
+    "describe",
+    "endpoint_of",
+    "endpoints",
+    "select",
+]

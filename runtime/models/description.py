@@ -6,16 +6,47 @@ import msgspec
 
 Level: TypeAlias = Literal["low", "medium", "high"]
 
+PER = 1_000_000  # prices are for so many tokens
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens of each class."""
+
+    input: float = 0.0
+    cached_read: float = 0.0  # prompt tokens that the endpoint had from an earlier call
+    cached_write: float = 0.0  # prompt tokens that it keeps for a later one
+    output: float = 0.0
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens of one call by class; each token is in exactly one."""
+
+    input: int = 0
+    cached_read: int = 0
+    cached_write: int = 0
+    output: int = 0
+
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One model as its provider announces it."""
 
-    name: str
+    name: str  # what people and events call it
+    provider: str = ""  # the key under which its component takes `model.invoke`
+    model: str = ""  # what its endpoint calls it
     window: int  # tokens of prompt and answer together
     local: bool  # nothing leaves this host
     reasoning: Level | None = None  # None: none to speak of
     code: Level | None = None
     speed: Level | None = None
     encoding: str = "o200k_base"  # how its tokens are counted
-    price_in: float = 0.0  # US dollars for a million tokens of prompt
-    price_out: float = 0.0  # US dollars for a million tokens of answer
+    price: Price = Price()
+
+
+def cost(usage: Usage, price: Price) -> float:
+    """What a call took, in US dollars."""
+    return (
+        usage.input * price.input
+        + usage.cached_read * price.cached_read
+        + usage.cached_write * price.cached_write
+        + usage.output * price.output
+    ) / PER

@@ -1,13 +1,15 @@
-"""Which model answers a step: the cheapest that meets what the step needs."""
+"""Which model answers a step: the cheapest that meets what the step needs and can be paid."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from .description import ModelDescription
+from .description import ModelDescription, Usage, cost
 
 LEVELS = {None: 0, "low": 1, "medium": 2, "high": 3}
+# What a call is reckoned with to compare prices, where nothing better is known.
+TYPICAL = Usage(input=8_000, output=1_500)
 
 
 class Selected(msgspec.Struct, frozen=True):
@@ -15,28 +17,42 @@ class Selected(msgspec.Struct, frozen=True):
 
     model: ModelDescription
     because: str
-    runners_up: tuple[str, ...] = ()
+    runners_up: tuple[str, ...] = ()  # the others that would do, cheapest first
+    rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
+    cost: float = 0.0  # US dollars that the call is reckoned to take
 
 
 def select(
-    models: Iterable[ModelDescription], needs: Mapping[str, Any], preferred: str = ""
+    models: Iterable[ModelDescription],
+    needs: Mapping[str, Any],
+    preferred: str = "",
+    *,
+    left: float | None = None,
+    call: Usage = TYPICAL,
 ) -> Selected | str:
     """The model for *needs* (reasoning, code, speed, sensitivity, context_tokens).
 
-    Among those that meet them it is *preferred* where that is one, else the cheapest, else the
-    first by name. Where there is none, a sentence that says what is missing.
+    Among those that meet them, and whose *call* costs no more than the US dollars that are *left*,
+    it is *preferred* where that is one, else the cheapest, else the first by name. Where there is
+    none, a sentence that says what is missing.
     """
-    known = sorted(models, key=lambda m: (m.price_in + m.price_out, m.name))
-    fitting = [model for model in known if not _lacks(model, needs)]
+    known = sorted(models, key=lambda m: (cost(call, m.price), m.name))
+    # In pairs, not by name: what one model lacks must not pass for what a namesake does.
+    weighed = [(model, _lacks(model, needs, left, call)) for model in known]
+    fitting = [model for model, lacks in weighed if not lacks]
+    rejected = tuple(f"{m.name} lacks {', '.join(lacks)}" for m, lacks in weighed if lacks)
     if not fitting:
-        reasons = "; ".join(f"{m.name} lacks {', '.join(_lacks(m, needs))}" for m in known)
-        return f"no model meets what the step needs: {reasons or 'no provider is loaded'}"
+        reasons = "; ".join(rejected) or "no provider is loaded"
+        return f"no model meets what the step needs: {reasons}"
     chosen = next((m for m in fitting if m.name == preferred), fitting[0])
     because = "set as default" if chosen.name == preferred else "the cheapest that meets the needs"
-    return Selected(chosen, because, tuple(m.name for m in fitting if m is not chosen))
+    others = tuple(m.name for m in fitting if m is not chosen)
+    return Selected(chosen, because, others, rejected, cost(call, chosen.price))
 
 
-def _lacks(model: ModelDescription, needs: Mapping[str, Any]) -> list[str]:
+def _lacks(
+    model: ModelDescription, needs: Mapping[str, Any], left: float | None, call: Usage
+) -> list[str]:
     lacks = [
         f"{name} {needs[name]}"
         for name in ("reasoning", "code", "speed")
@@ -46,4 +62,7 @@ def _lacks(model: ModelDescription, needs: Mapping[str, Any]) -> list[str]:
         lacks.append("being local")
     if model.window < (needs.get("context_tokens") or 0):
         lacks.append(f"a window of {needs['context_tokens']} tokens")
+    price = cost(call, model.price)
+    if left is not None and price > max(left, 0.0):
+        lacks.append(f"a price below the ${max(left, 0.0):.4f} that are left (${price:.4f})")
     return lacks

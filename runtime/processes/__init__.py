@@ -15,6 +15,7 @@ from .inspection import Inspection, Item, StepItem, inspect
 from .knowledge_topics import KnowledgeTopics
 from .language import keys_of_the_language, language_schema
 from .linked import (
+    BackTo,
     Budget,
     Carry,
     Continue,
@@ -58,6 +59,7 @@ __all__ = [
     "ActionSpec",
     "Ambiguous",
     "Announced",
+    "BackTo",
     "Budget",
     "Candidate",
     "Carry",

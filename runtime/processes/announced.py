@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msgspec import UNSET
+
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
 from .registry import ActionSpec, GateSpec, Registry
@@ -51,6 +53,8 @@ def _action(event: ComponentAnnounced) -> ActionSpec:
         result=event.result,
         effect=traits.get("effect", "write"),
         asks_model=bool(traits.get("asks_model")),
+        answer=event.answer or UNSET,
+        answers_output=True if traits.get("answers_output") else UNSET,
     )
 
 

@@ -1,7 +1,11 @@
 """Names to what they stand for: actions, gates, topics and child processes."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from msgspec import UNSET, UnsetType
+
+from .answers import object_schema
 from .definitions import GateUse, InterfaceDefinition, StepDefinition, TopicUse
 from .diagnostics import TextEdit
 from .linked import (
@@ -47,13 +51,19 @@ class Binder:
             self._unknown("P401", message, place, name, self._world.registry.actions, remedy)
         return spec
 
-    def linked_action(self, spec: ActionSpec) -> LinkedAction:
-        """Return the pointer to *spec*."""
+    def linked_action(
+        self, spec: ActionSpec, output: dict[str, Any] | UnsetType = UNSET
+    ) -> LinkedAction:
+        """Return the pointer to *spec*, for a step that has to give *output*."""
+        answer = spec.answer if spec.answer is not UNSET else UNSET
+        if answer is UNSET and spec.answers_output is not UNSET:
+            answer = output
         return LinkedAction(
             name=spec.name,
             component=spec.component,
             effect=spec.effect,
             asks_model=spec.asks_model,
+            answer=answer if answer is UNSET else object_schema(answer),
             spec=self._world.registry.fingerprints[f"action:{spec.name}"],
         )
 

@@ -92,6 +92,13 @@ PROCESS: tuple[Rule, ...] = (
         " action included.",
         "add `action:` or `process:`",
     ),
+    Rule(
+        "P214",
+        "going back does not go back",
+        "`on_failure: {back_to: ...}` goes back to a step further up. Use `retry:` to try the step "
+        "itself again, `step:` to go on further down.",
+        "name an earlier step",
+    ),
 )
 
 INHERITANCE: tuple[Rule, ...] = (
@@ -273,6 +280,19 @@ LINK: tuple[Rule, ...] = (
         "The parameter takes a list of words, or a text that is split into words. The reference is "
         "filled in before the text is split, so that whoever chooses its value could add words.",
         'write a list, in which a value stays one word: `[git, tag, "${inputs.tag}"]`',
+    ),
+    Rule(
+        "P413",
+        "output is no schema",
+        "`output: {schema: ...}` holds the JSON Schema (draft 2020-12) of an object; nothing "
+        "outside of it is looked up.",
+        "correct the schema, or declare fields: `output: {answer: string}`",
+    ),
+    Rule(
+        "P414",
+        "unknown Struct",
+        "`output: package.module:Struct` names a msgspec Struct of an installed package.",
+        "correct the name, install the package, or write `output: {schema: ...}`",
     ),
 )
 

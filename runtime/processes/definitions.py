@@ -62,6 +62,14 @@ class FieldDefinition(Struct, gc=False, kw_only=True):
     node: Node
 
 
+class SchemaUse(Struct, gc=False):
+    """What a step has to give, as JSON Schema: written out, or that of a Struct by name."""
+
+    schema: dict[str, Any]  # {} where it goes by the name
+    struct: str  # "package.module:Struct", or ""
+    node: Node
+
+
 class CarryUse(Struct, gc=False):
     """An earlier step, or a field of it, that a step sees."""
 
@@ -73,8 +81,9 @@ class CarryUse(Struct, gc=False):
 class FailureDefinition(Struct, gc=False, kw_only=True):
     """What follows a failure."""
 
-    policy: str  # halt, continue, step, process
+    policy: str  # halt, continue, step, back_to, process
     target: str = ""
+    times: int = 1  # for back_to
     parameters: Value | None = None
     node: Node
 
@@ -100,6 +109,7 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     tools: list[str] = []
     budget: Budget | None = None
     output: list[FieldDefinition] = []
+    output_schema: SchemaUse | None = None  # instead of the fields
     before: str | None = None
     after: str | None = None
     node: MappingNode

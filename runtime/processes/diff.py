@@ -161,7 +161,7 @@ def _within(
 
 
 def _plain(value: Any) -> Any:
-    return msgspec.to_builtins(value)
+    return None if value is msgspec.UNSET else msgspec.to_builtins(value)
 
 
 def _plain_by_id(steps: Mapping[str, LinkedStep]) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .definitions import FieldDefinition
+from .definitions import FieldDefinition, SchemaUse
 from .forms import Boolean, Choice, Key, ListOf, OneOf, Record, Text, wrong_type
 from .nodes import MappingNode, Node, Reporter, ScalarNode
-from .readers import NAME, VALUE, anything, plain_value
+from .readers import NAME, STRUCT, VALUE, anything, plain_value
 
 TYPES = ("string", "integer", "number", "boolean", "list", "map", "path")
 
@@ -82,5 +82,32 @@ def _fields_form(record: Record) -> OneOf:
     return OneOf(read, (schema,))
 
 
+def _read_output(
+    node: Node, reporter: Reporter, label: str
+) -> list[FieldDefinition] | SchemaUse | None:
+    if isinstance(node, ScalarNode) and isinstance(node.value, str):
+        name = STRUCT.read(node, reporter, label)
+        return SchemaUse({}, name, node) if name else None
+    if isinstance(node, MappingNode) and set(node.entries) == {"schema"}:
+        schema = node.at("schema")
+        # A field may be called `schema`, too: its type is one of the language's.
+        kind = schema.get("type") if isinstance(schema, MappingNode) else None
+        of_language = isinstance(kind, ScalarNode) and kind.value in TYPES
+        if isinstance(schema, MappingNode) and not of_language:
+            return SchemaUse(plain_value(schema), "", schema)
+    fields: list[FieldDefinition] | None = FIELDS.read(node, reporter, label)
+    return fields
+
+
+def _schema_of_output() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"schema": {"type": "object"}},
+        "required": ["schema"],
+        "additionalProperties": False,
+    }
+
+
 FIELDS = _fields_form(FIELD)
+STEP_OUTPUT = OneOf(_read_output, (FIELDS.schema, _schema_of_output, STRUCT.schema))
 OUTPUTS = _fields_form(OUTPUT)

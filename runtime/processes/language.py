@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .definitions import (
+    FieldDefinition,
     Inherit,
     InterfaceDefinition,
     ProcessDefinition,
     RequiredStep,
+    SchemaUse,
     StepDefinition,
 )
-from .fields import FIELDS, OUTPUTS
+from .fields import FIELDS, OUTPUTS, STEP_OUTPUT
 from .forms import Boolean, Key, ListOf, Number, OneOf, Record, Text
 from .nodes import MappingNode, Node, Reporter, ScalarNode, describe
 from .readers import (
@@ -18,6 +20,7 @@ from .readers import (
     NAME,
     PARAMETERS,
     PUBLIC_NAME,
+    TOOL,
     TOPIC,
     any_map,
     read_carry,
@@ -53,9 +56,18 @@ GATES = ListOf(OneOf(read_gate, (PUBLIC_NAME.schema, any_map)))
 KNOWLEDGE = ListOf(OneOf(read_topic, (TOPIC.schema, _inherit_schema)))
 VERSION = OneOf(_read_version, (Number(1, 2**31).schema,))
 
+
+def _step(
+    *, output: list[FieldDefinition] | SchemaUse | None = None, **values: Any
+) -> StepDefinition:
+    if isinstance(output, SchemaUse):
+        return StepDefinition(output_schema=output, **values)
+    return StepDefinition(output=output or [], **values)
+
+
 STEP = Record(
     "a step",
-    StepDefinition,
+    _step,
     {
         "id": Key(NAME, "the step's name, unique in the process", required=True),
         "action": Key(PUBLIC_NAME, "the action that does the work"),
@@ -80,9 +92,16 @@ STEP = Record(
             "earlier steps, or fields of them, that the step's context shows; nothing unless given",
         ),
         "needs": Key(NEEDS, "what the work asks of a model"),
-        "tools": Key(ListOf(PUBLIC_NAME), "tools that the model may use; none unless given"),
+        "tools": Key(
+            ListOf(TOOL),
+            "tools that the model may use, `pack.*` for all of a pack, or packs and skills that it "
+            "may enable; none unless given",
+        ),
         "budget": Key(BUDGET, "what the step may spend"),
-        "output": Key(FIELDS, "what the step has to give"),
+        "output": Key(
+            STEP_OUTPUT,
+            "what the step has to give: fields, {schema: JSON Schema}, or package.module:Struct",
+        ),
         "before": Key(NAME, "insert before this inherited step"),
         "after": Key(NAME, "insert after this inherited step"),
     },

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from .answers import schema_of_fields
 from .bind import Binder, child_of
 from .conditions import asked_about, check_condition
 from .definitions import (
@@ -15,6 +17,7 @@ from .definitions import (
 from .expressions import Ref
 from .interfaces import field_of
 from .linked import (
+    BackTo,
     Budget,
     Carry,
     Continue,
@@ -36,7 +39,7 @@ from .nodes import MappingNode
 from .readers import map_of
 from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
-from .results import link_outputs, with_output
+from .results import Declared, link_outputs, output_schema, with_output
 from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
@@ -103,7 +106,8 @@ class Linker:
         self._about(step.owner, f"step `{definition.id}`")
         if when:
             check_condition(when, self._names, self._reporter)
-        action, child, result = self._work(step, guarded)
+        output = output_schema(definition, self._reporter)
+        action, child, result = self._work(step, guarded, output)
         linked = LinkedStep(
             id=definition.id,
             action=action,
@@ -123,6 +127,7 @@ class Linker:
             tools=tuple(dict.fromkeys(definition.tools)),
             budget=definition.budget or Budget(),
             output=tuple(field_of(field) for field in definition.output),
+            output_schema=output,
             origin=Origin(process=step.owner, overrides=step.overrides),
         )
         self._names.results[definition.id] = result
@@ -133,7 +138,7 @@ class Linker:
     # What a step does.
 
     def _work(
-        self, step: ResolvedStep, guarded: frozenset[str]
+        self, step: ResolvedStep, guarded: frozenset[str], output: Declared
     ) -> tuple[LinkedAction | None, LinkedChild | None, Shape]:
         """Return what *step* runs, and the shape of what that gives."""
         definition, world = step.definition, self._world
@@ -148,12 +153,14 @@ class Linker:
             return None, child_of(found), world.outputs_of(found)
         spec = self._binder.action(definition) if definition.action else None
         if spec is None:
-            return None, None, with_output(Shape({}), definition)
+            return None, None, with_output(Shape({}), definition, output)
         if not definition.abstract:
             shape = world.parameters_of(spec)
             checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
-        result = with_output(world.result_of(spec), definition)
-        return self._binder.linked_action(spec), None, result
+        result = with_output(world.result_of(spec), definition, output)
+        if output is UNSET and definition.output and spec.answers_output is not UNSET:
+            output = schema_of_fields([field_of(field) for field in definition.output])
+        return self._binder.linked_action(spec, output), None, result
 
     # What stands around it.
 
@@ -207,6 +214,8 @@ class Linker:
             return Continue()
         if failure.policy == "step":
             return self._jump(definition, failure)
+        if failure.policy == "back_to":
+            return self._back(definition, failure)
         assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
         place = failure.node.at("process")
         found = self._binder.child(failure.target, place)
@@ -232,6 +241,19 @@ class Linker:
             left_out = self._ids[here : self._ids.index(target)]
             self._jumps.setdefault(target, set()).update(left_out)
         return GoTo(target)
+
+    def _back(self, definition: StepDefinition, failure: FailureDefinition) -> OnFailure:
+        here = self._ids.index(definition.id)
+        target = failure.target
+        assert isinstance(failure.node, MappingNode)  # noqa: S101 - for the type checker
+        place = failure.node.at("back_to")
+        if target not in self._ids:
+            remedy = did_you_mean(target, self._ids[:here], "name an earlier step")
+            self._reporter.report("P204", f"there is no step `{target}`", place, remedy=remedy)
+        elif self._ids.index(target) >= here:
+            message = f"step `{target}` does not come before `{definition.id}`"
+            self._reporter.report("P214", message, place)
+        return BackTo(target, failure.times)
 
 
 def _digest(linked: LinkedProcess) -> str:

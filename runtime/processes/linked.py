@@ -6,7 +6,7 @@ its digest. It is plain data, so that it can stand in an event or a blob and be 
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from .expressions import Expression, MapOf, Template
 from .registry import Effect
@@ -96,6 +96,7 @@ class LinkedAction(Struct, gc=False, frozen=True, kw_only=True):
     component: str
     effect: Effect
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
+    answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of that answer; unset for free text
     spec: str  # digest of the announcement that it was checked against
 
 
@@ -131,6 +132,13 @@ class GoTo(Struct, gc=False, frozen=True, tag="step"):
     step: str
 
 
+class BackTo(Struct, gc=False, frozen=True, tag="back_to"):
+    """Go back to an earlier step; what it and those after it gave is dropped."""
+
+    step: str
+    times: int = 1  # at most; then the failure ends the execution
+
+
 class RunProcess(Struct, gc=False, frozen=True, tag="process"):
     """Run a child process to clean up, then end the execution as failed."""
 
@@ -138,7 +146,7 @@ class RunProcess(Struct, gc=False, frozen=True, tag="process"):
     parameters: MapOf
 
 
-OnFailure: TypeAlias = Halt | Continue | GoTo | RunProcess
+OnFailure: TypeAlias = Halt | Continue | GoTo | BackTo | RunProcess
 
 
 class Carry(Struct, gc=False, frozen=True, kw_only=True):
@@ -162,7 +170,7 @@ class Budget(Struct, gc=False, frozen=True, kw_only=True):
     """What a step may spend; None where nothing is laid down."""
 
     tokens: int | None = None
-    cost: float | None = None  # in the currency of the price table
+    cost: float | None = None  # US dollars
     time_s: float | None = None
     turns: int | None = None
     sections: tuple[tuple[str, int], ...] = ()  # (section, tokens), sorted
@@ -189,6 +197,8 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
     budget: Budget = Budget()
     output: tuple[Field, ...] = ()  # what the step has to give, where it says so itself
+    # The same as JSON Schema of an object. Left out of the linked form where it is not used.
+    output_schema: dict[str, Any] | UnsetType = UNSET
     origin: Origin
 
 

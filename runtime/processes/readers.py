@@ -12,6 +12,14 @@ from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, descri
 
 NAME = Name(re.compile(r"[A-Za-z_][\w-]*", re.ASCII), "a name")
 PUBLIC_NAME = Name(re.compile(r"[A-Za-z_][\w.:/-]*", re.ASCII), "a name")
+TOOL = Name(
+    re.compile(r"[A-Za-z_][\w.:/-]*?(\.\*)?", re.ASCII),
+    "a tool, a pack, or all of a pack (`pack.*`)",
+)
+STRUCT = Name(
+    re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII),
+    "a map of fields, {schema: ...}, or the name of a Struct (`package.module:Struct`)",
+)
 TOPIC = Name(re.compile(r"[\w-]+(\.[\w-]+)*"), "a topic (words joined by dots)")
 _CARRY = Name(re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)?", re.ASCII), "a step or step.field")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)")

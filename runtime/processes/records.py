@@ -86,9 +86,9 @@ BUDGET = Record(
     Budget,
     {
         "tokens": Key(Number(1, _LARGE), "tokens in all"),
-        "cost": Key(Number(0, _LARGE, whole=False), "in the currency of the price table"),
+        "cost": Key(Number(0, _LARGE, whole=False), "US dollars in all"),
         "time_s": Key(Number(0, _LARGE, whole=False), "seconds in all"),
-        "turns": Key(Number(1, 100_000), "how often the model may be asked"),
+        "turns": Key(Number(1, 100_000), "how often the model may be asked; 12 unless given"),
         "sections": Key(_SECTIONS, "tokens of the context by section"),
     },
     with_node=False,
@@ -98,6 +98,16 @@ _FAILURE_STEP = Record(
     "`on_failure`",
     lambda step, node: FailureDefinition(policy="step", target=step, node=node),
     {"step": Key(NAME, "the later step at which to go on", required=True)},
+)
+_FAILURE_BACK = Record(
+    "`on_failure`",
+    lambda back_to, node, times=1: FailureDefinition(
+        policy="back_to", target=back_to, times=times, node=node
+    ),
+    {
+        "back_to": Key(NAME, "the earlier step from which to try again", required=True),
+        "times": Key(Number(1, 100), "how often at most; once unless given, then it halts"),
+    },
 )
 _FAILURE_PROCESS = Record(
     "`on_failure`",
@@ -109,16 +119,21 @@ _FAILURE_PROCESS = Record(
         "with": Key(PARAMETERS, "its inputs", field="parameters"),
     },
 )
+_FAILURES = {"process": _FAILURE_PROCESS, "back_to": _FAILURE_BACK, "step": _FAILURE_STEP}
 _POLICY = Choice(("halt", "continue"))
 
 
 def _read_failure(node: Node, reporter: Reporter, label: str) -> FailureDefinition | None:
     if isinstance(node, MappingNode):
-        record = _FAILURE_PROCESS if "process" in node.entries else _FAILURE_STEP
+        keys = (key for key in _FAILURES if key in node.entries)
+        record = _FAILURES[next(keys, "step")]
         failure: FailureDefinition | None = record.read(node, reporter, label)
         return failure
     policy = _POLICY.read(node, reporter, label)
     return FailureDefinition(policy=policy, node=node) if policy else None
 
 
-ON_FAILURE = OneOf(_read_failure, (_POLICY.schema, _FAILURE_STEP.schema, _FAILURE_PROCESS.schema))
+ON_FAILURE = OneOf(
+    _read_failure,
+    (_POLICY.schema, _FAILURE_STEP.schema, _FAILURE_BACK.schema, _FAILURE_PROCESS.schema),
+)

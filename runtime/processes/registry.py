@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 Effect: TypeAlias = Literal["read", "write"]
 
@@ -23,6 +23,9 @@ class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     result: dict[str, Any] = {}  # JSON Schema of an object; {} promises nothing
     effect: Effect = "write"  # "read" changes nothing in the world, so it may be repeated freely
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
+    # Left out of the announcement's digest where they are not used.
+    answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of what the model has to answer
+    answers_output: bool | UnsetType = UNSET  # the model answers what a step's `output:` declares
 
 
 class GateSpec(Struct, gc=False, frozen=True, kw_only=True):

@@ -1,5 +1,11 @@
 """What steps and processes give: the shape of a result, and where outputs come from."""
 
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from .answers import object_schema, schema_problem
 from .definitions import FieldDefinition, StepDefinition
 from .expressions import Constant, Ref
 from .interfaces import field_of
@@ -7,27 +13,64 @@ from .linked import Output
 from .resolved import OwnedField, ResolvedProcess
 from .scope import Found, Names
 from .shapes import Shape, schema_of_type
+from .structs import schema_of_struct
 from .units import UnitReporter
 from .values import ValueChecker
 
+Declared: TypeAlias = dict[str, Any] | UnsetType  # what a step declares by JSON Schema
 
-def with_output(result: Shape, definition: StepDefinition) -> Shape:
+
+def with_output(result: Shape, definition: StepDefinition, output: Declared = UNSET) -> Shape:
     """Return *result* together with what the step declares as its output."""
+    if output is not UNSET:
+        declared = Shape(output)
+        return _joined(
+            result,
+            {name: shape.schema for name, shape in declared.properties.items()},
+            declared.required,
+            {**result.definitions, **declared.definitions},
+        )
     if not definition.output:
         return result
-    schema = dict(result.schema)
-    declared = {
+    fields = {
         field.name: schema_of_type(field.type, tuple(field.enum)) for field in definition.output
     }
+    required = frozenset(f.name for f in definition.output if field_of(f).required)
+    return _joined(result, fields, required, result.definitions)
+
+
+def _joined(
+    result: Shape,
+    fields: Mapping[str, Any],
+    required: frozenset[str],
+    definitions: Mapping[str, Any],
+) -> Shape:
     known = {name: shape.schema for name, shape in result.properties.items()}
-    required = {field.name for field in definition.output if field_of(field).required}
+    schema = dict(result.schema)
     schema.update(
-        type="object",
-        properties={**known, **declared},
-        required=sorted(result.required | required),
+        type="object", properties={**known, **fields}, required=sorted(result.required | required)
     )
     schema.pop("anyOf", None)
-    return Shape(schema, result.definitions)
+    return Shape(schema, definitions)
+
+
+def output_schema(definition: StepDefinition, reporter: UnitReporter) -> Declared:
+    """Return what *definition* declares as its output by JSON Schema; unset where it does not."""
+    use = definition.output_schema
+    if use is None:
+        return UNSET
+    schema: dict[str, Any] = use.schema
+    if use.struct:
+        found = schema_of_struct(use.struct)
+        if isinstance(found, str):
+            reporter.report("P414", f"there is no Struct `{use.struct}`: {found}", use.node)
+            return UNSET
+        schema = found
+    problem = schema_problem(schema)
+    if problem:
+        reporter.report("P413", f"`output` is not the schema of an object: {problem}", use.node)
+        return UNSET
+    return object_schema(schema)
 
 
 def link_outputs(

@@ -11,10 +11,11 @@ from .errors import (
 from .index import EventIndex, Found, find
 from .projection import Changes, Projection
 from .runner import Runner
-from .snapshot import Snapshot, snapshot
+from .snapshot import Checkpoint, Snapshot, checkpoints, snapshot
 
 __all__ = [
     "Changes",
+    "Checkpoint",
     "EventIndex",
     "Found",
     "Projection",
@@ -26,6 +27,7 @@ __all__ = [
     "RecordUnreadableError",
     "Runner",
     "Snapshot",
+    "checkpoints",
     "find",
     "snapshot",
 ]

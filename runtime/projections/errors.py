@@ -10,6 +10,7 @@ CortexError (in the bus)
 """
 
 import sqlite3
+from pathlib import Path
 
 from cortex.bus import CortexError
 
@@ -91,6 +92,13 @@ def damaged(error: sqlite3.Error) -> bool:
 
 def projection_error(path: str, error: sqlite3.Error) -> ProjectionError:
     """The error that says what happened to the file at *path* and what to do."""
+    if Path(path).is_dir():
+        return ProjectionDiskError(path, "it is a folder")
     if damaged(error):
         return ProjectionDamagedError(path, str(error))
-    return ProjectionDiskError(path, str(error))
+    problems = {
+        sqlite3.SQLITE_FULL: "the disk is full",
+        sqlite3.SQLITE_IOERR: "the disk reports an input/output error, or is full",
+    }
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return ProjectionDiskError(path, problems.get(code, str(error)))

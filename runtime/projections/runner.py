@@ -13,10 +13,18 @@ from typing import Self
 import msgspec
 
 from cortex.bus import Log, Recorded, decode
-from cortex.runtime.log import LogHeldError, OwnerLock, leaf_hash
+from cortex.runtime.log import (
+    LogAccessError,
+    LogHeldError,
+    NotALogError,
+    OwnerLock,
+    create_private,
+    leaf_hash,
+)
 
 from .errors import (
     ProjectionDamagedError,
+    ProjectionDiskError,
     ProjectionError,
     ProjectionsHeldError,
     RecordUnreadableError,
@@ -49,6 +57,8 @@ class Runner:
         self._owner = owner
         self._positions: dict[str, int] = {}
         self._connection: sqlite3.Connection | None = None
+        self._resting = False
+        self._at_head = False
 
     @classmethod
     def open(cls, path: Path | str, projections: Sequence[Projection]) -> Self:
@@ -59,16 +69,9 @@ class Runner:
             ProjectionDiskError: The file cannot be made or written.
         """
         path = Path(path)
+        runner = cls(path, projections, _own(path))
         try:
-            owner = OwnerLock(path)
-        except LogHeldError as error:
-            raise ProjectionsHeldError(str(path), error.pid) from error
-        runner = cls(path, projections, owner)
-        try:
-            with runner._mending():
-                runner._load()
-            if runner._connection is None:
-                runner._load()
+            runner._load_or_mend()
         except BaseException:
             runner.close()
             raise
@@ -79,30 +82,62 @@ class Runner:
         """Every projection holds every event up to here."""
         return min(self._positions.values(), default=0)
 
-    def advance(self, log: Log) -> int:
+    @property
+    def at_head(self) -> bool:
+        """Whether the last `advance` came to the end of the log."""
+        return self._at_head
+
+    def advance(self, log: Log, spans: int | None = None) -> int:
         """Project what *log* has and the tables do not; the position reached comes back.
+
+        With *spans* at most so many times `SPAN` events; each is kept before the next begins.
+
+        Where it fails the file is let go until the next call: whoever holds this runner may be
+        gone by then, and another one in its place.
 
         Raises:
             RecordUnreadableError: A record cannot be decoded; the tables end before its span.
             ProjectionDiskError: The tables are as they were; repeat when there is room.
         """
-        with self._mending():
-            return self._catch_up(log)
-        # The file was damaged and is gone: once more, into a new one.
-        with self._mending():
-            self._load()
-            return self._catch_up(log)
-        raise ProjectionDamagedError(str(self.path), "again, right after it was made anew")
+        if self._resting:
+            self._owner = _own(self.path)
+        try:
+            if self._resting:
+                self._load_or_mend()
+                self._resting = False
+            return self._advance(log, spans)
+        except BaseException:
+            self.close()
+            self._resting = True
+            raise
 
     def close(self) -> None:
         """Release the file; a second call does nothing."""
         self._disconnect()
         self._owner.release()
+        self._resting = False
 
-    def _catch_up(self, log: Log) -> int:
+    def _advance(self, log: Log, spans: int | None) -> int:
+        with self._mending():
+            return self._catch_up(log, spans)
+        # The file was damaged and is gone: once more, into a new one.
+        with self._mending():
+            self._load()
+            return self._catch_up(log, spans)
+        raise ProjectionDamagedError(str(self.path), "again, right after it was made anew")
+
+    def _load_or_mend(self) -> None:
+        with self._mending():
+            self._load()
+        if self._connection is None:
+            self._load()
+
+    def _catch_up(self, log: Log, spans: int | None) -> int:
         self._compare(log)
-        while self._step(log):
-            pass
+        self._at_head = False
+        while not self._at_head and spans != 0:
+            self._at_head = not self._step(log)
+            spans = None if spans is None else spans - 1
         return self.position
 
     @contextmanager
@@ -123,6 +158,7 @@ class Runner:
             self._connection = None
 
     def _load(self) -> None:
+        create_private(self.path)  # again, where a damaged one was thrown away
         self._connection = connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False
         )
@@ -167,7 +203,7 @@ class Runner:
                 self._reset(projection)
 
     def _step(self, log: Log) -> bool:
-        """Project one span; False at the head."""
+        """Project one span; False where that was the last, or there was none."""
         first = position = self.position
         behind = [p for p in self._projections if self._positions[p.name] < first + SPAN]
         changes = {projection.name: projection.begin() for projection in behind}
@@ -193,7 +229,7 @@ class Runner:
                     (position, leaf_hash(last), name),
                 )
         self._positions |= dict.fromkeys(moved, position)
-        return True
+        return position == first + SPAN
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -211,6 +247,15 @@ class Runner:
             if connection.in_transaction:
                 connection.execute("rollback")
             raise
+
+
+def _own(path: Path) -> OwnerLock:
+    try:
+        return OwnerLock(path)
+    except LogHeldError as error:
+        raise ProjectionsHeldError(str(path), error.pid) from error
+    except (LogAccessError, NotALogError) as error:  # the lock is the same as a log's
+        raise ProjectionDiskError(str(path), error.problem) from error
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,33 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     connection: sqlite3.Connection  # can only read, and only inside the block
     position: int
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """How far a projection has come."""
+
+    name: str
+    position: int  # every event up to here is in its tables
+    leaf: bytes  # leaf hash of that event; empty at 0
+
+
+def checkpoints(path: Path | str) -> list[Checkpoint]:
+    """How far each projection in the file at *path* has come; none where there is no file.
+
+    Raises:
+        ProjectionDamagedError: The file cannot be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        return []
+    try:
+        with closing(_connect(path)) as connection:
+            if not _is_made(connection):
+                return []
+            rows = connection.execute("select name, position, leaf from checkpoints order by name")
+            return [Checkpoint(*row) for row in rows]
+    except sqlite3.Error as error:
+        raise projection_error(str(path), error) from error
 
 
 @contextmanager
@@ -30,9 +57,7 @@ def snapshot(path: Path | str, name: str) -> Iterator[Snapshot]:
         raise ProjectionMissingError(str(path), name)
     connection = None
     try:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
-        )
+        connection = _connect(path)
         connection.execute("begin")
         yield Snapshot(connection, _position(connection, path, name))
     except sqlite3.Error as error:
@@ -42,12 +67,20 @@ def snapshot(path: Path | str, name: str) -> Iterator[Snapshot]:
             connection.close()
 
 
-def _position(connection: sqlite3.Connection, path: Path, name: str) -> int:
-    made = connection.execute(
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _is_made(connection: sqlite3.Connection) -> bool:
+    (made,) = connection.execute(
         "select count(*) from sqlite_master where name = 'checkpoints'"
     ).fetchone()
+    return bool(made)
+
+
+def _position(connection: sqlite3.Connection, path: Path, name: str) -> int:
     row = (
-        made[0]
+        _is_made(connection)
         and connection.execute(
             "select position from checkpoints where name = ?", (name,)
         ).fetchone()

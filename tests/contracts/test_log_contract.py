@@ -210,8 +210,8 @@ def test_a_deadline_forgotten_and_set_again_in_one_batch_is_set(log: Log) -> Non
     assert [d.due_ns for d in log.state().deadlines] == [2]
 
 
-def test_a_batch_larger_than_one_statement_is_written_whole(log: Log) -> None:
-    count = 3_000
+@pytest.mark.parametrize("count", [9, 10, 11, 99, 190, 199, 240, 241, 3_000])
+def test_a_batch_of_any_size_is_written_whole(log: Log, count: int) -> None:
     log.write(
         Batch(
             rows=rows(1, count),

@@ -256,9 +256,6 @@ def main() -> None:
     """One life."""
     folder, world, life, mode = Path(sys.argv[1]), *sys.argv[2:]
     os.environ["CORTEX_LIFE"] = life
-    # Attempts are counted over kills, too: events that are innocent of a hundred of them would
-    # be taken for poison.
-    Component.max_attempts = 1_000_000
     home = Home.create(folder / ".cortex")
     with Runtime(home, components=[*built_in(), Hands]) as runtime:
         Crowd(runtime, folder, world).run(publishing=mode == "publish")

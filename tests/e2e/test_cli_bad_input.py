@@ -156,6 +156,35 @@ def test_a_fix_is_shown_and_written(tmp_path: Path) -> None:
     assert "    action: shell" in (tmp_path / "misspelled.yaml").read_text()
 
 
+NOT_TEXT = os.fsdecode(b"caf\xe9")
+
+
+@pytest.mark.parametrize(
+    "args", [("run", NOT_TEXT), ("run", "x", "-i", f"log={NOT_TEXT}"), ("--home", NOT_TEXT)]
+)
+def test_an_argument_that_is_not_utf_8_is_a_mistake_of_usage(
+    args: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = cortex(tmp_path, *args)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"cortex: argument {len(args)} is not UTF-8: ")
+    assert "caf\\xe9" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")
+def test_a_working_folder_whose_name_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / NOT_TEXT
+    folder.mkdir()
+
+    done = cortex(folder, "run", "--goal", "x", "--home", "../home")
+
+    assert done.returncode == 2
+    assert "caf\\xe9 is not UTF-8, as what is recorded must be: rename it" in done.stderr
+    assert "defect" not in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_home_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     a_home(tmp_path)

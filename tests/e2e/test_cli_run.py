@@ -253,6 +253,7 @@ def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: 
 
     assert held.returncode == 4
     assert f"is held by process {running.pid}" in told
+    assert f"`kill -INT {running.pid}` pauses" in told
     assert running.returncode == 130
     assert hint[:3] == ["cortex", "execution", "resume"]
     assert done["status"] == "completed"
@@ -275,17 +276,20 @@ def test_ctrl_c_waits_for_the_step_at_hand(user: User) -> None:
 
 def test_a_second_ctrl_c_leaves_the_step_at_hand(user: User) -> None:
     (user.folder / "longest.yaml").write_text(SLOW.replace("slow", "longest").replace("3", "30"))
-    with user.start("run", "longest.yaml") as running:
+    with user.start("run", "longest.yaml", "--json") as running:
         _wait_for_step(running, user, "longest")
         running.send_signal(signal.SIGINT)
         assert running.stderr is not None
         told = running.stderr.readline()
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=60)
 
     last = err.strip().splitlines()[-1].split()
     state = user.json("execution", "show", last[-1])
     user.cortex("execution", "list")
+    stops = user.cortex("events", "query", "--topic", "runtime.*", "-n", "2").splitlines()
+    assert json.loads(out)["id"] == last[-1]
+    assert [line.split("\t")[2] for line in stops] == ["runtime.started", "runtime.stopped"]
     assert "Ctrl-C again" in told
     assert running.returncode == 130
     assert last[:3] == ["cortex", "execution", "resume"]

@@ -96,6 +96,21 @@ def test_no_line_of_a_list_or_a_trace_is_wider_than_the_terminal(terminal: Termi
     assert max(map(len, (listed + traced + events).splitlines())) <= 100
 
 
+def test_eighty_columns_are_enough(terminal: Terminal) -> None:
+    terminal.run("run", "--goal", "a goal that is far too long for the line " * 5)
+    commands = [
+        ("execution", "list"), ("execution", "--help"), ("process", "list"), ("events", "tail"),
+        ("process", "inspect", "answer_from_notes"), ("process", "history", "answer_from_notes"),
+    ]  # fmt: skip
+
+    shown = {args: terminal.run(*args, NO_COLOR="1", COLUMNS="80")[1] for args in commands}
+
+    wide = [line for out in shown.values() for line in out.splitlines() if len(line) > 80]
+    assert wide == []
+    assert "running   " in shown["execution", "list"]  # a status is whole
+    assert "..." not in shown["execution", "--help"].partition("Commands:")[2]
+
+
 def test_a_table_is_aligned_and_every_id_is_whole(terminal: Terminal) -> None:
     terminal.run("run", "--goal", "a goal that is far too long for the line " * 5)
 

@@ -66,6 +66,34 @@ def test_a_wrong_file_is_rejected_with_all_that_is_wrong_and_the_others_run(worl
     assert "there is no process or interface wrong" in refused.last(ExecutionFailed).reason
 
 
+def test_a_version_whose_file_is_removed_is_not_run_any_more_and_stays_in_the_list(
+    world: World,
+) -> None:
+    world.submit(old=process("two"), new=process("two", 2))
+
+    (retired,) = world.submit_files({}, ["new"])
+    started = world.run("two").last(ExecutionStarted)
+    versions = world.client.ask(ProcessList(name="two"))
+    (back,) = world.submit(new=process("two", 2))
+
+    assert isinstance(retired, ProcessRetired)
+    assert (retired.process_version, retired.files) == (2, ("new",))
+    assert started.process_version == 1
+    assert isinstance(versions, ProcessAnswer)
+    assert [(p["version"], bool(p["retired"])) for p in versions.processes] == [
+        (1, False),
+        (2, True),
+    ]
+    assert isinstance(back, ProcessCompiled)
+    assert world.run("two").last(ExecutionStarted).process_version == 2
+
+
+def test_a_submission_that_changes_nothing_is_answered(world: World) -> None:
+    (said,) = world.submit_files({}, ["never-there"])
+
+    assert said == ProcessUnchanged(files=())
+
+
 def test_what_is_there_already_is_unchanged_and_what_is_removed_is_retired(world: World) -> None:
     kept, gone = process("kept"), process("gone")
     world.submit(kept=kept, gone=gone)

@@ -1,21 +1,41 @@
 """Gates and programs in executions that run: what passes, what stops, and what is recorded."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cortex.actors.gates import Command
+from cortex.actors.handlers import Shell
 from cortex.bus.events import (
+    ExecutionCancel,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRequest,
     GateEvaluated,
+    ProcessList,
     StepCompleted,
     StepExecute,
     StepFailed,
 )
+from cortex.runtime.kernel import Home, Runtime
 
-from ..staff_world import World
+from ..staff_world import QUICK, World
+from ..unit.actors_world import ends_with_its_group
+
+
+class SpawnedCommand(Command):
+    """The same gate in processes of their own."""
+
+    cpu = True
+
+
+class SpawnedShell(Shell):
+    """The same handler in processes of their own."""
+
+    cpu = True
 
 
 def process(name: str, step: str, *, gates: str = "", more: str = "") -> str:
@@ -143,7 +163,52 @@ def test_a_person_is_waited_for_and_the_answer_is_recorded_with_who_gave_it(
     assert "ada" in (verdict.evidence.get("by"), verdict.reason.removesuffix(" denied it"))
 
 
+@pytest.mark.parametrize("spawned", [False, True])
+def test_a_cancel_ends_the_program_of_a_gate(spawned: bool, tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    components = [each for each in QUICK if each is not Command]
+    components.append(SpawnedCommand if spawned else Command)
+    with Runtime(home, components=components) as runtime:
+        world = World(runtime)
+        with ends_with_its_group(tmp_path) as (shell_, option, script):
+            argv = [shell_, option, script.replace("sleep 600", "touch begun; sleep 600")]
+            world.compiled(gated("long_gate", f"{{command: {{run: {json.dumps(argv)}}}}}"))
+            asked = ExecutionRequest(
+                execution_id="long", process="long_gate", workspace=str(tmp_path)
+            )
+            world.client.publish(asked)
+            while not (tmp_path / "begun").exists():
+                world.client.ask(ProcessList())
+
+            world.client.publish(ExecutionCancel(execution_id="long"))
+
+
 # Programs.
+
+
+@pytest.mark.parametrize("spawned", [False, True])
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_the_program_of_a_step_ends_with_the_attempt(
+    how: str, spawned: bool, tmp_path: Path
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    components = [each for each in QUICK if each is not Shell]
+    components.append(SpawnedShell if spawned else Shell)
+    with Runtime(home, components=components) as runtime:
+        world = World(runtime)
+        with ends_with_its_group(tmp_path) as (shell_, option, script):
+            argv = [shell_, option, script.replace("sleep 600", "touch begun; sleep 600")]
+            more = ["timeout: 3s"] if how == "timeout" else []
+            world.compiled(process("long_step", shell(*more, run=json.dumps(argv))))
+            asked = ExecutionRequest(
+                execution_id="long", process="long_step", workspace=str(tmp_path)
+            )
+            world.client.publish(asked)
+            while not (tmp_path / "begun").exists():
+                world.client.ask(ProcessList())
+
+            if how == "cancel":
+                world.client.publish(ExecutionCancel(execution_id="long"))
 
 
 def test_a_program_is_run_and_its_output_can_be_read_by_the_next_step(

@@ -1,7 +1,9 @@
 """Blobs on a real disk: damage is named, a kill leaves no half blob, many may put at once."""
 
+import os
 import random
 import resource
+import stat
 import subprocess
 import sys
 import threading
@@ -93,6 +95,29 @@ def test_a_disk_without_room_leaves_nothing_behind(tmp_path: Path, durability: s
     assert not blobs.has(sha256(data).hexdigest())
     assert list((tmp_path / "tmp").iterdir()) == []
     assert blobs.get(blobs.put(data)) == data
+
+
+def test_blobs_are_readable_by_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        BlobStore(tmp_path / "blobs").put(b"secret")
+    finally:
+        os.umask(before)
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert modes == {0o700, 0o600}
+
+
+def test_what_a_killed_put_left_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    old, young = tmp_path / "tmp" / "old", tmp_path / "tmp" / "young"
+    old.write_bytes(b"half a blob")
+    young.write_bytes(b"being written")
+    os.utime(old, (0, 0))
+
+    BlobStore(tmp_path).put(b"the next one")
+
+    assert list((tmp_path / "tmp").iterdir()) == [young]
 
 
 def test_a_kill_leaves_no_half_blob(tmp_path: Path) -> None:

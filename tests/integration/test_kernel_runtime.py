@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from cortex.runtime.kernel import (
     Component,
     ComponentInvalidError,
     Delivery,
+    Home,
     NotReadyError,
     Output,
     Runtime,
@@ -409,6 +411,39 @@ def test_the_supervisor_outlives_a_disk_that_is_full(monkeypatch: pytest.MonkeyP
         (done,) = read_all(runtime, wait_for(me, "job.done"))
 
     assert done.n == 2
+
+
+class Hanging(Component):
+    """Is at work until it is let go, and would then say that it is done."""
+
+    entered, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @on(JobAsked)
+    def do(self, event: JobAsked, delivery: Delivery) -> Iterator[Output]:
+        Hanging.entered.set()
+        assert Hanging.go_on.wait(PATIENCE_S)
+        Hanging.ended.set()
+        yield JobDone(n=event.n, by="nobody", attempt=delivery.attempt)
+
+
+def test_a_stop_without_patience_leaves_a_handler_behind_whose_event_comes_again(
+    tmp_path: Path,
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    runtime = Runtime(home, components=[Vocal, Hanging])
+    runtime.start()
+    asked = runtime.client("me").publish(JobAsked(n=1))
+    assert Hanging.entered.wait(PATIENCE_S)
+
+    runtime.stop(patience_s=0.0)
+    Hanging.go_on.set()
+    assert Hanging.ended.wait(PATIENCE_S)
+    with Runtime(home, components=[Vocal, Hanging]) as again:
+        done = wait_for(again.client("me"), "job.done")
+        stopped = [r for r in again.client("me").read() if r.topic == "runtime.stopped"]
+
+    assert [(d.causation, d.source) for d in done] == [(asked, "Hanging")]
+    assert len(stopped) == 1
 
 
 def test_stop_closes_everything_although_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cortex.bus import CortexError
+from cortex.bus import FORMAT, CortexError, Draft, Recorded
+from cortex.bus.events import VOCABULARY
 from cortex.runtime.kernel import Entry, Home, Runtime
 
 from .kernel_staff import PATIENCE_S, read_all, wait_for
@@ -117,6 +118,32 @@ def test_a_fold_that_cannot_be_recalled_is_not_taken_for_whole(adding: Runtime, 
     restarted = read_all(adding, wait_for(me, "component.restarted", 2))
 
     assert "cannot recall this" in restarted[1].reason
+
+
+def test_a_long_past_is_handed_to_the_process_and_not_kept_here(staff: Any, home: Home) -> None:
+    spawned: Any = import_module("cortex.runtime.kernel.spawned")
+    born = spawned.Born("cpu_staff:Adder", {}, str(home.path), tuple(sys.path))
+    words = VOCABULARY.extended((staff.SumAsked, staff.SumTotal, staff.SumAnswer))
+    host = spawned.SpawnedHost("Adder", born, words, lambda _: None)
+    draft = Draft.of(staff.SumAsked(of=(1,) * 50))
+    page = [recorded(draft, position) for position in range(1, 1_001)]
+
+    host.recall(page)
+    assert host._process is None  # the past of most components is short: no process for that
+    for _ in range(19):
+        host.recall(page)
+        assert host._kept_bytes <= spawned.KEEP_BYTES
+
+    assert not host._before
+    assert host.answer(staff.SumTotal()).so_far == 20 * 1_000 * 50
+    host.stop()
+
+
+def recorded(draft: Draft, position: int) -> Recorded:
+    return Recorded(
+        FORMAT, position, "sums", position, b"", 0, draft.topic, draft.schema, None, None, "me",
+        None, None, draft.body,
+    )  # fmt: skip
 
 
 def test_the_work_of_a_process_that_hangs_goes_to_another(sharing: Runtime, staff: Any) -> None:

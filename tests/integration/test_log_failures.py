@@ -4,6 +4,7 @@ import os
 import pickle
 import resource
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -285,10 +286,36 @@ def test_reading_a_log_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_a_missing_folder_and_a_folder_in_the_file_s_place_are_named(tmp_path: Path) -> None:
     (tmp_path / "log.db").mkdir()
 
-    with pytest.raises(LogAccessError, match="cannot be used"):
-        EventLog.open(tmp_path / "log.db")
+    for readonly in (False, True):
+        with pytest.raises(NotALogError, match="it is a folder; move it away"):
+            EventLog.open(tmp_path / "log.db", readonly=readonly)
     with pytest.raises(LogAccessError, match="cannot be used"):
         EventLog.open(tmp_path / "nowhere" / "log.db")
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_a_log_is_readable_by_its_owner_alone_whatever_the_umask(
+    tmp_path: Path, umask: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        log = EventLog.open(tmp_path / "log.db")
+        log.write(Batch(rows=[row(1)]))
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    log.close()
+
+    assert {name: mode & 0o077 for name, mode in modes.items()} == dict.fromkeys(modes, 0)
+    assert {modes[name] for name in ("log.db", "log.db-wal", "log.db-shm")} == {0o600}
+
+
+def test_the_mode_that_somebody_gave_a_log_stays(path: Path) -> None:
+    path.chmod(0o640)
+
+    EventLog.open(path).close()
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_a_read_only_log_takes_no_events(path: Path) -> None:

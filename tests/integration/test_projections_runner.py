@@ -1,6 +1,7 @@
 """Projections on disk: however the runner gets to the head, the same rows stand there."""
 
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,6 +102,18 @@ def test_tables_and_position_are_those_of_the_head(tmp_path: Path) -> None:
     assert found[:2] == [15_000, sorted((topic, 5_000) for topic in TOPICS)]
 
 
+def test_a_part_of_the_way_is_kept_and_says_that_it_is_one(tmp_path: Path) -> None:
+    path, log = tmp_path / "projections.db", filled(TOPICS * 5_000)
+    runner = Runner.open(path, [Tally()])
+
+    first = runner.advance(log, spans=1), runner.at_head
+    kept = dump(path)[0]
+    second = runner.advance(log, spans=1), runner.at_head
+
+    runner.close()
+    assert (first, kept, second) == ((10_000, False), 10_000, (15_000, True))
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     spans=st.lists(st.lists(st.sampled_from(TOPICS), max_size=30), min_size=1, max_size=6),
@@ -166,6 +179,41 @@ def test_a_file_that_is_no_database_is_rebuilt(tmp_path: Path, content: bytes) -
     assert project(path, log)[0] == 3
 
 
+@pytest.mark.parametrize("name", ["p.db", "p.db.lock"])
+def test_a_folder_in_the_files_place_is_an_error_at_once(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(ProjectionDiskError, match=r"cannot be used: (it i|I)s a "):
+        Runner.open(tmp_path / "p.db", [Tally()])
+
+
+def test_a_folder_in_the_files_place_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "p.db").mkdir()
+
+    with (
+        pytest.raises(ProjectionDiskError, match="it is a folder"),
+        snapshot(tmp_path / "p.db", "tally"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("content", [None, b"this is a diary"])
+def test_the_file_is_readable_by_its_owner_alone_even_when_made_anew(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "p.db"
+    if content is not None:
+        path.write_bytes(content)
+
+    runner = Runner.open(path, [Tally()])
+    runner.advance(filled(TOPICS))
+
+    modes = {found.name: stat.S_IMODE(found.stat().st_mode) for found in tmp_path.iterdir()}
+    runner.close()
+    assert set(modes) >= {"p.db", "p.db-wal"}
+    assert set(modes.values()) == {0o600}
+
+
 def test_a_damaged_file_is_rebuilt(tmp_path: Path) -> None:
     path, log = tmp_path / "projections.db", filled(TOPICS * 1_000)
     whole = project(path, log)
@@ -203,11 +251,32 @@ def test_a_failed_flush_leaves_tables_and_checkpoint_where_they_were(tmp_path: P
     with pytest.raises(ProjectionDiskError, match="no room; its tables are as they were"):
         runner.advance(log)
     assert dump(path) == before
-    runner._connection.execute("drop trigger t")
+    with sqlite3.connect(path) as intruder:
+        intruder.execute("drop trigger t")
+    intruder.close()
     runner.advance(log)
     runner.close()
 
     assert dump(path)[:2] == [6_003, sorted((topic, 2_001) for topic in TOPICS)]
+
+
+def test_a_runner_that_failed_lets_the_file_go_until_it_is_asked_again(tmp_path: Path) -> None:
+    log = filled(TOPICS)
+    bad = Recorded(FORMAT, 4, "s", 4, bytes(16), 1, "a.b", 1, None, None, "t", None, None, b"\x80")
+    log.write(Batch(rows=[Row(4, "s", 4, b"\xc1" + encode(bad))]))
+    failed = Runner.open(tmp_path / "p.db", [Tally()])
+    with pytest.raises(RecordUnreadableError):
+        failed.advance(log)
+
+    second = Runner.open(tmp_path / "p.db", [Tally()])
+    with pytest.raises(ProjectionsHeldError):
+        failed.advance(filled(TOPICS))
+    second.close()
+
+    assert failed.advance(filled(TOPICS)) == 3
+    failed.close()
+    with pytest.raises(ProjectionError, match="is closed"):
+        failed.advance(filled(TOPICS))
 
 
 def test_a_record_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:

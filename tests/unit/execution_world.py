@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from cortex.actors.engines import ProcessExecutionEngine
 from cortex.bus import FORMAT, Draft, Event, Recorded
 from cortex.bus.events import (
     VOCABULARY,
+    ComponentAnnounced,
     ComponentFailed,
     ContextCompile,
     ContextCompiled,
@@ -20,6 +22,8 @@ from cortex.bus.events import (
     ModelResponded,
     StepCompleted,
     StepExecute,
+    ToolCall,
+    ToolReturned,
 )
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
 from cortex.runtime.log import MemoryBlobs
@@ -54,10 +58,21 @@ def compare(operator: str, left: Any, right: Any) -> Any:
 
 
 def action_step(
-    step_id: str, action: str = "work", *, asks_model: bool = False, **more: Any
+    step_id: str,
+    action: str = "work",
+    *,
+    asks_model: bool = False,
+    answer: Any = UNSET,
+    **more: Any,
 ) -> LinkedStep:
+    asks_model = asks_model or answer is not UNSET or "tools" in more
     action_ = LinkedAction(
-        name=action, component="Worker", effect="write", asks_model=asks_model, spec="s"
+        name=action,
+        component="Worker",
+        effect="write",
+        asks_model=asks_model,
+        answer=answer,
+        spec="s",
     )
     return LinkedStep(id=step_id, action=action_, origin=ORIGIN, **more)
 
@@ -84,6 +99,12 @@ def process_of(*steps: LinkedStep, name: str = "p", **more: Any) -> LinkedProces
         steps=steps,
         **more,
     )
+
+
+def tool(name: str, pack: str = "files") -> ComponentAnnounced:
+    """A tool that stands in the registry."""
+    traits = {"provider": "tools", "pack": pack, "effect": "read"}
+    return ComponentAnnounced(component="Tools", kind="tool", name=name, traits=traits)
 
 
 class World:
@@ -149,6 +170,7 @@ class World:
                 parent=request.parent,
                 parent_step=request.parent_step,
                 breakpoints=request.breakpoints,
+                max_cost=request.max_cost,
             ),
             source="ProcessManager",
         )
@@ -311,7 +333,9 @@ class World:
         return fold(execution_id, self.history(f"execution/{execution_id}"), VOCABULARY)
 
 
-ASKED: tuple[type[Event], ...] = (GateEvaluate, ContextCompile, ModelInvoke, StepExecute)
+ASKED: tuple[type[Event], ...] = (
+    GateEvaluate, ContextCompile, ModelInvoke, ToolCall, StepExecute,
+)  # fmt: skip
 
 
 def answer_to(request: Event, **given: Any) -> Event:
@@ -323,20 +347,36 @@ def answer_to(request: Event, **given: Any) -> Event:
             return GateEvaluated(**_place(request), **fields)
         case ContextCompile():
             fields = {
-                "prompt": f"prompt of {request.step_id}/{request.attempt}", "manifest": "m",
+                "prompt": f"prompt of {request.step_id}/{request.attempt}/{request.turn}",
+                "manifest": "m", "turn": request.turn,
                 "model": "extractive", "tokens": 100, "sections": {"step": 100},
                 "window": 24_000, "headroom": 900,
                 **given,
             }  # fmt: skip
             return ContextCompiled(**_place(request), **fields)
         case ModelInvoke():
-            fields = {"answer": {"text": "because"}, "output_tokens": 7, **given}
+            fields = {
+                "answer": {"text": "because", "data": {"why": "so"}}, "output_tokens": 7,
+                "cost": 0.25, "turn": request.turn, "call": request.call,
+                **given,
+            }  # fmt: skip
             return ModelResponded(
                 **_place(request), model=request.model, prompt=request.prompt, **fields
             )
+        case ToolCall():
+            fields = {"tool": request.tool, "result": "blob", **given}
+            turn, call_id = request.turn, request.call_id
+            return ToolReturned(**_place(request), turn=turn, call_id=call_id, **fields)
         case StepExecute():
             return StepCompleted(**_place(request), **{"result": {"by": request.step_id}, **given})
     raise AssertionError(f"nobody answers {request}")
+
+
+def question_of(request: Any) -> tuple[Any, ...]:
+    """What makes *request* the same question as another."""
+    fields = ("index", "turn", "call", "call_id")
+    more = tuple(getattr(request, name, 0) for name in fields)
+    return type(request), request.execution_id, request.step_id, request.attempt, *more
 
 
 def _place(request: Any) -> dict[str, Any]:

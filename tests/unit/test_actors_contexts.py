@@ -22,12 +22,14 @@ from cortex.runtime.context import ContextCompiler, Manifest, Offer, items_of
 from cortex.runtime.kernel import Config
 from cortex.runtime.knowledge import KnowledgeError, read_document
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.models import ModelDescription
+from cortex.runtime.models import ModelDescription, Price
 
 from .actors_world import delivery
 
 SMALL = ModelDescription(name="small", window=100_000, local=True)
-LARGE = ModelDescription(name="large", window=1_000_000, local=False, reasoning="high", price_in=9)
+LARGE = ModelDescription(
+    name="large", window=1_000_000, local=False, reasoning="high", price=Price(input=9)
+)
 
 
 def asked(**fields: Any) -> ContextCompile:
@@ -303,6 +305,14 @@ def test_recalling_what_was_announced_gives_the_models_that_were_there() -> None
     live, again = Compiling(SMALL, LARGE), Compiling()
     for model in (SMALL, LARGE):
         again.engine.recall(announced(model), delivery())
+
+    assert again.compile(asked()) == live.compile(asked())
+
+
+def test_a_snapshot_holds_the_models_that_were_there() -> None:
+    live, again = Compiling(SMALL, LARGE), Compiling()
+
+    again.engine.restore(live.engine.snapshot())
 
     assert again.compile(asked()) == live.compile(asked())
 

@@ -50,6 +50,7 @@ class Desk:
     def __init__(self) -> None:
         self.blobs = MemoryBlobs()
         self.log: list[tuple[Event, Delivery]] = []
+        self.snapshots: list[tuple[int, bytes]] = [(0, b"")]  # one a page, as its commit leaves it
         self.accessor = ProcessDefinitionAccessor(self.blobs, None)
         self.tell(SOON, GATE)
 
@@ -66,6 +67,7 @@ class Desk:
             for answer in answers:
                 assert isinstance(answer, Event)
                 said.append((answer, delivery.position))
+        self.snapshots.append((asked[-1][1].position, self.accessor.snapshot()))
         for answer, cause in said:
             event, delivery = self._record(answer, cause)
             self.accessor.settled(event, delivery)
@@ -84,9 +86,26 @@ class Desk:
         """Another accessor that recalls the same log."""
         again = Desk.__new__(Desk)
         again.blobs, again.log = self.blobs, list(self.log)
+        again.snapshots = list(self.snapshots)
         again.accessor = ProcessDefinitionAccessor(self.blobs, None)
         for event, delivery in self.log:
             again.accessor.recall(event, delivery)
+        return again
+
+    def resumed(self, page: int, cursor: int) -> "Desk":
+        """Another accessor: the snapshot after *page*, recalled to *cursor*, the rest read live."""
+        again = Desk.__new__(Desk)
+        again.blobs, again.log = self.blobs, list(self.log)
+        again.snapshots = list(self.snapshots)
+        again.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        position, snapshot = self.snapshots[page]
+        if snapshot:
+            again.accessor.restore(snapshot)
+        for event, delivery in self.log[position:]:
+            if delivery.position <= cursor:
+                again.accessor.recall(event, delivery)
+            else:
+                again.accessor.settled(event, delivery)
         return again
 
     def answer(self) -> ProcessAnswer:
@@ -355,6 +374,31 @@ EVENTS: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.dictionaries(FILES, TEXTS, max_size=3), st.sets(FILES, max_size=2), st.booleans()),
     st.sampled_from([SOON, GONE, ALSO, GATE]),
 )
+
+
+@given(
+    pages=st.lists(st.lists(EVENTS, min_size=1, max_size=3), max_size=5),
+    at=st.integers(0, 9),
+    unread=st.integers(0, 9),
+)
+@settings(max_examples=120, deadline=None)
+def test_a_snapshot_of_any_page_leads_to_the_state_that_was_live(
+    pages: list[list[Any]], at: int, unread: int
+) -> None:
+    desk = Desk()
+    for page in pages:
+        desk.tell(
+            *(
+                event if isinstance(event, Event) else desk.submission(*event[:2], strict=event[2])
+                for event in page
+            )
+        )
+    last, _ = desk.snapshots[-1]
+    cursor = max(last, len(desk.log) - unread)  # some of its own answers may be unread
+
+    resumed = desk.resumed(at % len(desk.snapshots), cursor)
+
+    assert msgspec.to_builtins(resumed.answer()) == msgspec.to_builtins(desk.answer())
 
 
 @given(pages=st.lists(st.lists(EVENTS, min_size=1, max_size=3), max_size=5))

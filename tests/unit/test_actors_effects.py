@@ -2,11 +2,13 @@
 
 import os
 import signal
+import stat
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cortex.actors.programs import (
@@ -16,6 +18,8 @@ from cortex.actors.programs import (
     ProgramError,
     ProgramOutcome,
     ProgramTimeoutError,
+    ProgramUnwantedError,
+    run_ordered,
 )
 
 from .actors_world import PYTHON, ends_with_its_group
@@ -223,6 +227,83 @@ def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         Effects(tmp_path / "effects").run("key", ["true"], str(tmp_path), 60.0)
 
 
+def test_a_beginning_that_cannot_be_recorded_is_no_beginning(
+    store: Effects, tmp_path: Path
+) -> None:
+    argv = ["sh", "-c", "echo run >> runs"]
+    store.run("key", argv, str(tmp_path), 60.0)
+    (place,) = (tmp_path / "effects").iterdir()
+    (place / "outcome").unlink()
+    (place / "begun").unlink()
+    (place / "begun").symlink_to("nowhere/at/all")
+
+    with pytest.raises(ProgramError, match="cannot be started: its record cannot be kept"):
+        store.run("key", argv, str(tmp_path), 60.0)
+
+    assert (tmp_path / "runs").read_text() == "run\n"
+    store.run("key", argv, str(tmp_path), 60.0)
+    assert (tmp_path / "runs").read_text() == "run\nrun\n"
+
+
+def test_a_record_is_on_the_disk_before_the_program_starts_and_its_end_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, fsync = tmp_path / "effects" / "place", os.fsync
+    place.mkdir(parents=True)
+    argv = ["sh", "-c", "echo run >> runs"]
+    order = {"argv": argv, "folder": str(tmp_path), "timeout_s": 60.0}
+    (place / "order").write_bytes(msgspec.json.encode(order))
+    kept: list[tuple[str, bool, bool]] = []  # which, had the program run, was its end to be seen
+
+    def recorded(descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        (name,) = (
+            path.name
+            for path in (tmp_path, *tmp_path.rglob("*"))
+            if os.path.samestat(path.lstat(), found)
+        )
+        kept.append((name, (tmp_path / "runs").exists(), (place / "outcome").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+
+    run_ordered(place)
+
+    assert kept == [
+        ("begun", False, False),
+        ("place", False, False),
+        ("effects", False, False),
+        (tmp_path.name, False, False),
+        ("stdout", True, False),
+        ("stderr", True, False),
+        ("outcome.new", True, False),
+        ("place", True, True),
+    ]
+
+
+def test_records_are_readable_by_their_owner_alone(store: Effects, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store.run("key", ["sh", "-c", "echo secret > made"], str(tmp_path), 60.0)
+    finally:
+        os.umask(before)
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "effects").rglob("*")}
+    assert modes == {0o700, 0o600}
+    assert stat.S_IMODE((tmp_path / "effects").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o666  # the program's own umask
+
+
+def test_a_key_that_was_given_to_another_program_is_not_its_outcome(
+    store: Effects, tmp_path: Path
+) -> None:
+    first = store.run("7/Shell/0", ["echo", "before the backup"], str(tmp_path), 60.0)
+
+    again = store.run("7/Shell/0", ["echo", "after it"], str(tmp_path), 60.0)
+
+    assert (first.stdout, again.stdout) == (b"before the backup\n", b"after it\n")
+
+
 def test_of_long_output_the_end_is_kept(store: Effects, tmp_path: Path) -> None:
     argv = [PYTHON, "-c", "for n in range(300_000): print(n)"]
 
@@ -292,3 +373,24 @@ def test_records_of_settled_effects_are_forgotten_after_a_while(
 
     assert kept == 1
     assert list((tmp_path / "effects").iterdir()) == []
+
+
+def test_a_program_that_is_cut_is_ended_and_its_record_says_so(tmp_path: Path) -> None:
+    store = Effects(tmp_path / "effects")
+
+    with ends_with_its_group(tmp_path) as argv:
+        for wanted in (lambda: False, lambda: True):  # whoever comes again finds the record
+            with pytest.raises(ProgramUnwantedError, match="nobody waits for it any more"):
+                store.run("key", argv, str(tmp_path), 600.0, wanted=wanted)
+
+
+def test_secrets_reach_a_program_only_by_their_names(
+    store: Effects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_TOKEN", "x")
+    argv = ["sh", "-c", "echo $GH_TOKEN"]
+
+    without = store.run("one", argv, str(tmp_path), 60.0)
+    named = store.run("two", argv, str(tmp_path), 60.0, passed=["GH_TOKEN"])
+
+    assert (without.stdout, named.stdout) == (b"\n", b"x\n")

@@ -18,7 +18,7 @@ from cortex.actors.gates import (
 )
 from cortex.bus import Event
 from cortex.bus.events import GateEvaluate
-from cortex.runtime.kernel import Config, Delivery
+from cortex.runtime.kernel import Config, Delivery, Home
 
 from .actors_world import PYTHON, gate_evaluate, verdict
 
@@ -75,6 +75,18 @@ def test_branch_clean_passes_on_a_checkout_without_changes(checkout: Path) -> No
     answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
 
     assert (answer.outcome, answer.evidence) == ("passed", {"branch": "main"})
+
+
+@pytest.mark.parametrize("folder", [".", "inner"])
+def test_branch_clean_leaves_the_home_out(checkout: Path, folder: str) -> None:
+    (checkout / "inner").mkdir()
+    home = Home.create(checkout / folder / ".cortex")
+    gate = BranchClean(home)
+    asked = gate_evaluate("branch_clean", str(checkout / folder))
+
+    assert verdict(gate.evaluate, asked).outcome == "passed"
+    (checkout / "new.txt").write_text("x")
+    assert verdict(gate.evaluate, asked).evidence["changed"] == ["?? new.txt"]
 
 
 def test_branch_clean_names_what_is_not_committed(checkout: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -243,6 +244,112 @@ def test_write_text_says_why_a_file_cannot_be_written(path: str, tmp_path: Path)
     assert "cannot be written: " in failed.error
     assert not failed.retry
     assert {p.name for p in tmp_path.iterdir()} == {"file", "folder"}
+
+
+def write(workspace: Path, path: object) -> None:
+    event = step_execute("write_text", str(workspace), path=str(path), text="after")
+    completed(TextFiles().write, event)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
+def test_write_text_keeps_the_mode_of_what_it_replaces(mode: int, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("before")
+    (tmp_path / "run.sh").chmod(mode)
+
+    write(tmp_path, "run.sh")
+
+    assert (tmp_path / "run.sh").read_text() == "after"
+    assert stat.S_IMODE((tmp_path / "run.sh").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_write_text_keeps_the_owner_of_what_it_replaces(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    os.chown(tmp_path / "a.txt", 65_534, 65_534)
+
+    write(tmp_path, "a.txt")
+
+    assert (tmp_path / "a.txt").stat().st_uid == 65_534
+
+
+@pytest.mark.parametrize("target", ["real/a.txt", "real/new.txt"])
+def test_write_text_writes_through_a_link_that_stays_in_the_workspace(
+    target: str, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.txt").write_text("before")
+    (tmp_path / "link").symlink_to(target)
+
+    write(tmp_path, "link")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / target).read_text() == "after"
+
+
+@pytest.mark.parametrize("name", ["link", "folder/a.txt", "folder/../link"])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_write_text_refuses_a_link_out_of_the_workspace(
+    name: str, absolute: bool, tmp_path: Path
+) -> None:
+    workspace, outside = tmp_path / "work", tmp_path / "outside"
+    workspace.mkdir()
+    outside.mkdir()
+    (outside / "a.txt").write_text("before")
+    (workspace / "link").symlink_to(outside / "a.txt")
+    (workspace / "folder").symlink_to(outside)
+    (outside / "link").symlink_to("a.txt")
+
+    path = workspace / name if absolute else name
+    event = step_execute("write_text", str(workspace), path=str(path), text="after")
+    failed = refused(TextFiles().write, event)
+
+    assert "it is a link out of the workspace, to " in failed.error
+    assert (outside / "a.txt").read_text() == "before"
+    assert (workspace / "link").is_symlink()
+
+
+def test_write_text_writes_a_file_outside_the_workspace_that_is_named_as_such(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work").mkdir()
+
+    write(tmp_path / "work", tmp_path / "a.txt")
+    write(tmp_path / "work", "../b.txt")
+
+    assert {p.name for p in tmp_path.iterdir()} == {"work", "a.txt", "b.txt"}
+
+
+def test_write_text_works_in_a_workspace_that_is_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "work").symlink_to("real")
+
+    write(tmp_path / "work", "a.txt")
+
+    assert (tmp_path / "real" / "a.txt").read_text() == "after"
+
+
+def test_write_text_refuses_what_is_no_plain_file_and_links_in_a_circle(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+
+    for name in ("pipe", "one"):
+        event = step_execute("write_text", str(tmp_path), path=name, text="after")
+        assert "cannot be written: " in refused(TextFiles().write, event).error
+
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert (tmp_path / "one").is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_write_text_refuses_a_file_that_may_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("before")
+    (tmp_path / "a.txt").chmod(0o444)
+
+    event = step_execute("write_text", str(tmp_path), path="a.txt", text="after")
+
+    assert "it may not be written" in refused(TextFiles().write, event).error
+    assert (tmp_path / "a.txt").read_text() == "before"
 
 
 # read_ci_log

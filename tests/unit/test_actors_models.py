@@ -11,14 +11,16 @@ from cortex.actors.providers import ExtractiveProvider
 from cortex.bus.events import ModelFailed, ModelInvoke, ModelResponded
 from cortex.runtime.context import ContextCompiler, Item, Request, Step, read_prompt
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.models import ModelDescription, Selected, select
+from cortex.runtime.models import TYPICAL, ModelDescription, Price, Selected, Usage, cost, select
 
 from .actors_world import delivery
 
 LOCAL = ModelDescription(name="local", window=100_000, local=True)
-CHEAP = ModelDescription(name="cheap", window=200_000, local=False, price_in=1, reasoning="low")
+CHEAP = ModelDescription(
+    name="cheap", window=200_000, local=False, price=Price(input=1), reasoning="low"
+)
 DEAR = ModelDescription(
-    name="dear", window=200_000, local=False, price_in=3, price_out=15, reasoning="high"
+    name="dear", window=200_000, local=False, price=Price(input=3, output=15), reasoning="high"
 )
 LEVELS = ["low", "medium", "high"]
 
@@ -76,6 +78,25 @@ def test_without_a_provider_the_reason_says_so() -> None:
     assert select([], {}) == "no model meets what the step needs: no provider is loaded"
 
 
+def test_what_cannot_be_paid_is_passed_over() -> None:
+    asked = {"reasoning": "low"}
+
+    selected = select([DEAR, CHEAP], asked, preferred="dear", left=0.01)
+
+    assert isinstance(selected, Selected)
+    assert (selected.model, selected.cost) == (CHEAP, 0.008)
+    assert selected.rejected == ("dear lacks a price below the $0.0100 that are left ($0.0465)",)
+    assert "lacks a price below the $0.0000" in str(select([CHEAP], asked, left=-1.0))
+
+
+def test_each_class_of_tokens_has_its_price() -> None:
+    price = Price(input=3.0, cached_read=0.3, cached_write=3.75, output=15.0)
+
+    assert cost(Usage(input=1_000_000), price) == 3.0
+    assert cost(Usage(cached_read=1_000_000, cached_write=2_000_000), price) == 7.8
+    assert cost(Usage(output=100_000), price) == 1.5
+
+
 LEVEL = st.sampled_from([None, *LEVELS])
 MODELS = st.lists(
     st.builds(
@@ -85,7 +106,7 @@ MODELS = st.lists(
         local=st.booleans(),
         reasoning=LEVEL,
         code=LEVEL,
-        price_in=st.sampled_from([0.0, 1.0, 2.0]),
+        price=st.builds(Price, input=st.sampled_from([0.0, 1.0, 2.0])),
     ),
     max_size=6,
     unique_by=lambda model: model.name,
@@ -117,7 +138,7 @@ def test_what_is_chosen_meets_the_needs_and_nothing_cheaper_does(
     assert selected.model in fitting
     assert {selected.model.name, *selected.runners_up} == {model.name for model in fitting}
     if selected.model.name != preferred:
-        assert selected.model.price_in == min(model.price_in for model in fitting)
+        assert selected.cost == min(cost(TYPICAL, model.price) for model in fitting)
 
 
 # The embedded model.

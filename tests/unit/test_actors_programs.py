@@ -159,3 +159,51 @@ def test_errors_survive_the_trip_between_processes() -> None:
 
         assert type(again) is type(error)
         assert str(again) == str(error)
+
+
+SECRETS = ["ANTHROPIC_API_KEY", "GH_TOKEN", "PGPASSWORD", "client_secret", "GOOGLE_CREDENTIALS"]
+SHOWN = "import os, sys; print(*[name for name in sys.argv[1:] if name in os.environ])"
+
+
+def test_a_program_is_not_given_the_secrets_of_the_runtime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [*SECRETS, "EDITOR", "KEYBOARD"]
+    for name in names:
+        monkeypatch.setenv(name, "x")
+
+    outcome = run_program(python(SHOWN, *names), str(tmp_path), 30.0)
+    named = run_program(python(SHOWN, *names), str(tmp_path), 30.0, passed=["GH_TOKEN"])
+
+    assert outcome.stdout.split() == [b"EDITOR", b"KEYBOARD"]
+    assert named.stdout.split() == [b"GH_TOKEN", b"EDITOR", b"KEYBOARD"]
+
+
+def test_a_program_that_nobody_wants_any_more_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    with (
+        ends_with_its_group(tmp_path) as argv,
+        pytest.raises(ProgramError, match="nobody waits for it"),
+    ):
+        run_program(argv, str(tmp_path), 600.0, wanted=lambda: False)
+
+
+def test_a_program_may_tidy_up_when_it_is_ended(tmp_path: Path) -> None:
+    argv = ["sh", "-c", "trap 'echo done > tidied; exit' TERM; sleep 600 & wait"]
+
+    with pytest.raises(ProgramError, match="nobody waits for it"):
+        run_program(argv, str(tmp_path), 600.0, wanted=lambda: False)
+
+    assert (tmp_path / "tidied").read_text() == "done\n"
+
+
+def test_a_program_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+    code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
+
+    with pytest.raises(ProgramError, match="nobody waits for it"):
+        run_program(python(code), str(tmp_path), 600.0, wanted=lambda: False)
+
+
+def test_a_program_that_is_wanted_runs_to_its_end(tmp_path: Path) -> None:
+    outcome = run_program(["sleep", "0.7"], str(tmp_path), 600.0, wanted=lambda: True)
+
+    assert outcome.exit_code == 0

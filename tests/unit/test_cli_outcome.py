@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.bus import FORMAT, Event, Recorded
@@ -20,6 +21,7 @@ from cortex.runtime.cli.reading import (
     CompiledContext,
     ExecutionDocument,
     as_written,
+    condition_as_written,
     log_lines,
     narrowed,
     readable,
@@ -27,6 +29,7 @@ from cortex.runtime.cli.reading import (
     scalars,
     took_s,
 )
+from cortex.runtime.processes import Expression, parse_condition
 
 ID = "k3f9q2m7"
 SHELL = {"exit_code": 0, "stdout": "one\ntwo\n", "stderr": "", "stdout_blob": "a" * 64}
@@ -124,3 +127,50 @@ def test_a_template_is_shown_as_it_is_written() -> None:
 
     assert as_written(compiled) == {"run": ["git", "v${inputs.tag}"]}
     assert as_written({"name": "x", "type": "list"}) == {"name": "x", "type": "list"}
+
+
+LITERALS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**17), 10**17)
+    | st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda number: round(number, 3))
+    | st.text(st.characters(codec="utf-8"), max_size=8)
+)
+REFERENCES = st.sampled_from([("inputs", "n"), ("steps", "a", "ok"), ("execution", "attempt")])
+OPERATORS = st.sampled_from(["==", "<=", "in", "not in", "contains", "starts_with"])
+CONDITIONS = st.recursive(
+    st.builds(lambda v: {"type": "constant", "value": v}, LITERALS | st.lists(LITERALS, max_size=3))
+    | st.builds(lambda path: {"type": "ref", "path": list(path)}, REFERENCES),
+    lambda inner: (
+        st.builds(lambda o: {"type": "not", "operand": o}, inner)
+        | st.builds(
+            lambda kind, operands: {"type": kind, "operands": operands},
+            st.sampled_from(["and", "or"]),
+            st.lists(inner, min_size=2, max_size=3),
+        )
+        | st.builds(
+            lambda o, a, b: {"type": "compare", "operator": o, "left": a, "right": b},
+            OPERATORS,
+            inner,
+            inner,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(CONDITIONS)
+@settings(max_examples=200, deadline=None)
+def test_a_condition_as_it_is_written_compiles_to_itself(compiled: dict[str, Any]) -> None:
+    text = condition_as_written(compiled)
+
+    assert parse_condition(text)[0] == msgspec.convert(compiled, Expression)
+
+
+def test_a_condition_is_shown_as_it_is_written() -> None:
+    compiled, _ = parse_condition("inputs.n > 2 and not (steps.a.ok or inputs.s == 'x')")
+
+    written = as_written({"id": "b", "when": msgspec.to_builtins(compiled)})
+
+    assert written["when"] == "inputs.n > 2 and not (steps.a.ok or inputs.s == 'x')"
+    assert condition_as_written(None) is None

@@ -22,6 +22,27 @@ budgets.step = 500
 
 [models]
 default = "extractive"
+max_cost = 2.5
+
+[[models.use]]
+name = "sonnet"
+provider = "anthropic"
+model = "claude-sonnet-5"
+key_env = "TEAM_KEY"
+
+[[models.use]]
+name = "llama"
+provider = "openai"
+base_url = "http://127.0.0.1:11434/v1"
+local = true
+window = 32000
+reasoning = "low"
+code = "medium"
+price_output = 0.5
+max_parallel = 2
+structured = "prompt"
+usage_in_stream = false
+max_tokens_field = "max_tokens"
 
 [handlers.shell]
 allow = ["git", "make"]
@@ -40,7 +61,20 @@ def test_every_key_can_be_set() -> None:
     assert config.durability == "full"
     assert config.preferences["source=ci status=failure"] == "triage_ci_failure"
     assert (config.context.window, config.context.budgets.step) == (8000, 500)
-    assert config.models.default == "extractive"
+    assert (config.models.default, config.models.max_cost) == ("extractive", 2.5)
+    sonnet, llama = config.models.use
+    assert (sonnet.provider, sonnet.id, sonnet.key_env) == (
+        "anthropic",
+        "claude-sonnet-5",
+        "TEAM_KEY",
+    )
+    assert (llama.local, llama.window, llama.code, llama.max_parallel) == (
+        True,
+        32_000,
+        "medium",
+        2,
+    )
+    assert (llama.structured, llama.usage_in_stream) == ("prompt", False)
     assert (config.handlers.shell.allow, config.handlers.shell.timeout_s) == (("git", "make"), 60)
     (component,) = config.components
     assert (component.use, component.workers) == ("my.gates:TestsPass", 2)

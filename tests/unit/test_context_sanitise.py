@@ -102,3 +102,11 @@ def test_ids_and_sources_cannot_break_out_of_the_fence() -> None:
     assert len(read_prompt(prompt.text).passages) == 1
     assert prompt.text.count("</data>\n") == 1
     assert "<|im_start|>" not in prompt.text
+
+
+def test_a_bracket_before_endless_blanks_is_looked_at_once() -> None:
+    # No clock: a pattern that tries every split of the blanks would not come back here.
+    text, found = sanitise("<" + " " * 200_000 + "x")
+
+    assert text == "<" + " " * 200_000 + "x"
+    assert found == ()

@@ -23,64 +23,73 @@ CLASSES = sorted(
 REQUESTS = {
     *("context.compile", "execution.cancel", "execution.finish", "execution.pause"),
     *("execution.request", "execution.resume", "gate.evaluate", "model.invoke"),
-    *("process.submit", "step.execute", "step.wake"),
+    *("process.submit", "step.execute", "step.wake", "tool.call"),
 }
 
 # Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
 # field has a default and is added.
 ON_DISK = {
-    "component.announced": "component kind name parameters result traits",
+    "component.announced": "component kind name parameters result traits answer",
     "component.failed": "component reason position about attempts",
     "component.restarted": "component runtime reason times",
     "component.started": "component runtime",
     "component.withdrawn": "component kind name",
     "context.compile": (
         "execution_id step_id attempt process description goal instructions parameters "
-        "knowledge carry needs budget tools"
+        "knowledge carry needs budget tools turn answer_schema problem failures model "
+        "left spent"
     ),
     "context.compiled": (
-        "execution_id step_id attempt prompt manifest model tokens sections window "
-        "headroom considered included actions"
+        "execution_id step_id attempt turn prompt manifest model provider tokens sections "
+        "window headroom considered included actions"
     ),
-    "context.refused": "execution_id step_id attempt reason",
+    "context.refused": "execution_id step_id attempt turn reason",
     "execution.cancel": "execution_id reason",
-    "execution.cancelled": "execution_id reason",
-    "execution.completed": "execution_id outputs tokens duration_s",
-    "execution.failed": "execution_id reason step_id",
+    "execution.cancelled": "execution_id reason tokens cost usage",
+    "execution.charged": "execution_id child tokens total late cost total_cost usage",
+    "execution.completed": (
+        "execution_id outputs tokens duration_s own_tokens cost own_cost usage own_usage"
+    ),
+    "execution.failed": "execution_id reason step_id tokens cost usage",
     "execution.finish": "execution_id outputs by",
-    "execution.halted": "execution_id reason step_id gate evidence",
+    "execution.halted": "execution_id reason step_id gate evidence tokens cost usage",
     "execution.pause": "execution_id reason",
     "execution.paused": "execution_id reason step_id question prompt",
     "execution.rated": "execution_id verdict note by",
     "execution.request": (
         "execution_id process process_version inputs goal workspace trigger parent "
-        "parent_step breakpoints"
+        "parent_step breakpoints max_cost"
     ),
-    "execution.resume": "execution_id answer by note",
-    "execution.resumed": "execution_id step_id answer by note",
+    "execution.resume": "execution_id answer by note from_step",
+    "execution.resumed": "execution_id step_id answer by note from_step",
     "execution.started": (
-        "execution_id process process_version digest linked inputs goal workspace "
-        "trigger parent parent_step breakpoints"
+        "execution_id process process_version digest linked inputs goal workspace trigger "
+        "parent parent_step breakpoints max_cost"
     ),
     "gate.evaluate": (
-        "execution_id gate index step_id attempt parameters workspace goal trigger "
-        "answer by timeout_s"
+        "execution_id gate index step_id attempt parameters workspace goal trigger answer "
+        "by timeout_s"
     ),
     "gate.evaluated": "execution_id gate outcome index step_id attempt reason evidence",
     "learning.action_observed": "execution_id action parameters outcome",
-    "model.failed": "execution_id step_id attempt model error retry",
-    "model.invoke": "execution_id step_id attempt model prompt max_tokens timeout_s",
-    "model.responded": (
-        "execution_id step_id attempt model prompt answer input_tokens "
-        "cached_read_tokens cached_write_tokens output_tokens"
+    "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
+    "model.invoke": (
+        "execution_id step_id attempt turn call model provider prompt answer_schema "
+        "max_tokens timeout_s"
     ),
-    "model.selected": "execution_id step_id model because runners_up",
-    "model.unclaimed": "execution_id step_id attempt model reason",
+    "model.responded": (
+        "execution_id step_id attempt turn call model prompt answer stop cost "
+        "input_tokens cached_read_tokens cached_write_tokens output_tokens"
+    ),
+    "model.selected": (
+        "execution_id step_id attempt turn model provider because runners_up rejected needs cost"
+    ),
+    "model.unclaimed": "execution_id step_id attempt turn call model provider reason",
     "process.compiled": (
         "name process_version digest source_digest linked source file abstract warnings"
     ),
     "process.rejected": "file diagnostics",
-    "process.retired": "name reason files",
+    "process.retired": "name reason files process_version",
     "process.submit": "sources removed strict",
     "process.unchanged": "files",
     "process.unlinked": "name digest missing",
@@ -91,10 +100,21 @@ ON_DISK = {
     "step.execute": (
         "execution_id step_id action attempt parameters workspace goal description answer timeout_s"
     ),
-    "step.failed": "execution_id step_id error attempt kind retry",
+    "step.failed": "execution_id step_id error attempt kind retry excerpt",
+    "step.reopened": "execution_id step_id dropped by times reason",
     "step.skipped": "execution_id step_id reason",
     "step.unclaimed": "execution_id step_id action waited_s",
-    "step.wake": "execution_id step_id attempt what",
+    "step.wake": "execution_id step_id attempt what index turn",
+    "tool.call": (
+        "execution_id step_id attempt turn call_id tool provider arguments workspace timeout_s"
+    ),
+    "tool.denied": "execution_id step_id attempt turn call_id tool reason",
+    "tool.enabled": "execution_id step_id attempt turn pack by",
+    "tool.failed": "execution_id step_id attempt turn call_id tool error kind",
+    "tool.listed": "server provider tools reason",
+    "tool.returned": (
+        "execution_id step_id attempt turn call_id tool result excerpt bytes lines summary"
+    ),
     "trigger.matched": "trigger_id execution_id process digest because runners_up",
     "trigger.received": "trigger_id fields inputs goal workspace",
     "trigger.unmatched": "trigger_id reason candidates",

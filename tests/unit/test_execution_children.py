@@ -6,9 +6,17 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionResume,
     StepDelegated,
+    StepExecute,
     StepFailed,
 )
-from cortex.runtime.processes import LinkedChild, MapOf, RunProcess
+from cortex.runtime.processes import (
+    Continue,
+    LinkedChild,
+    MapOf,
+    Output,
+    Retry,
+    RunProcess,
+)
 
 from .execution_world import (
     World,
@@ -38,17 +46,47 @@ def test_on_failure_process_cleans_up_and_then_fails() -> None:
     assert failed.reason.endswith(" completed")
 
 
-def test_a_child_that_halts_or_is_refused_fails_the_step_of_its_parent() -> None:
-    inner = process_of(action_step("deep"), name="inner")
+def test_a_child_that_fails_fails_the_step_of_its_parent() -> None:
+    inner = process_of(outputs=(Output(name="n", type="string", value=constant(3)),), name="inner")
     world = World(inner, process_of(child_step("one", "inner")))
 
     world.start()
+
+    failed = world.said(StepFailed)[0]
+    assert (failed.execution_id, failed.step_id) == ("x", "one")
+    assert "failed: the outputs are not as declared" in failed.error
+    assert world.state().status == "halted"
+
+
+def test_a_child_that_halts_is_cancelled_where_its_parent_goes_on_without_it() -> None:
+    inner = process_of(action_step("deep"), name="inner")
+    world = World(
+        inner, process_of(child_step("one", "inner", on_failure=Continue()), action_step("two"))
+    )
+
+    world.start()
     fail_step(world)
+    world.answer(StepExecute)
 
     failed = world.said(StepFailed)[1]
-    assert (failed.execution_id, failed.step_id) == ("x", "one")
+    assert failed.error.startswith("child execution ")
     assert failed.error.endswith("halted: it broke")
-    assert world.state().status == "halted"
+    assert world.state().status == "completed"
+    assert world.state(world.said(StepDelegated)[0].child).status == "cancelled"
+
+
+def test_a_child_that_halts_is_tried_anew_as_often_as_the_step_says() -> None:
+    inner = process_of(action_step("deep"), name="inner")
+    retry = Retry(attempts=2, backoff_s=0)
+    world = World(inner, process_of(child_step("one", "inner", retry=retry)))
+
+    world.start()
+    fail_step(world)
+    fail_step(world)
+
+    first, second = (each.child for each in world.said(StepDelegated))
+    assert world.state(first).status == "cancelled"
+    assert (world.state(second).status, world.state().status) == ("halted", "halted")
 
 
 def test_a_child_that_was_never_started_fails_the_step_of_its_parent() -> None:

@@ -1,6 +1,7 @@
 """A runtime that stops anywhere and starts again writes the log it would have written."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,13 +20,18 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionResume,
     GateEvaluate,
+    ModelFailed,
     ModelInvoke,
     StepCompleted,
     StepExecute,
     StepFailed,
     StepSkipped,
+    ToolCall,
+    ToolFailed,
 )
 from cortex.runtime.processes import (
+    BackTo,
+    Budget,
     Continue,
     GoTo,
     Halt,
@@ -48,8 +54,13 @@ from .execution_world import (
     constant,
     gate,
     process_of,
+    question_of,
+    tool,
 )
 
+WHY = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
+TOOLS = (tool("read"), tool("search", "finding"))
+AGENT = {"tools": ("read", "finding"), "budget": Budget(turns=3), "answer": WHY}
 INNER = process_of(
     action_step("a"), action_step("b", asks_model=True, gates=(gate("g"),)), name="inner"
 )
@@ -57,6 +68,7 @@ SCRIPT = st.lists(
     st.tuples(
         st.sampled_from(
             ["answer"] * 6 + ["fail", "twice", "pump", "pump", "begin", "begin", "fire"]
+            + ["calls", "calls", "wrong"]
             + ["pause", "resume", "cancel", "restart", "park"]
         ),
         st.integers(0, 9),
@@ -66,13 +78,14 @@ SCRIPT = st.lists(
 
 
 @st.composite
-def steps(draw: st.DrawFn, step_id: str, last: str) -> LinkedStep:
+def steps(draw: st.DrawFn, step_id: str, first: str, last: str) -> LinkedStep:
     on_failure: OnFailure = draw(
         st.sampled_from(
             [
                 Halt(),
                 Continue(),
                 GoTo(last) if step_id != last else Halt(),
+                BackTo(first, 2) if step_id != first else Halt(),
                 RunProcess(LinkedChild(process="inner", digest="d"), MapOf(())),
             ]
         )
@@ -87,19 +100,22 @@ def steps(draw: st.DrawFn, step_id: str, last: str) -> LinkedStep:
     }
     if draw(st.integers(0, 3)) == 0:
         return child_step(step_id, "inner", **more)
-    return action_step(step_id, asks_model=draw(st.booleans()), **more)
+    asks = draw(st.sampled_from([{}, {"asks_model": True}, {"answer": WHY}, AGENT, AGENT]))
+    return action_step(step_id, **asks, **more)
 
 
 @st.composite
 def processes(draw: st.DrawFn) -> LinkedProcess:
     names = [f"s{n}" for n in range(draw(st.integers(1, 4)))]
     gates = draw(st.sampled_from([(), (gate("g"),)]))
-    return process_of(*[draw(steps(name, names[-1])) for name in names], gates=gates)
+    made = [draw(steps(name, names[0], names[-1])) for name in names]
+    return process_of(*made, gates=gates)
 
 
 def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: bool) -> World:
     """Let *script* happen to three executions; with *restarts*, the engine forgets at times."""
     world = World(process, INNER)
+    world.publish(*TOOLS)
     ids = ["x", "y", "z"]
     world.publish(*[ExecutionRequest(execution_id=each, process="p") for each in ids])
     for what, n in script:
@@ -127,18 +143,36 @@ def answer_one(world: World, how: str, n: int) -> None:
     if not asked:
         return
     position, request = asked[n % len(asked)]
-    if how == "fail" and isinstance(request, StepExecute):
-        answer: Event = StepFailed(
-            execution_id=request.execution_id,
-            step_id=request.step_id,
-            attempt=request.attempt,
-            error="it broke",
-        )
-    else:
-        answer = answer_to(request)
-    world.publish(answer, source="Worker")
+    world.publish(told(request, how, n), source="Worker")
     if how != "twice":  # so that it is answered again later
         world.forget_request(position)
+
+
+def told(request: Any, how: str, n: int) -> Event:
+    """What somebody says to *request*; where *how* does not fit, all is well."""
+    place = {
+        "execution_id": request.execution_id,
+        "step_id": request.step_id,
+        "attempt": request.attempt,
+    }
+    match request:
+        case StepExecute() if how == "fail":
+            return StepFailed(**place, error="it broke")
+        case ModelInvoke() if how == "fail":
+            kind = ("overloaded", "rate_limited", "cut_off", "garbage", "timeout")[n % 5]
+            turn, call = request.turn, request.call
+            return ModelFailed(**place, turn=turn, call=call, model="m", error="no", kind=kind)
+        case ModelInvoke() if how == "calls":
+            names = ("read", "search", "nothing", "enable_pack")[: n % 4 + 1]
+            calls = [{"id": f"c{n % 2}", "tool": name, "arguments": {}} for name in names]
+            return answer_to(request, answer={"text": "", "calls": calls}, stop="calls")
+        case ModelInvoke() if how == "wrong":
+            return answer_to(request, answer={"text": "", "data": {"why": n}})
+        case ToolCall() if how == "fail":
+            return ToolFailed(
+                **place, turn=request.turn, call_id=request.call_id, tool=request.tool, error="no"
+            )
+    return answer_to(request)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -163,10 +197,7 @@ def test_no_recorded_step_runs_twice_and_no_model_is_asked_without_its_context(
     world = play(process, script, restarts=True)
     world.drain()
 
-    asked = Counter(
-        (type(e), e.execution_id, e.step_id, e.attempt, getattr(e, "index", 0))
-        for e in world.said(*ASKED)
-    )
+    asked = Counter(question_of(e) for e in world.said(*ASKED))
     assert set(asked.values()) <= {1}
     compiled = {(e.execution_id, e.step_id, e.prompt) for e in world.said(ContextCompiled)}
     invoked = {(e.execution_id, e.step_id, e.prompt) for e in world.said(ModelInvoke)}

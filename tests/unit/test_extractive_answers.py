@@ -22,6 +22,7 @@ from cortex.runtime.context import (
     Step,
     TokenCounter,
 )
+from cortex.runtime.models import Price
 
 COUNT = TokenCounter().count
 WHAT_FAILED = "What failed, and why?"
@@ -361,7 +362,7 @@ def test_no_room_for_the_shortest_answer_is_an_error() -> None:
 
 def test_it_describes_itself_as_local_and_free() -> None:
     assert (MODEL.name, MODEL.local, MODEL.window) == ("extractive", True, 200_000)
-    assert (MODEL.price_in, MODEL.price_out) == (0.0, 0.0)
+    assert MODEL.price == Price()
 
 
 FRAGMENTS = [*PYTEST_LOG.split("\n"), *JEST_LOG.split("\n"), *GARDEN.split("\n"), "", "error", "\t"]

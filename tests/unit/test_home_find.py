@@ -69,6 +69,7 @@ def test_a_new_home_is_private_and_whole(tmp_path: Path) -> None:
         "knowledge",
         "plugins",
         "processes",
+        "snapshots.db",
         "version",
     ]
     assert home.version_path.read_text() == "1\n"
@@ -115,6 +116,90 @@ def test_a_file_in_its_place_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(HomeError, match="is a file, not a home"):
         Home.create(tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        *((name, "is no plain file") for name in ("log.db", "log.db.lock", "projections.db")),
+        *((name, "is no plain file") for name in ("snapshots.db", "config.toml", "version")),
+        ("blobs", "is no folder"),
+    ],
+)
+def test_what_stands_in_the_place_of_another_thing_is_named(
+    tmp_path: Path, name: str, problem: str
+) -> None:
+    home = Home(tmp_path / ".cortex")
+    home.path.mkdir()
+    path = home.path / name
+    path.mkdir() if problem == "is no plain file" else path.write_text("")
+
+    for attempt in (home.open, home.check):
+        with pytest.raises(HomeError, match=rf"\.cortex/{name}: {problem}"):
+            attempt()
+
+
+def lost(home: Home, log: bytes | None, *traces: str) -> None:
+    """A home from which the log went, but not what else it left."""
+    home.open()
+    (home.path / "log.db.lock").write_text("7")
+    if log is not None:
+        home.log_path.write_bytes(log)
+    for name in traces:
+        path = home.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+
+
+@pytest.mark.parametrize("log", [None, b"", b"SQLite format 3\0" + bytes(4_080)])
+@pytest.mark.parametrize("trace", ["blobs/ab/cdef", "projections.db", "snapshots.db"])
+def test_a_home_that_lost_its_log_is_refused_and_left_alone(
+    tmp_path: Path, log: bytes | None, trace: str
+) -> None:
+    home = Home(tmp_path / ".cortex")
+    lost(home, log, trace)
+
+    for attempt in (home.open, home.check):
+        with pytest.raises(HomeError, match=r"though events were recorded: there is .* restore"):
+            attempt()
+
+    assert home.log_path.exists() == (log is not None)
+    assert log is None or home.log_path.read_bytes() == log
+
+
+@pytest.mark.parametrize("log", [None, b""])
+@pytest.mark.parametrize("traces", [(), ("blobs/tmp/killed",), ("processes/own.yaml",)])
+def test_a_home_in_which_nothing_was_recorded_yet_is_taken(
+    tmp_path: Path, log: bytes | None, traces: tuple[str, ...]
+) -> None:
+    home = Home(tmp_path / ".cortex")
+    lost(home, log, *traces)
+
+    assert home.open() == home
+
+
+def test_a_log_that_stands_in_its_write_ahead_file_alone_is_not_lost(tmp_path: Path) -> None:
+    home = Home(tmp_path / ".cortex")
+    lost(home, bytes(4_096), "blobs/ab/cdef")
+    (home.path / "log.db-wal").write_bytes(bytes(4_200))
+
+    assert home.open() == home
+
+
+def test_a_home_whose_log_is_kept_elsewhere_is_taken(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    (home.path / "projections.db").write_text("x")
+
+    assert home.open() == home
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_derived_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    home.projections_path.touch(mode=0o400)
+
+    with pytest.raises(HomeError, match="made again from the log"):
+        home.open()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -94,7 +94,7 @@ def test_ids_and_keys_of_a_delivery_are_the_same_at_every_replay() -> None:
     other = Delivery(position=8, time_ns=NOON_NS, component="C")
 
     assert delivery.new_id() == again.new_id() == "n3ra5h3xw3tdx5gh"
-    assert delivery.effect_key() == again.effect_key() == "7/C/0"
+    assert delivery.effect_key() == again.effect_key() == f"7/{delivery.time_ns}/C/0"
     assert len({delivery.new_id(), delivery.new_id(1), other.new_id()}) == 3
 
 

@@ -10,7 +10,7 @@ from cortex.bus.events import ComponentFailed
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
 
 from .bus_world import SECOND_NS, PlanGlanced, PlanWrite, PlanWritten, draft, glance, written
-from .kernel_world import Fed, fed, feed
+from .kernel_world import Fed, fed, feed, recall
 
 
 class Writer(Component):
@@ -154,7 +154,8 @@ def test_a_snapshot_of_another_version_is_not_restored(writer: Fed) -> None:
     publish(writer, "a")
     writer.run(writer.ordered())
     writer.recall.save()
-    writer.snapshots.put("c", 1, 1, b"\xc1")  # would not decode
+    leaf = writer.world.log.leaf_hashes(1, 1)
+    writer.snapshots.put("c", 1, recall.Kept(1, leaf, b"\xc1"))  # would not decode
     writer.version = 2
     publish(writer, "b")
     writer.run(writer.ordered())

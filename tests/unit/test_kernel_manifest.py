@@ -12,6 +12,7 @@ from cortex.runtime.kernel import (
     ManifestError,
     NotReadyError,
     Runtime,
+    located,
     on,
 )
 
@@ -61,3 +62,20 @@ def test_a_component_that_wants_what_there_is_not_says_what_there_is() -> None:
     with pytest.raises(NotReadyError, match=r"wants moon; a runtime gives .*blobs.*settings"):
         runtime.add(NeedsMoon, wait_s=0.2)
     runtime.stop()
+
+
+def test_a_module_is_located_without_anything_of_it_being_run(tmp_path: Path) -> None:
+    package = tmp_path / "located_only"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('it was run')\n")
+    (package / "parts.py").write_text("raise RuntimeError('it was run')\n")
+
+    assert located("located_only.parts:Part", tmp_path) == package / "parts.py"
+    assert located("located_only:Part", tmp_path) == package / "__init__.py"
+    assert "located_only" not in sys.modules
+
+
+@pytest.mark.parametrize("component", ["nowhere:A", "json.nowhere:A", "json.decoder.inner:A"])
+def test_a_module_that_is_nowhere_is_named(component: str, tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"there is no module (nowhere|json\.nowhere|json\.d)"):
+        located(component, tmp_path)

@@ -17,26 +17,21 @@ def test_a_leaf_is_the_one_of_rfc_6962() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(sizes=st.lists(st.integers(0, 300) | st.integers(0, 5), max_size=12))
-def test_any_split_gives_the_same_leaves_in_whole_tiles(sizes: list[int]) -> None:
+def test_any_split_gives_the_same_leaves_and_no_run_reaches_over_a_tile(sizes: list[int]) -> None:
     records = [str(n).encode() for n in range(sum(sizes))]
-    kept: dict[int, bytes] = {}
-    head, newest = 0, b""
+    stored: list[tiles.Run] = []
+    head = 0
 
     for size in sizes:
-        runs = tiles.extend(head, newest, records[head : head + size])
-        if runs and runs[0][0] <= head:
-            kept = {first: run for first, run in kept.items() if first < runs[0][0]}
-        assert not kept.keys() & dict(runs).keys()
-        kept |= dict(runs)
-        newest, head = tiles.open_tile(newest, runs), head + size
-    stored = sorted(kept.items())
+        stored += tiles.runs(head, records[head : head + size])
+        head += size
 
     leaves = b"".join(leaf_hash(record) for record in records)
     assert tiles.join(0, stored) == b"".join(run for _, run in stored) == leaves
-    assert newest == leaves[tiles.tile_start(head) * tiles.HASH_BYTES :]
     for first, run in stored:
-        if first <= tiles.tile_start(head):
-            assert (first % tiles.LEAVES, len(run)) == (1, tiles.TILE_BYTES)
+        last = first + len(run) // tiles.HASH_BYTES - 1
+        assert first <= last
+        assert tiles.tile_start(first - 1) == tiles.tile_start(last - 1)
 
 
 def test_a_missing_run_leaves_zeros_in_its_place() -> None:

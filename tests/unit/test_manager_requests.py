@@ -191,6 +191,39 @@ def test_an_unlinked_process_is_refused_until_it_is_compiled_again() -> None:
     assert started.execution_id == "b"
 
 
+def test_a_retired_version_is_not_chosen_and_what_runs_on_it_goes_on() -> None:
+    office = Office(one(triggers=(CI,)), one(version=2, triggers=(CI,)))
+    running = office.request()
+    retired = ProcessRetired(name="p", reason="gone", process_version=2)
+
+    office.publish(retired)
+    office.publish(ExecutionRequest(execution_id="y", process="p", process_version=2))
+    matched = office.trigger(source="ci")
+    office.world.answer()
+    office.play()
+
+    assert isinstance(running, ExecutionStarted)
+    assert isinstance(matched, TriggerMatched)
+    started = {e.execution_id: e.process_version for e in office.world.said(ExecutionStarted)}
+    assert started == {"x": 2, matched.execution_id: 1}
+    assert reason(office.world.said(ExecutionFailed)[0]).startswith("there is no version 2 of p")
+    assert office.world.state("x").status == "completed"
+
+
+def test_a_version_is_still_retired_after_a_restart_and_back_with_its_file() -> None:
+    office = Office(one(), one(version=2))
+    office.publish(ProcessRetired(name="p", reason="gone", process_version=2))
+    waiting = office.manager.snapshot()
+    office.manager = office.new_manager()
+    office.manager.restore(waiting)
+
+    office.publish(ExecutionRequest(execution_id="a", process="p"))
+    office.compile(one(version=2))
+    office.publish(ExecutionRequest(execution_id="b", process="p"))
+
+    assert [e.process_version for e in office.world.said(ExecutionStarted)] == [1, 2]
+
+
 def test_a_retired_process_is_refused() -> None:
     office = Office(one())
 

@@ -71,6 +71,7 @@ def test_a_line_longer_than_the_chunk_keeps_its_beginning_and_its_number() -> No
 
     assert texts[0].startswith("FAIL: big xxx")
     assert len(texts[0]) <= 2_000
+    assert texts[0].endswith("…")
     assert texts[1] == "next"
 
 

@@ -75,6 +75,7 @@ class Block(msgspec.Struct, kw_only=True):
     messages: list[int]
     frames: list[int]  # the project's own frames first
     rest: list[int]
+    looked: int = 0  # how many lines were looked at for it
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -105,18 +106,32 @@ def _is_call(found: re.Match[str], text: str) -> bool:
     return len(extension) > _MAX_EXTENSION_CHARS or not _PLACE_CLOSES.match(text, found.end())
 
 
-def block_of(hit: Hit, texts: Sequence[str], numbers: Sequence[int], starts: set[int]) -> Block:
-    """Return what belongs to *hit*; *starts* are the positions where another failure begins."""
+def block_of(
+    hit: Hit,
+    texts: Sequence[str],
+    numbers: Sequence[int],
+    starts: set[int],
+    *,
+    before: Sequence[int] = (),
+    whole: bool = True,
+) -> Block:
+    """Return what belongs to *hit*; *starts* are the positions where another failure begins.
+
+    What it is known to have said *before* belongs to it too. Where the *whole* is not asked for,
+    only its title is.
+    """
     title = _title(hit, texts)
-    if hit.rule.shape == "before":
+    if not whole:
+        body = []
+    elif hit.rule.shape == "before":
         body = _above(hit.index, texts, numbers)
     else:
-        body = _below(hit, title[-1], texts, numbers, starts)
+        body = [*before, *_below(hit, title[-1], texts, numbers, starts)]
     messages = _messages(body, texts)
     frames = _frames([i for i in body if i not in messages], texts)
     used = {*messages, *frames}
     rest = [i for i in body if i not in used and texts[i].strip()]
-    return Block(title=title, messages=messages, frames=frames, rest=rest)
+    return Block(title=title, messages=messages, frames=frames, rest=rest, looked=len(body))
 
 
 def _messages(body: list[int], texts: Sequence[str]) -> list[int]:

@@ -1,6 +1,7 @@
 """The most telling lines of a log that fit into a token budget."""
 
 from collections.abc import Callable, Sequence
+from heapq import nlargest
 
 import msgspec
 
@@ -19,6 +20,9 @@ _LEADERS = 3  # failures told whole before the many are told in part
 _WEAK_WORTH = 0.35
 _TAIL_WORTH = 0.02
 _TAIL_LINES = 200
+_LEAST_CHOICE = 1_000  # lines to choose from, however small the budget
+_CHOICE_FACTOR = 4  # many a line is put back or does not fit
+_MAX_MISSES = 1_000  # lines that do not fit before the search ends
 _SLACK_TOKENS = _GAP_TOKENS = 2  # the mark and its line end
 
 Count = Callable[[str], int]
@@ -50,7 +54,9 @@ def excerpt(
     A failure's name comes before its message, that before its frames and context, and all names
     before the details of any but the first few. *analysis* saves a second look at the log.
     """
-    return _fit(log, _worth(log, analysis or analyse(log)), budget_tokens, count)
+    most = max(_LEAST_CHOICE, budget_tokens)
+    worth = _worth(log, analysis or analyse(log), most)
+    return _fit(log, worth, budget_tokens, count, most)
 
 
 def condense(log: Log, budget_tokens: int, count: Count) -> str:
@@ -58,10 +64,13 @@ def condense(log: Log, budget_tokens: int, count: Count) -> str:
     return excerpt(log, budget_tokens, count).text()
 
 
-def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
-    """Return what showing each position is worth; a position that is not there is worth nothing."""
+def _worth(log: Log, analysis: Analysis, most: int) -> dict[int, float]:
+    """Return what showing each position is worth; a position that is not there is worth nothing.
+
+    Of each sort the *most* telling are looked at: a line is a token at least.
+    """
     worth: dict[int, float] = {}
-    for rank, failure in enumerate(analysis.failures):
+    for rank, failure in enumerate(analysis.failures[:most]):
         nth = dict.fromkeys(_ROLE_WORTH, 0)
         for i, role in roles_of(failure).items():
             share = _ROLE_WORTH[role] * _FADE ** nth[role]
@@ -69,7 +78,9 @@ def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
                 share = max(share, 0.85)
             nth[role] += 1
             worth[i] = max(worth.get(i, 0.0), failure.score * share)
-    for i, loud in analysis.weak.items():
+    weak = analysis.weak
+    for i in nlargest(most * _CHOICE_FACTOR, weak, key=lambda i: (weak[i], i)):
+        loud = weak[i]
         value = loud / STRENGTH_MAX * (0.3 + 0.7 * analysis.counts.rarity(log.texts[i]))
         value *= _WEAK_WORTH * place_factor(i, analysis.steps)
         worth[i] = max(worth.get(i, 0.0), value)
@@ -79,16 +90,19 @@ def _worth(log: Log, analysis: Analysis) -> dict[int, float]:
     return worth
 
 
-def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> Excerpt:
+def _fit(log: Log, worth: dict[int, float], budget: int, count: Count, most: int) -> Excerpt:
     left = budget - _SLACK_TOKENS
     chosen: dict[int, str] = {}
-    for i, text in _in_order(log.texts, worth):
+    misses = 0
+    for i, text in _in_order(log.texts, worth, most * _CHOICE_FACTOR):
         alone = i - 1 not in chosen and i + 1 not in chosen
         cost = count(text + "\n") + (_GAP_TOKENS if alone else 0)
         if cost <= left:
             chosen[i] = text
             left -= cost
-        if left < 4:
+        else:
+            misses += 1
+        if left < 4 or misses > _MAX_MISSES:
             break
     order = list(chosen)  # the least telling last
     while True:
@@ -99,8 +113,8 @@ def _fit(log: Log, worth: dict[int, float], budget: int, count: Count) -> Excerp
         del chosen[order.pop()]
 
 
-def _in_order(texts: Sequence[str], worth: dict[int, float]) -> list[tuple[int, str]]:
-    """Best first; exact repeats dropped, repeats of a shape put back."""
+def _in_order(texts: Sequence[str], worth: dict[int, float], most: int) -> list[tuple[int, str]]:
+    """Best first and no more than *most*; exact repeats dropped, repeats of a shape put back."""
     shown: set[str] = set()
     shapes: dict[str, int] = {}
     ranked: list[tuple[float, int, str]] = []
@@ -114,6 +128,8 @@ def _in_order(texts: Sequence[str], worth: dict[int, float]) -> list[tuple[int, 
         # A failing test is news even if its name differs from another's by a number alone.
         factor = _REPEAT_FACTOR ** shapes[shape] if worth[i] < 0.6 else 1.0
         ranked.append((-worth[i] * factor, i, text))
+        if len(ranked) >= most:
+            break
     ranked.sort()
     return [(i, text) for _, i, text in ranked]
 

@@ -1,22 +1,23 @@
 """From matched lines to ranked failures: repeats merged, noise last."""
 
-# ruff: noqa: RUF001  # the very marks that tools print
-
-import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from .blocks import Block, block_of
+from .flood import Flood
+from .go_verbose import GoVerbose
 from .loudness import Loudness
+from .names import Names, identity
 from .reader import Log
 from .rules import Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
 from .steps import Step, failing_steps
-from .templates import SHAPE_CHARS, TemplateCounts, template
+from .templates import TemplateCounts, template
 
 _KIND_WEIGHT = {
     "failing_test": 1.0,
@@ -30,15 +31,11 @@ _KIND_WEIGHT = {
 _SPEAKS_FOR_ITSELF = 0.85  # a rule this sure is believed even where the line looks harmless
 _MIN_STRENGTH = 0.9
 _IN_STEP, _BEFORE_STEP, _AFTER_STEP = 1.0, 0.75, 0.45
-_MAX_HITS = 20_000
+_TAIL_LINES = 2_000  # the end tells how it ended: it is looked at whatever stands before
+_MAX_BLOCK_LINES = 40_000  # looked at around all failures; of the others only the name is told
 _MAX_ALIKE = 32  # errors of one shape that are looked at
 _MIN_CHARS = 4
 _RULES = RuleBook(TEST_RULES + BUILD_RULES)
-_DURATION = re.compile(r"\s*[(\[]?(?:took )?\d[\d.,]* ?(?:m?s|sec|seconds|min)[)\]]?$")
-_LINE = re.compile(r":\d+(?:->.*)?$")
-_CALLED_IN = re.compile(r"^(?P<test>[^\s()]+) ?\((?P<where>[\w.$]+)\)")
-_SEPARATOR = re.compile(r"[.:#/\\\s>›»$|]+")
-_SUFFIX = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|go|rs|java|kt)(?=::|:| |$)")
 
 _FIRST_COMES_FIRST = frozenset({"failing_test", "compile_error", "lint", "crash"})
 _PART_OF_A_TEST = frozenset({"error", "compile_error", "timeout"})
@@ -49,8 +46,6 @@ _MAX_BLOCKS = 4
 _MAX_PROMOTED = 10  # lines of an unknown format
 _PROMOTED_WEIGHT = 0.5
 _GENERIC = rule("error", "generic", "", "(?!)", "indent", _PROMOTED_WEIGHT)
-
-Identity = tuple[str, ...]
 
 
 class Failure(msgspec.Struct, kw_only=True):
@@ -96,7 +91,8 @@ def place_factor(index: int, steps: Sequence[Step]) -> float:
     """Return how likely a line at *index* is to be about the failing step."""
     if not steps:
         return 0.9
-    if any(step.first <= index <= step.last for step in steps):
+    at = bisect_right(steps, index, key=lambda step: step.first) - 1  # they do not overlap
+    if at >= 0 and index <= steps[at].last:
         return _IN_STEP
     return _AFTER_STEP if index > steps[-1].last else _BEFORE_STEP
 
@@ -104,22 +100,26 @@ def place_factor(index: int, steps: Sequence[Step]) -> float:
 def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCounts]:
     hits: list[Hit] = []
     weak: dict[int, float] = {}
-    loudness = Loudness()
+    loudness, flood = Loudness(), Flood()
+    tail = len(texts) - _TAIL_LINES
     settled: Counter[str] = Counter()  # shapes of which nothing new is to be learned
     for i, text in enumerate(texts):
-        if len(text) < _MIN_CHARS:
+        if len(text) < _MIN_CHARS or (i < tail and flood.knows(text)):
             continue
-        loud, shape = loudness.hear(text)
+        loud, shape = loudness.hear(text, closely=i >= tail)
         if not loud:
             continue
         weak[i] = loud
         if loud < SHAPE_STRENGTH or settled[shape] >= _MAX_ALIKE:
             continue
+        if i < tail and flood.is_over(loud):
+            continue
         hit = _RULES.match(i, text)
+        flood.saw(hit)
         if hit and _believed(hit, texts, loud):
             hits.append(hit)
-            settled[shape] += hit.rule.kind != "failing_test" and len(text) <= SHAPE_CHARS
-        elif not hit and len(text) <= SHAPE_CHARS:
+            settled[shape] += hit.rule.kind != "failing_test"
+        elif not hit:
             settled[shape] = _MAX_ALIKE
     return hits, weak, loudness.counts
 
@@ -137,27 +137,21 @@ def _believed(hit: Hit, texts: Sequence[str], loud: float) -> bool:
     return hit.rule.weight >= _SPEAKS_FOR_ITSELF or loud >= _MIN_STRENGTH
 
 
-def identity(title: str) -> Identity:
-    """Return the parts of a test's name, outermost first, the same however it is spelled."""
-    name = _LINE.sub("", _DURATION.sub("", title).rstrip(":"))
-    called = _CALLED_IN.match(name)
-    if called:
-        where, test = called["where"], called["test"]
-        name = where if where.endswith("." + test) else f"{where}.{test}"
-    return tuple(part for part in _SEPARATOR.split(_SUFFIX.sub("", name)) if part)
-
-
 def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
-    tests: dict[str, list[tuple[Identity, Failure]]] = {}
+    tests = Names[Failure]()
     others: dict[str, Failure] = {}
     failures: list[Failure] = []
     claimed: set[int] = set()
+    looked, verbose = 0, GoVerbose(log.texts)
     inside: set[int] = set()  # a failing test's own error is no second failure
-    for hit in sorted(hits[:_MAX_HITS], key=lambda h: (h.rule.kind != "failing_test", h.index)):
+    for hit in sorted(hits, key=lambda h: (h.rule.kind != "failing_test", h.index)):
         part = hit.rule.kind in _PART_OF_A_TEST or hit.rule.framework in _PART_OF_A_CRASH
         if hit.index in claimed or (part and hit.index in inside):
             continue
-        block = block_of(hit, log.texts, log.numbers, starts)
+        whole = looked < _MAX_BLOCK_LINES
+        before = verbose.told_by(hit.title, hit.index) if hit.rule.framework == "go" else []
+        block = block_of(hit, log.texts, log.numbers, starts, before=before, whole=whole)
+        looked += block.looked
         hit = _named_by_its_reason(hit, block, log.texts)
         hit = msgspec.structs.replace(hit, title=_title_of(hit, block, log.texts))
         claimed.update(block.title)
@@ -165,10 +159,7 @@ def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
             inside.update(block.messages, block.frames, block.rest)
         failure = Failure(hit=hit, blocks=[block], seen=1)
         if hit.rule.kind == "failing_test":
-            name = identity(hit.title)
-            known = _known_test(tests, name)
-            if known is None:
-                tests.setdefault(name[-1] if name else "", []).append((name, failure))
+            known = tests.file(identity(hit.title), failure)
         else:
             key = template(hit.title)
             known = others.setdefault(key, failure)
@@ -195,15 +186,6 @@ def _named_by_its_reason(hit: Hit, block: Block, texts: Sequence[str]) -> Hit:
     block.messages.remove(last)
     block.title[:] = [last]
     return msgspec.structs.replace(hit, index=last, title=texts[last].strip())
-
-
-def _known_test(tests: dict[str, list[tuple[Identity, Failure]]], name: Identity) -> Failure | None:
-    for i, (other, failure) in enumerate(same := tests.get(name[-1] if name else "", [])):
-        short, long = sorted((name, other), key=len)
-        if long[len(long) - len(short) :] == short:
-            same[i] = (long, failure)
-            return failure
-    return None
 
 
 def _join(known: Failure, new: Failure) -> None:

@@ -3,6 +3,7 @@
 import re
 
 MAX_LINE_CHARS = 2_000  # what is kept of one line; more is data, not a message
+_CUT = "…"  # the last character of a line that was longer
 
 _ESCAPE = re.compile(
     r"[\x1b\u241b](?:"
@@ -42,15 +43,24 @@ def clean(text: str) -> str:
     text = _CONTROL.sub("", text)
     if "\t2" in text:
         text = _COLUMNS.sub("", text)
-    return _STAMP.sub("", text)
+    return _STAMP.sub("", text) if ":" in text else text
 
 
 def split(text: str) -> list[str]:
-    """Return the lines of a cleaned *text*, each as it stood when the next one began."""
+    """Return the lines of a cleaned *text*, each as it stood when the next one began.
+
+    One that is longer than `MAX_LINE_CHARS` is cut, and its last character says so.
+    """
     lines = text.split("\n")
     if "\r" in text:
         lines = [_settled(line) if "\r" in line else line for line in lines]
-    return [line[:MAX_LINE_CHARS].rstrip() for line in lines]
+    if max(map(len, lines)) > MAX_LINE_CHARS:
+        lines = [_bounded(line) for line in lines]
+    return list(map(str.rstrip, lines))
+
+
+def _bounded(line: str) -> str:
+    return line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 1] + _CUT
 
 
 def _settled(line: str) -> str:

@@ -1,7 +1,9 @@
 """How loudly each line of a log speaks, remembered by shape: a log repeats itself."""
 
-from .signals import has_cue, strength
-from .templates import MAX_TEMPLATES, SHAPE_CHARS, TemplateCounts
+from .signals import alarm_strength, ends_of, has_cue, strength
+from .templates import TemplateCounts
+
+_MAX_KNOWN = 30_000  # shapes judged with care; of the lines after them only alarms are heard
 
 
 class Loudness:
@@ -11,16 +13,24 @@ class Loudness:
         self.counts = TemplateCounts()
         self._known: dict[str, float] = {}
 
-    def hear(self, text: str) -> tuple[float, str]:
-        """Return the strength of *text* and its shape; the shape of a line without any is empty."""
-        if not has_cue(text):
+    def hear(self, text: str, times: int = 1, *, closely: bool = False) -> tuple[float, str]:
+        """Return the strength of *text* and its shape; the shape of a line without any is empty.
+
+        Equal lines may be heard at once, with how many *times* they were there. What is heard
+        *closely* is judged with care in the longest of logs too.
+        """
+        text = ends_of(text)
+        full = len(self._known) >= _MAX_KNOWN and not closely
+        alarm = alarm_strength(text) if full else 0.0
+        if not (alarm if full else has_cue(text)):
             return 0.0, ""
-        shape = self.counts.add(text)
-        if len(text) > SHAPE_CHARS:  # its end may say something else than that of its likes
-            return strength(text), shape
+        shape = self.counts.add(text, times)
         loud = self._known.get(shape)
-        if loud is None:
-            loud = strength(text)
-            if len(self._known) < MAX_TEMPLATES:
-                self._known[shape] = loud
+        if loud is not None:
+            return loud, shape
+        if full:
+            return alarm, shape
+        loud = strength(text)
+        if len(self._known) < _MAX_KNOWN:
+            self._known[shape] = loud
         return loud, shape

@@ -15,6 +15,7 @@ import msgspec
 from .errors import LogBinaryError, LogUnreadableError
 from .keep import MAX_CHARS, MAX_LINES, Keeper
 from .lines import MAX_LINE_CHARS, clean, split
+from .tally import Tally
 
 _CHUNK_BYTES = 1 << 20
 _MAX_PENDING_CHARS = 1 << 18  # of a line without an end
@@ -40,7 +41,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     texts: Sequence[str]
     lines: int  # in the original
     size_bytes: int  # of the original, after gzip
-    tokens: int | None = None  # of the original, where a counter was given
+    tokens: int | None = None  # of the original, where a counter was given; see `Tally`
 
     @property
     def omitted(self) -> int:
@@ -59,7 +60,8 @@ def read_log(
     """Read a log, plain or gzip, in one pass and bounded memory.
 
     Of a log beyond *max_lines* or *max_chars* the lines around failures, the beginning and the
-    end are kept. *count* is asked for the tokens of the whole log, piece by piece.
+    end are kept. *count* is asked for the tokens of the whole log, piece by piece; of a log beyond
+    4 MB, of one piece in eight.
 
     Bytes that *encoding* does not know become U+FFFD; UTF-16 is recognised by its marks.
 
@@ -105,7 +107,8 @@ def _read(
     chunks = _chunks(
         cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))) if packed else raw
     )
-    size_bytes = tokens = 0
+    size_bytes = 0
+    tally = Tally(count)
     first = next(chunks, b"")
     encoding = _encoding_of(first, name, encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -113,7 +116,7 @@ def _read(
     for data in _chain(first, chunks):
         size_bytes += len(data)
         decoded = decoder.decode(data)
-        tokens += count(decoded) if count else 0
+        tally.add(decoded)
         text.feed(decoded)
     text.feed(decoder.decode(b"", final=True))
     lines = text.close()
@@ -124,7 +127,7 @@ def _read(
         texts=keeper.texts,
         lines=lines,
         size_bytes=size_bytes,
-        tokens=tokens if count else None,
+        tokens=tally.tokens,
     )
 
 

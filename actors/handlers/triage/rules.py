@@ -18,6 +18,15 @@ Shape = Literal[
 ]
 
 
+_MAX_CHARS = 1_000  # longer lines are matched by their beginning and their end
+_HEAD_CHARS, _TAIL_CHARS = 800, 200
+# Substrings of needles; without one in a line, the needles that hold it need not be looked for.
+_GUARDS = (
+    "FAIL", "rror", "ERR", "ail", "[", "exit", "ime", "*", " > ", "<", ")", "ound", "emory", "SIG",
+    "nde", "top", "ode", "not ", ": ", " :", ".", "_", "#", "- ", "S", "X", "ed", "",
+)  # fmt: skip
+
+
 class Rule(msgspec.Struct, frozen=True):
     """One way in which one tool announces one kind of failure."""
 
@@ -27,6 +36,11 @@ class Rule(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]  # groups: t(itle), m(essage)
     shape: Shape
     weight: float  # 0..1: how much a line like this matters on its own
+
+    def fits(self, text: str) -> bool:
+        """Return whether this rule knows *text*, whatever others say of it."""
+        text = _bounded(text)
+        return any(n in text for n in self.needles) and self.pattern.match(text) is not None
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -51,6 +65,10 @@ def rule(
     return Rule(kind, framework, wanted, re.compile(pattern), shape, weight)
 
 
+def _bounded(text: str) -> str:
+    return text if len(text) <= _MAX_CHARS else text[:_HEAD_CHARS] + text[-_TAIL_CHARS:]
+
+
 class RuleBook:
     """Many rules, tried in order of precedence where one of their needles occurs."""
 
@@ -60,14 +78,21 @@ class RuleBook:
         for number, each in enumerate(rules):
             for needle in each.needles:
                 by_needle.setdefault(needle, []).append(number)
-        self._needles = tuple(by_needle.items())
+        groups: dict[str, list[tuple[str, list[int]]]] = {guard: [] for guard in _GUARDS}
+        for needle, numbers in by_needle.items():
+            guard = next(guard for guard in _GUARDS if guard in needle)
+            groups[guard].append((needle, numbers))
+        self._groups = tuple(groups.items())
 
     def match(self, index: int, text: str) -> Hit | None:
         """Return the hit of the first rule that *text* fits, if any does."""
+        text = _bounded(text)
         near: set[int] = set()
-        for needle, numbers in self._needles:
-            if needle in text:
-                near.update(numbers)
+        for guard, needles in self._groups:
+            if guard in text:
+                for needle, numbers in needles:
+                    if needle in text:
+                        near.update(numbers)
         for number in sorted(near):
             found = self._rules[number].pattern.match(text)
             if found:

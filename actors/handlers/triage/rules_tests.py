@@ -8,7 +8,7 @@ from .rules import Rule, rule
 
 _T: Final = "failing_test"
 _FILE = r"[\w./\\@+-]{1,300}"
-_TIME = r"(?: [\[(]?\d[\d.,:hms ]*(?:m?s|sec|seconds)?[\])]?)?"
+_TIME = r"(?: [\[(]?\d[\d.,:hms ]{0,24}(?:m?s|sec|seconds)?[\])]?)?"
 
 MOZILLA = (
     rule(_T, "mozilla", "TEST-UNEXPECTED-",
@@ -30,7 +30,7 @@ PYTHON = (
 
 JAVASCRIPT = (
     rule(_T, "jest", "● ", r"\s*● (?!Console|Deprecation|Cannot log|Validation|Running|process\.exit|open handle)(?P<t>\S.{1,600})$", "indent"),
-    rule(_T, "vitest", ("FAIL ", "FAIL\t"), rf"\s*FAIL\s+(?:\|?[\w@/-]+\|? )?(?:\S+ )?(?P<t>{_FILE}\.\w+ > .+?)(?: \[.*\])?{_TIME}$", "indent"),
+    rule(_T, "vitest", ("FAIL ", "FAIL\t"), rf"\s*FAIL\s+(?:\|?[\w@/-]+\|? )?(?:\S+ )?(?P<t>{_FILE}\.\w+ > .+?)(?: \[[^\[\]]*\])?{_TIME}$", "indent"),
     rule(_T, "jest", "FAIL", rf"\s*FAIL\s+(?:[\w@:-]+ +)?(?P<t>{_FILE}\.(?:[cm]?[jt]sx?|vue|svelte|feature))(?: \([\d.]+ m?s\))?(?: \[.*\])?\s*$", "indent", 0.8),
     rule(_T, "playwright", "› ", r"\s*(?:\d+\) )?(?P<t>\[[\w -]+\] › .+?)[ ─]*$", "indent"),
     rule(_T, "javascript", ("✕ ", "✖ ", "✗ ", "× ", "✘ "),
@@ -46,22 +46,22 @@ NUMBERED = (
     rule(_T, "minitest", "#test_", r"(?P<t>[\w:]+#test_[^\[]{1,300}?)(?: \[[^\]]+\])?:$", "indent"),
     rule(_T, "test-unit", ("Failure: ", "Error: "), r"(?:Failure|Error): (?P<t>test[^(:]{0,200}\([\w:]+\)):?", "indent"),
     rule(_T, "cucumber", "cucumber ", r"\s*cucumber (?:-p \w+ )?(?P<t>\S+\.feature:\d+.*)"),
-    rule(_T, "pest", "FAILED ", r"\s*FAILED\s+(?P<t>Tests\\.+ > .+?)\s*$", "indent"),
+    rule(_T, "pest", "FAILED ", r"\s*FAILED\s+(?P<t>Tests\\.+ > .+)$", "indent"),
 )  # fmt: skip
 
 JVM = (
     rule(_T, "maven", "<<< ", r"(?:\[ERROR\] )?\s*(?P<t>(?!(?:\[ERROR\] )?Tests run)[^\s].{1,500}?)\s+(?:-- )?Time elapsed:.{1,40}<<< (?:FAILURE|ERROR)!", "indent"),
     rule(_T, "maven", "<<< ", r"(?:\[ERROR\] )?Tests run:.{1,200}<<< (?:FAILURE|ERROR)!.{0,20} in (?P<t>.+)$", "line", 0.6),
     rule(_T, "maven", "[ERROR]", r"\[ERROR\] {2,8}(?P<t>[A-Za-z_$][\w$]*(?:\.[\w$]+)+(?:->[\w.$]+|[\[({][^:]{0,200})?(?::\d+)?(?:->[\w.$:]+)*)(?: [»:]? ?(?P<m>.*))?$", "line", 0.95),
-    rule(_T, "junit-ant", "Testcase: ", r"\s*(?:\[\w+\] )?\s*Testcase: (?P<t>.+?)(?: took [\d.]+ sec)?:?\s*(?:FAILED|Caused an ERROR)", "indent"),
-    rule(_T, "junit-plain", "Testcase: ", r"\s*(?:\[\w+\] )?\s*Testcase: (?P<t>.+?) took [\d.]+ sec$", "indent"),
+    rule(_T, "junit-ant", "Testcase: ", r"\s*+(?:\[\w+\] )?\s*Testcase: (?P<t>.+?)(?: took [\d.]+ sec)?:?\s*(?:FAILED|Caused an ERROR)", "indent"),
+    rule(_T, "junit-plain", "Testcase: ", r"\s*+(?:\[\w+\] )?\s*Testcase: (?P<t>.+?) took [\d.]+ sec$", "indent"),
     rule(_T, "junit-ant", "FAILED", r"\s*\[\w+\] (?:Test|TEST) (?P<t>[\w.$]+) FAILED", "line", 0.7),
-    rule(_T, "gradle", " > ", r"(?P<t>[^\s].{0,600} > .{1,800}?) FAILED$", "indent"),
+    rule(_T, "gradle", " > ", r"(?P<t>\S(?:(?! > ).){0,600} > .{1,800}) FAILED$", "indent"),
     rule(_T, "scalatest", "*** FAILED ***", r"(?:\[\w+\] )*\s*-? ?(?P<t>\S.*?) \*\*\* FAILED \*\*\*", "indent"),
     rule(_T, "sbt", "failed: ", r"(?:\[\w+\] )*Test (?P<t>[\w.$]+(?:\([^)]*\))?(?:\[[^\]]*\])?) failed: (?P<m>.*)", "indent"),
     rule(_T, "munit", "==> X ", rf"(?:\[\w+\] )*==> X (?P<t>.+?){_TIME}(?: [\w.]+(?:Exception|Error): (?P<m>.*))?$", "indent"),
     rule(_T, "testng", "FAILED: ", r"(?:\[\w+\] )*FAILED: (?P<t>[\w.$]+(?:\(.*\))?)$", "indent"),
-    rule(_T, "junit-console", "[X]", r"[\s|'+│├└─-]*(?P<t>\S.*?) \[X\](?: (?P<m>.*))?$", "line", 0.95),
+    rule(_T, "junit-console", "[X]", r"[\s|'+│├└─-]*+(?P<t>\S.*?) \[X\](?: (?P<m>.*))?$", "line", 0.95),
     rule(_T, "junit-console", "MethodSource [", r"\s*(?P<t>MethodSource \[.+\])", "indent", 0.8),
     rule(_T, "junit4", ") ", r"\d{1,4}\) (?P<t>\w+\([\w.$]+\))$", "indent"),
     rule(_T, "clojure", " in (", r"(?:FAIL|ERROR) in (?P<t>\(.+?\)(?: \(.+\))?)$", "indent"),
@@ -83,7 +83,7 @@ NATIVE = (
     rule(_T, "catch2", ": FAILED", r"(?P<t>\S.{0,300}?:\d+: FAILED:?)", "indent"),
     rule(_T, "boost", 'error: in "', r"(?P<t>\S.{0,300}? error: in \"[^\"]+\"): (?P<m>.*)"),
     rule(_T, "doctest", "ERROR: ", r"(?P<t>\S.{0,300}?[:(]\d+\)?: (?:FATAL )?ERROR: .*)", "indent"),
-    rule(_T, "qttest", "FAIL!", r"FAIL!  : (?P<t>\S+\(.*?\))(?: (?P<m>.*))?", "indent"),
+    rule(_T, "qttest", "FAIL!", r"FAIL!  : (?P<t>[^\s(]+\(.*?\))(?: (?P<m>.*))?", "indent"),
     rule(_T, "xctest", "error: ", r"(?:\S+?:\d+: )?error: (?P<t>-\[.+?\]|\w+\.\w+) : (?P<m>.*)"),
     rule(_T, "xctest", "Test Case ", r"Test Case '(?P<t>[^']+)' failed", "line", 0.9),
     rule(_T, "criterion", "[FAIL]", r"\[(?:FAIL|----)\] (?P<t>\S.*?)(?:: \([\d.]+s\))?$", "indent", 0.9),
@@ -101,16 +101,16 @@ OTHERS = (
     rule(_T, "robot", "| FAIL |", r"(?P<t>\S.*?)\s*\| FAIL \|", "indent"),
     rule(_T, "bazel", ("FAILED", "TIMEOUT", "FAIL: //"), r"(?:FAIL(?:ED)?: )?(?P<t>(?:@[\w.-]*)?//[\w/.+-]*:[\w/.+=-]+)\s+(?:\(see .*|(?:FAILED(?! TO BUILD)|TIMEOUT).*)$", "indent"),
     rule(_T, "lit", " :: ", r"(?:FAIL|XPASS|TIMEOUT|UNRESOLVED): (?P<t>\S+ :: \S+)", "indent"),
-    rule(_T, "meson", " FAIL ", r"\s*\d+/\d+ (?P<t>\S.*?)\s+(?:FAIL|TIMEOUT|ERROR)\s+[\d.]+ ?s(?P<m>.*)$"),
+    rule(_T, "meson", " FAIL ", r"\s*\d+/\d+ (?P<t>\S.*?)\s{1,40}(?:FAIL|TIMEOUT|ERROR)\s+[\d.]+ ?s(?P<m>.*)$"),
     rule(_T, "dart", "[E]", r"\d+:\d+ \+\d+(?: ~\d+)?(?: -\d+)?: (?P<t>.+?) \[E\]$", "indent"),
     rule(_T, "testthat", "──", r"── (?:Failure|Error|FAILURE|ERROR)(?: \(|: )(?P<t>.+?)\)?:? ─*(?: .*)?$", "indent"),
     rule(_T, "julia", "Test Failed at", r"(?P<t>.*Test Failed at \S+)", "indent"),
-    rule(_T, "eunit", "*failed*", r"(?P<t>\S.*?)\s*\.*\*failed\*", "indent"),
+    rule(_T, "eunit", "*failed*", r"(?P<t>\S.*?)\s{0,4}\.{0,100}\*failed\*", "indent"),
     rule(_T, "common-test", " failed", r"%%% (?P<t>\S+ ==> .+?): (?:\S*FAILED)", "indent"),
     rule(_T, "swift-testing", "recorded an issue", r"\S+ Test (?P<t>\S.*?) recorded an issue at (?P<m>.*)"),
-    rule(_T, "automake", ("FAIL: ", "XPASS: ", "ERROR: "), r"(?:FAIL|XPASS|ERROR): (?P<t>[\w./-]+(?:[./-]|\d|test)[\w./ -]*(?: \(.*\))?)$", "line", 0.95),
+    rule(_T, "automake", ("FAIL: ", "XPASS: ", "ERROR: "), r"(?:FAIL|XPASS|ERROR): (?P<t>(?=[\w./-]+?(?:[./-]|\d|test))[\w./ -]+(?: \(.*\))?)$", "line", 0.95),
     rule(_T, "qualified", ("FAILED", "FAIL", "ERROR"), r"(?P<t>[A-Za-z_][\w$]*(?:(?:\.|::|#|/)[\w$<>-]+){1,30}(?:[\[(].*[\])])?) (?:FAILED|FAIL|ERROR)!?$", "indent", 0.95),
-    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)[ .]*(?:\.{2,}|[:|\t]| -)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
+    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)(?<![ .])(?:(?=[ .]*\.\.)[ .]++|[ .]*+[:|\t]|[ .]*+(?<= )-)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
 )  # fmt: skip
 
 TEST_RULES: tuple[Rule, ...] = MOZILLA + PYTHON + JAVASCRIPT + JVM + NATIVE + OTHERS + NUMBERED

@@ -86,6 +86,7 @@ _BENIGN = _gates(
     ("get:", r"^get:\d"),
 )  # fmt: skip
 
+_ALARMS = ("FAIL", "rror: ", "Traceback (most", "panic", "##[error]", "TEST-UNEXPECTED", "fatal")
 STRENGTH_MAX = 3.0
 _LOUD_STRENGTH, _CLEAR_STRENGTH, _CUE_STRENGTH = 3.0, 2.0, 1.0
 SHAPE_STRENGTH = 0.5  # below it no rule needs to be tried
@@ -93,20 +94,19 @@ _BENIGN_FACTOR = 0.2
 
 
 def has_cue(text: str) -> bool:
-    """Return whether *text* is worth a closer look: one line in ten of a usual log."""
-    low = _ends(text).lower()
-    for cue in _CUES:
-        if cue in low:
-            return True
-    return _is_shaped(text)
+    """Return whether *text*, no longer than `ends_of` gives, is worth a closer look.
+
+    One line in ten of a usual log is.
+    """
+    return _is_spoken(text.lower()) or _is_shaped(text)
 
 
 def strength(text: str) -> float:
     """Return from 0.0 (says nothing) to ``STRENGTH_MAX`` how loudly *text* reports a failure."""
-    text = _ends(text)
+    text = ends_of(text)
     low = text.lower()
     shaped = _is_shaped(text)
-    if not any(cue in low for cue in _CUES):
+    if not _is_spoken(low):
         return SHAPE_STRENGTH if shaped else 0.0
     value = _LOUD_STRENGTH if _any(_LOUD, text) else 0.0
     value = value or (_CLEAR_STRENGTH if _any(_CLEAR, text) else _CUE_STRENGTH)
@@ -115,8 +115,24 @@ def strength(text: str) -> float:
     return max(value, SHAPE_STRENGTH) if shaped else value
 
 
-def _ends(text: str) -> str:
+def alarm_strength(text: str) -> float:
+    """Return a guess at the strength of a line, for logs with too many to judge each of them."""
+    for word in _ALARMS:
+        if word in text:
+            return _LOUD_STRENGTH
+    return 0.0
+
+
+def ends_of(text: str) -> str:
+    """Return the beginning and the end of a long line, by which it is judged."""
     return text if len(text) <= _MAX_CHARS else text[:_HEAD_CHARS] + text[-_TAIL_CHARS:]
+
+
+def _is_spoken(low: str) -> bool:
+    for cue in _CUES:  # noqa: SIM110  # a generator costs four times the search
+        if cue in low:
+            return True
+    return False
 
 
 def _is_shaped(text: str) -> bool:

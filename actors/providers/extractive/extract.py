@@ -11,7 +11,14 @@ from cortex.runtime.models import ModelDescription
 Count: TypeAlias = Callable[[str], int]
 Role: TypeAlias = Literal["failed", "error", "evidence", "file", "cause", "related", "answer"]
 
-MODEL: Final = ModelDescription(name="extractive", window=200_000, local=True, speed="high")
+MODEL: Final = ModelDescription(
+    name="extractive",
+    provider="extractive",
+    model="extractive",
+    window=200_000,
+    local=True,
+    speed="high",
+)
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):

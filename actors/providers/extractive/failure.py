@@ -34,8 +34,8 @@ _WHERE = re.compile(r"\s*(?:E\s+)?\+\s+(?:where|and)\b")
 _NO_REASON = re.compile(rf"{_WHERE.pattern}|>\s")
 _EXCEPTION = re.compile(r"(?:[\w.$]*(?:Error|Exception|Failure|Exit)\b|assert |panicked)")
 _NOT_A_CAUSE = re.compile(
-    r"\s*(?:(?:\w+ )?(?:def|class|func|fn|function|import|from) "
-    r"|#|//|/?\*|@\w|\"{3}|'{3}|[\W_]+$)"
+    r"\s*+(?:(?:\w+ )?(?:def|class|func|fn|function|import|from) "
+    r"|#|//|/?\*|@\w|\"{3}|'{3}|[\W_]*+$)"
 )
 _WHOLE_SENTENCE = re.compile(r"(?:[-*+•] |\d+[.)] )?[\"'(]?[A-Z0-9].*[.!?][\"')]*$", re.DOTALL)
 

@@ -43,7 +43,9 @@ def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     words = [content_words(unit.text) for unit in units]
     ranked = Bm25(words, asked)
     own = ranked.scores
-    titles = [set(content_words(unit.heading)) for unit in units]
+    # A heading stands over many sentences: its words are looked for once.
+    words_of = {heading: set(content_words(heading)) for heading in {u.heading for u in units}}
+    titles = [words_of[unit.heading] for unit in units]
     title_score = {unit.heading: 0.0 for unit in units}
     for unit, title in zip(units, titles, strict=True):
         title_score[unit.heading] = sum(ranked.weight(w) for w in asked if w in title)

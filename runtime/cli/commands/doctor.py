@@ -13,16 +13,19 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Do not read every event of the log.")
+@click.option("--quick", is_flag=True, help="Do not read every event of the log and every blob.")
+@click.option("--load", is_flag=True, help="Import components of your own, too: their code runs.")
 @with_home
 @with_screen
-def doctor(quick: bool, home: Home, screen: Screen) -> int:
-    """Check this installation, the home and its log.
+def doctor(quick: bool, load: bool, home: Home, screen: Screen) -> int:
+    """Check this installation, the home, its log and the blobs that events name.
+
+    Nothing is changed, and no code of the home is run without --load.
 
     Ends with 4 if something has to be done.
     """
     found = []
-    for check in checks_of(home, deep=not quick):
+    for check in checks_of(home, deep=not quick, loading=load):
         found.append(check)
         screen.line(f"{check.state:<5} {check.name:<11} {check.found}", _STYLES[check.state])
         if check.todo:

@@ -6,6 +6,7 @@ import click
 
 from cortex.runtime.kernel import Home
 
+from ..completing import process_names_or_files
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
 from ..reading import Catalog, readable
@@ -26,7 +27,7 @@ _STYLES = {"passed": "green", "failed": "red"}
 
 
 @click.command(name="dry-run")
-@click.argument("process")
+@click.argument("process", shell_complete=process_names_or_files)
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
 @click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
@@ -43,8 +44,8 @@ def dry_run(
     """
     given = pairs_of(inputs, "NAME")
     with stage_of(home) as stage, Station.open(stage, screen) as station:
-        station.submit_changed("" if is_path(process) else process)
-        name = station.submit_file(Path(process)) if is_path(process) else process
+        station.submitter.changed("" if is_path(process) else process)
+        name = station.submitter.file(Path(process)) if is_path(process) else process
         linked = Catalog(station.history).process(name)
         values = inputs_of(given, None, linked.inputs)
         about = goal or linked.description or f"run {name}"
@@ -66,15 +67,16 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
         screen.line(f"step {number}  {step.step} -> {step.runs}{when}", "bold")
         for gate in step.gates:
             _show_gate(screen, gate, "  ")
-        if not screen.as_json:
-            screen.block("\n".join(readable(step.parameters, "  ")))
+        for line in readable(step.parameters, "  "):
+            screen.line(line)
         if step.later:
-            screen.line(f"  from earlier steps: {', '.join(step.later)}", "dim")
+            screen.paragraph(", ".join(step.later), lead="  from earlier steps: ", style="dim")
         if step.refused:
             screen.line(f"  no prompt: {step.refused}", "red")
         if step.prompt:
             sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
-            screen.line(f"  prompt for {step.model}: {step.tokens:,} tokens ({sections})", "cyan")
+            told = f"prompt for {step.model}: {step.tokens:,} tokens ({sections})"
+            screen.paragraph(told, lead="  ", style="cyan")
             for line in step.prompt.splitlines():
                 screen.line(f"  | {line}")
 

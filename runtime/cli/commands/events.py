@@ -1,5 +1,6 @@
 """`cortex events`: the log itself, event by event."""
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,11 +14,13 @@ import msgspec
 from cortex.bus import Recorded, as_map
 from cortex.runtime.kernel import Home
 
+from ..completing import execution_ids
 from ..options import with_home, with_screen
-from ..reading import History, Selection, iso, local, parse_time
+from ..reading import History, Selection, iso, local, parse_time, recent
 from ..screen import Screen
 from ..tree import Family
 
+SHORT_ID = 8  # letters of an execution's id on a terminal; they name it, too
 LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,7 +53,13 @@ def with_selection(function: Function) -> Function:
     for option in (
         click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
         click.option("--source", default="", help="The component or client that published it."),
-        click.option("--execution", default="", metavar="ID", help="Events of this execution."),
+        click.option(
+            "--execution",
+            default="",
+            metavar="ID",
+            shell_complete=execution_ids,
+            help="Events of this execution.",
+        ),
         click.option("--until", default="", metavar="TIME", help="Before this time."),
         click.option("--since", default="", metavar="TIME", help="From then on: 1h, 2d, a date."),
         click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
@@ -171,10 +180,22 @@ def _show(screen: Screen, record: Recorded) -> None:
     )
     if screen.as_json:
         return
-    said = msgspec.json.encode({k: v for k, v in body.items() if k != "topic"}).decode()
-    fields = (str(record.position), local(record.time_ns), record.topic, record.stream, said)
     if screen.terminal:
-        position, when, topic, stream, said = fields
-        screen.line(screen.cut(f"{position:>7}  {when}  {topic:<24}  {stream}  {said}"))
-    else:
-        screen.line("\t".join(fields))
+        _show_briefly(screen, record, body)
+        return
+    said = msgspec.json.encode({k: v for k, v in body.items() if k != "topic"}).decode()
+    when = local(record.time_ns)
+    screen.line("\t".join((str(record.position), when, record.topic, record.stream, said)))
+
+
+def _show_briefly(screen: Screen, record: Recorded, body: dict[str, Any]) -> None:
+    family, _, entity = record.stream.partition("/")
+    stream = f"{family}/{entity[:SHORT_ID]}" if family == "execution" else record.stream
+    told = "  ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in body.items()
+        if name != "topic" and value not in ("", entity, None, [], {})
+    )
+    when = recent(record.time_ns, time.time_ns())
+    line = f"{record.position:>7}  {when}  {record.topic:<20}  {stream}  {told}"
+    screen.line(screen.cut(line.replace("\n", " ")))

@@ -1,5 +1,7 @@
 """`cortex execution`: what ran, how it went, and what is to become of it."""
 
+import time
+
 import click
 
 from cortex.bus.events import (
@@ -12,12 +14,13 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Home
 
+from ..completing import execution_ids, process_names
 from ..exits import OK, WAITING
 from ..options import with_home, with_screen
 from ..outcome import show_execution
 from ..reading import (
     REQUESTS,
-    ExecutionRow,
+    ExecutionSummary,
     History,
     cells_of,
     document_of,
@@ -29,6 +32,8 @@ from ..running import Station, pairs_of, user_name
 from ..screen import Screen
 from ..tree import Family
 
+NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
+SPARED = (4, 5)  # their places
 HEADERS = ("execution", "status", "process", "requested", "took", "tokens", "about")
 STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "cancelled")
 
@@ -40,7 +45,12 @@ def execution() -> None:
 
 @execution.command(name="list")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those in this status.")
-@click.option("--process", default="", help="Only those of this process.")
+@click.option(
+    "--process",
+    default="",
+    shell_complete=process_names,
+    help="Only those of this process.",
+)
 @click.option("--children", is_flag=True, help="Also those that run as a step of another.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @with_home
@@ -60,14 +70,17 @@ def list_(
 @with_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
-    """List executions that have all WORDS in goal, process, summaries, reason or status."""
+    """List executions that have all WORDS.
+
+    They are looked for in goal, process, summaries, reason and status.
+    """
     with History.open(home) as history:
         found = _rows(history, words, None, "", children=True, limit=limit)
     _show_rows(screen, found)
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @with_home
 @with_screen
 def show(execution_id: str, home: Home, screen: Screen) -> None:
@@ -79,14 +92,14 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("--approve", "answer", flag_value="approved", help="Answer the question with yes.")
 @click.option("--deny", "answer", flag_value="denied", help="Answer the question with no.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen
 def resume(execution_id: str, answer: str | None, note: str, home: Home, screen: Screen) -> int:
-    """Go on with an execution that is paused or halted, or was interrupted."""
+    """Go on with a paused, halted or interrupted execution."""
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
         event = ExecutionResume(execution_id=found, answer=answer or "", by=user_name(), note=note)
@@ -94,7 +107,7 @@ def resume(execution_id: str, answer: str | None, note: str, home: Home, screen:
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("--reason", default="", help="Why, for the record.")
 @with_home
 @with_screen
@@ -107,7 +120,7 @@ def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("--reason", default="", help="Why, for the record.")
 @with_home
 @with_screen
@@ -119,7 +132,7 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NAME=VALUE", help="An output.")
 @with_home
 @with_screen
@@ -133,7 +146,7 @@ def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Scre
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.argument("verdict", type=click.Choice(("good", "bad", "mixed")))
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -157,8 +170,8 @@ def _rows(
     *,
     children: bool,
     limit: int,
-) -> list[ExecutionRow]:
-    found: list[ExecutionRow] = []
+) -> list[ExecutionSummary]:
+    found: list[ExecutionSummary] = []
     for record in history.newest(REQUESTS):
         if record.version != 1 or not record.correlation:  # a second request for the same
             continue
@@ -177,9 +190,15 @@ def _rows(
     return found
 
 
-def _show_rows(screen: Screen, found: list[ExecutionRow]) -> None:
+def _show_rows(screen: Screen, found: list[ExecutionSummary]) -> None:
     screen.document(found)
-    if found or not screen.terminal:
+    if not screen.terminal:
         screen.table(HEADERS, map(cells_of, found))
+    elif found:
+        now_ns = time.time_ns()
+        table = [HEADERS, *(cells_of(row, now_ns) for row in found)]
+        spared = SPARED if screen.width < NARROW else ()
+        kept = [[c for n, c in enumerate(row) if n not in spared] for row in table]
+        screen.table(kept[0], kept[1:])
     else:
         screen.line("no executions: `cortex run PROCESS` makes one")

@@ -1,11 +1,15 @@
 """`cortex process`: which processes there are, what they are made of, how they fared."""
 
+import time
+from functools import partial
+
 import click
 import msgspec
 
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
 
+from ..completing import process_names
 from ..options import with_home, with_screen
 from ..reading import (
     Catalog,
@@ -19,12 +23,15 @@ from ..reading import (
     iso,
     local,
     parse_time,
+    recent,
 )
 from ..running import open_shelf
 from ..screen import Screen
 from ..tree import Family
 from .dry_run import dry_run
 from .validate import validate
+
+LEAD = 12  # columns of the leading words of `inspect`
 
 
 class ProcessRow(msgspec.Struct, kw_only=True):
@@ -77,7 +84,7 @@ def find(words: tuple[str, ...], home: Home, screen: Screen) -> None:
 
 
 @process.command(name="inspect")
-@click.argument("name")
+@click.argument("name", shell_complete=process_names)
 @click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
 @with_home
 @with_screen
@@ -89,18 +96,22 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
         linked = catalog.linked(compiled)
         screen.document(InspectDocument(process=_row(catalog, compiled), linked=linked))
     if linked.description:
-        screen.line(linked.description)
+        screen.paragraph(linked.description)
     if isinstance(linked, LinkedProcess):
         for field in linked.inputs:
             needed = "required" if field.required and field.default is None else "optional"
-            screen.line(f"input       {field.name}: {field.type}, {needed}  {field.description}")
-        screen.block(str(inspect(linked)))
+            told = f"{field.name}: {field.type}, {needed}  {field.description}"
+            screen.paragraph(told, lead=f"{'input':<{LEAD}}")
+        for line in str(inspect(linked)).splitlines():
+            # The first line has no leading word.
+            lead = line[:LEAD] if line[LEAD - 1] == " " else ""
+            screen.paragraph(line[len(lead) :], lead=lead)
     else:
         screen.block(msgspec.json.format(msgspec.json.encode(linked), indent=2).decode())
 
 
 @process.command(name="diff")
-@click.argument("name")
+@click.argument("name", shell_complete=process_names)
 @click.argument("before", type=int, required=False)
 @click.argument("after", type=int, required=False)
 @with_home
@@ -121,7 +132,7 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 
 
 @process.command()
-@click.argument("name")
+@click.argument("name", shell_complete=process_names)
 @with_home
 @with_screen
 def history(name: str, home: Home, screen: Screen) -> None:
@@ -129,12 +140,14 @@ def history(name: str, home: Home, screen: Screen) -> None:
     with open_shelf(home, screen) as past:
         found = _history(past, name)
     screen.document(found)
+    now_ns = time.time_ns()
+    when = partial(recent, now_ns=now_ns) if screen.terminal else local
     screen.table(
         ("version", "compiled", "runs", "completed", "tokens a run", "time a run", "digest"),
         (
             (
                 str(each.version),
-                local(parse_time(each.compiled, 0)),
+                when(parse_time(each.compiled, 0)),
                 str(each.runs),
                 f"{each.completed} ({each.completed / each.runs:.0%})" if each.runs else "-",
                 f"{each.tokens / each.runs:,.0f}" if each.runs else "-",

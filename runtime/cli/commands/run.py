@@ -9,10 +9,11 @@ from cortex.bus.events import ExecutionRequest, TriggerMatched
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
+from ..completing import process_names_or_files
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
 from ..reading import Catalog
-from ..running import Station, inputs_of, is_path, new_id, pairs_of, refuse_wrong, user_name
+from ..running import Station, inputs_of, is_path, pairs_of, refuse_wrong, user_name
 from ..screen import Screen
 
 Linked: TypeAlias = LinkedProcess | LinkedInterface
@@ -20,7 +21,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
 @click.command()
-@click.argument("process", required=False, default="")
+@click.argument("process", required=False, default="", shell_complete=process_names_or_files)
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
 @click.option(
     "--input-file",
@@ -59,21 +60,21 @@ def run(
     with Station.open(home, screen) as station:
         station.quiet, station.approve = quiet, yes
         path = is_path(process)
-        station.submit_changed("" if path or version else process)
-        name = station.submit_file(Path(process)) if path else process
+        station.submitter.changed("" if path or version else process)
+        name = station.submitter.file(Path(process)) if path else process
         linked = _linked(station, name, version)
         values = inputs_of(given, input_file, linked.inputs if linked else ())
         # What implements an interface may take more than it says; an abstract one is refused.
         if isinstance(linked, LinkedProcess) and not linked.abstract:
             refuse_wrong(linked, values)
         request = ExecutionRequest(
-            execution_id=new_id(),
+            execution_id=station.client.new_id(),
             process=name,
             process_version=version or 0,
             inputs=values,
             goal=goal or _about(linked),
             workspace=str(workspace.absolute()),
-            trigger=new_id(),
+            trigger=station.client.new_id(),
             breakpoints=breaks,
         )
         # A person who asks is what set it going; that is recorded with the request.

@@ -1,17 +1,16 @@
 """`cortex trace`: everything that happened in an execution."""
 
-import textwrap
-
 import click
 import msgspec
 
 from cortex.bus.events import StepDelegated
 from cortex.runtime.kernel import Home
 
+from ..completing import execution_ids
 from ..options import with_home, with_screen
 from ..reading import ExecutionDocument, History, Span, document_of, rows_of, spans_of
 from ..screen import Screen
-from ..timeline import LEAST, show_primitives, show_spans
+from ..timeline import show_primitives, show_spans
 
 DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
 
@@ -25,7 +24,7 @@ class TraceDocument(msgspec.Struct):
 
 
 @click.command()
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("--full", is_flag=True, help="Show answers, results and evidence uncut.")
 @with_home
 @with_screen
@@ -65,11 +64,7 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         ("tokens", f"{execution.tokens:,}"),
     ):
         if value:
-            lead = f"{indent}{name:<10} "
-            parts = textwrap.wrap(value, max(LEAST, screen.width - len(lead))) or [""]
-            screen.block(
-                "\n".join(f"{lead if not n else ' ' * len(lead)}{p}" for n, p in enumerate(parts))
-            )
+            screen.paragraph(value, lead=f"{indent}{name:<10} ")
     screen.line()
     show_spans(screen, document.spans, full=full, indent=indent)
     screen.line()

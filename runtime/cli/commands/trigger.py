@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
-from ..running import Station, new_id, pairs_of, scalar
+from ..running import Station, pairs_of, scalar
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -21,6 +21,11 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--goal", default="", help="What the work is for.")
 @click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
 @click.option(
+    "--version",
+    type=click.IntRange(min=1),
+    help="The version that is to answer: needed where the newest source was rejected.",
+)
+@click.option(
     "--no-wait", is_flag=True, help="Record it and leave; the next runtime does the work."
 )
 @with_running
@@ -31,6 +36,7 @@ def trigger(
     inputs: tuple[str, ...],
     goal: str,
     workspace: Path,
+    version: int | None,
     no_wait: bool,
     yes: bool,
     quiet: bool,
@@ -39,7 +45,8 @@ def trigger(
 ) -> int:
     """Say that something happened, and run what answers it.
 
-    That is the process whose trigger fits best.
+    That is the process whose trigger fits best, in its newest version; where the newest source of
+    one that fits was rejected, nothing runs unless --version names the version that stands.
 
     \b
     cortex trigger source=ci status=failure -i log=build.log
@@ -48,9 +55,9 @@ def trigger(
     given = pairs_of(inputs, "NAME")
     with Station.open(home, screen) as station:
         station.quiet, station.approve = quiet, yes
-        station.submit_changed()
+        station.submitter.for_trigger(happened, version)
         event = TriggerReceived(
-            trigger_id=new_id(),
+            trigger_id=station.client.new_id(),
             fields=happened,
             inputs={name: scalar(value) for name, value in given.items()},
             goal=goal,

@@ -62,6 +62,8 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
         severity = "error" if strict else each.severity
         screen.line(f"{where}: {severity} {each.code} {each.message}", _STYLES[severity])
         screen.line(f"    {each.remedy}" + ("  (--fix does it)" if each.fix else ""), "dim")
+    if not (paths or sources):
+        screen.line(f"no sources in {home.processes}: name a FILE_OR_FOLDER", "dim")
     screen.line(
         f"{len(sources)} {'file' if len(sources) == 1 else 'files'}, {len(errors)} "
         f"{'error' if len(errors) == 1 else 'errors'}, {len(found) - len(errors)} warnings"

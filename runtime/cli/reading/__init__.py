@@ -1,9 +1,11 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
 from .catalog import Catalog, Compiled
+from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
+from .models import ModelRow, models_of
 from .results import readable, scalars
 from .review import REVIEW_LINES, log_lines, review_of
 from .rows import rows_of
@@ -12,7 +14,7 @@ from .spans import PRIMITIVES, Primitive, Span, spans_of
 from .summary import (
     CompiledContext,
     ExecutionDocument,
-    ExecutionRow,
+    ExecutionSummary,
     Row,
     cells_of,
     document_of,
@@ -20,8 +22,8 @@ from .summary import (
     row_of,
     took_s,
 )
-from .templates import as_written, diff_as_written
-from .times import duration, iso, local, parse_time
+from .templates import as_written, condition_as_written, diff_as_written
+from .times import duration, iso, local, parse_time, recent
 from .words import has_words
 
 __all__ = [
@@ -34,15 +36,20 @@ __all__ = [
     "Compiled",
     "CompiledContext",
     "ExecutionDocument",
-    "ExecutionRow",
+    "ExecutionSummary",
     "Fared",
     "History",
+    "ModelCall",
+    "ModelChoice",
+    "ModelRow",
     "Primitive",
     "Row",
     "Selection",
     "Span",
+    "WhyDocument",
     "as_written",
     "cells_of",
+    "condition_as_written",
     "diff_as_written",
     "document_of",
     "duration",
@@ -52,13 +59,16 @@ __all__ = [
     "iso",
     "local",
     "log_lines",
+    "models_of",
     "narrowed",
     "parse_time",
     "readable",
+    "recent",
     "review_of",
     "row_of",
     "rows_of",
     "scalars",
     "spans_of",
     "took_s",
+    "why_of",
 ]

@@ -29,7 +29,9 @@ def log_lines(document: ExecutionDocument) -> Iterator[str]:
     for result in document.results.values():
         read = _log_tokens(result)
         if 0 < sent < read:
-            yield f"the log has {read:,} tokens; {sent:,} were sent ({100 * sent / read:.1f} %)"
+            # At a breakpoint the newest context still waits.
+            told = "would be sent" if document.prompt else "were sent"
+            yield f"the log has {read:,} tokens; {sent:,} {told} ({100 * sent / read:.1f} %)"
 
 
 def _log_tokens(result: Any) -> int:

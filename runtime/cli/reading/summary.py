@@ -23,14 +23,14 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.processes.execution import Execution
 
 from ..exits import FAILED, OK, WAITING
-from .times import duration, iso, local, parse_time
+from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 _CODES = {"completed": OK, "paused": WAITING}
 Row = tuple[Recorded, Event | None]
 
 
-class ExecutionRow(msgspec.Struct, kw_only=True):
+class ExecutionSummary(msgspec.Struct, kw_only=True):
     """One execution in a list."""
 
     id: str
@@ -59,7 +59,7 @@ class CompiledContext(msgspec.Struct, kw_only=True):
     prompt: str  # digest
 
 
-class ExecutionDocument(ExecutionRow, kw_only=True):
+class ExecutionDocument(ExecutionSummary, kw_only=True):
     """One execution, with what it was given and what came of it."""
 
     workspace: str
@@ -74,9 +74,9 @@ class ExecutionDocument(ExecutionRow, kw_only=True):
     prompt: str = ""  # at a breakpoint: the compiled context that would be sent
 
 
-def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionRow:
+def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionSummary:
     """The row of an execution and its events."""
-    return ExecutionRow(**_row_fields(state, rows))
+    return ExecutionSummary(**_row_fields(state, rows))
 
 
 def document_of(
@@ -115,13 +115,14 @@ def exit_code(status: str) -> int:
     return _CODES.get(status, FAILED)
 
 
-def cells_of(row: ExecutionRow) -> tuple[str, ...]:
-    """The row as the table of `execution list` has it."""
+def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...]:
+    """The row as the table of `execution list` has it; times are brief where *now_ns* is given."""
+    requested_ns = parse_time(row.requested, 0)
     return (
         row.id,
         row.status,
         row.process or "(ad hoc)",
-        local(parse_time(row.requested, 0)),
+        local(requested_ns) if now_ns is None else recent(requested_ns, now_ns),
         duration(row.duration_s),
         f"{row.tokens:,}",
         row.reason or row.goal,

@@ -42,6 +42,14 @@ def local(time_ns: int) -> str:
     return f"{datetime.fromtimestamp(time_ns // 1_000_000_000).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def recent(time_ns: int, now_ns: int) -> str:
+    """`local` as briefly as it is clear: 14:03:20 today, 03-01 14:03 this year, else the date."""
+    when, now = (datetime.fromtimestamp(ns // 1_000_000_000) for ns in (time_ns, now_ns))
+    if when.date() == now.date():
+        return f"{when:%H:%M:%S}"
+    return f"{when:%m-%d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
+
+
 def duration(seconds: float) -> str:
     """A duration in the unit that suits it: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`."""
     if seconds < 0.1:

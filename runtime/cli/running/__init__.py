@@ -1,32 +1,35 @@
 """A runtime inside a command: sources compiled, executions followed, people asked."""
 
-from .checks import Check, checks_of
+from .checks import checks_of
+from .endpoints import ModelCheck, check_model
+from .findings import Check
 from .inputs import inputs_of, pairs_of, refuse_wrong, scalar, typed
-from .people import answer_to, has_person, new_id, user_name
+from .people import answer_to, has_person, user_name
+from .recorded import blobs_of
 from .registry import registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
 from .shelf import open_shelf
 from .sources import Sources, changed, gone, is_path, source_at, sources_of
 from .station import Station
-from .submission import Submitted, submit
 
 __all__ = [
     "Check",
     "DryRunDocument",
     "GateReport",
+    "ModelCheck",
     "Rehearsal",
     "Sources",
     "Station",
     "StepReport",
-    "Submitted",
     "answer_to",
+    "blobs_of",
     "changed",
+    "check_model",
     "checks_of",
     "gone",
     "has_person",
     "inputs_of",
     "is_path",
-    "new_id",
     "open_shelf",
     "pairs_of",
     "refuse_wrong",
@@ -35,7 +38,6 @@ __all__ = [
     "source_at",
     "sources_of",
     "stage_of",
-    "submit",
     "topics_of",
     "typed",
     "user_name",

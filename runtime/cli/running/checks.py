@@ -7,37 +7,32 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeAlias
-
-import msgspec
 
 from cortex.bus import CortexError
-from cortex.runtime.kernel import VERSION, Config, Home, built_in, load
-from cortex.runtime.log import EventLog, LogMissingError
+from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
-State: TypeAlias = Literal["ok", "warn", "fail"]
+from .findings import Check, guarded
+from .recorded import recorded
 
 PYTHON = (3, 11)
 SQLITE = (3, 37, 0)  # strict tables
 LOW_BYTES = 1 << 30
 FULL_BYTES = 64 << 20
 DISTRIBUTION = "cortex-runtime"
+RECORDED = ("log.db*", "projections.db*", "snapshots.db*", "blobs", "effects", "keys")
 
 
-class Check(msgspec.Struct):
-    """One thing that was looked at."""
+def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Check]:
+    """Every check, one after the other.
 
-    name: str
-    state: State
-    found: str
-    todo: str = ""
-
-
-def checks_of(home: Home, *, deep: bool) -> Iterator[Check]:
-    """Every check, one after the other; with *deep* every event of the log is read."""
+    Args:
+        home: What is looked at; nothing in it is changed.
+        deep: Read every event of the log and every blob.
+        loading: Import the home's own components, which runs their code.
+    """
     yield _python()
     yield _sqlite()
     yield from _dependencies()
@@ -45,11 +40,11 @@ def checks_of(home: Home, *, deep: bool) -> Iterator[Check]:
     if not home.path.exists():
         return
     yield _disk(home)
-    config = next(_guarded("config", lambda: _config(home)))
+    config = next(guarded("config", lambda: _config(home)))
     yield config
     if config.state == "ok":  # which components there are stands in it
-        yield from _guarded("components", lambda: _components(home))
-    yield from _guarded("log", lambda: _log(home, deep=deep))
+        yield from guarded("components", lambda: _components(home, loading=loading))
+    yield from guarded("log", lambda: recorded(home, deep=deep))
     yield _owner(home)
 
 
@@ -117,8 +112,8 @@ def _home(home: Home) -> Iterator[Check]:
         return
     problems = [
         f"{path} may be read by others (mode {stat.S_IMODE(path.stat().st_mode):o})"
-        for path in (home.path, home.path / "keys")
-        if path.exists() and path.stat().st_mode & 0o077
+        for path in (home.path, *(path for name in RECORDED for path in home.path.glob(name)))
+        if path.stat().st_mode & 0o077
     ]
     if not os.access(home.path, os.W_OK | os.X_OK):
         yield Check("home", "fail", f"{home.path} may not be written", "check its owner and mode")
@@ -138,31 +133,34 @@ def _disk(home: Home) -> Check:
     return Check("disk", "ok", found)
 
 
-def _config(home: Home) -> Check:
+def _config(home: Home) -> Iterator[Check]:
     config = Config.load(home)
-    return Check("config", "ok", f"{home.config_path}, durability {config.durability}")
+    yield Check("config", "ok", f"{home.config_path}, durability {config.durability}")
 
 
-def _components(home: Home) -> Check:
+def _components(home: Home, *, loading: bool) -> Iterator[Check]:
     names = [entry.component for entry in built_in()]
-    names += [component.use for component in Config.load(home).components]
     for name in names:
         load(name)
-    return Check("components", "ok", f"{len(names)} can be loaded")
+    found = f"{len(names)} of Cortex can be loaded"
+    own = [component.use for component in Config.load(home).components]
+    for name in own:
+        # A home that somebody else wrote is looked at before its code is run.
+        file = located(name, home.plugins)
+        found += f"; {name} would be loaded from {file}"
+        if loading:
+            _load(name, home)
+    if own and loading:
+        found += "; each was"
+    yield Check("components", "ok", found)
 
 
-def _log(home: Home, *, deep: bool) -> Check:
+def _load(name: str, home: Home) -> None:
+    sys.path.append(str(home.plugins))
     try:
-        log = EventLog.open(home.log_path, readonly=True)
-    except LogMissingError:
-        return Check("log", "ok", "nothing was recorded yet")
-    try:
-        head = log.verify() if deep else log.state().head
+        load(name)
     finally:
-        log.close()
-    size = sum(path.stat().st_size for path in home.path.glob("log.db*"))
-    how = "every one verified" if deep else "opened; --quick, so not verified"
-    return Check("log", "ok", f"{head:,} events, {size / (1 << 20):,.1f} MiB, {how}")
+        sys.path.remove(str(home.plugins))
 
 
 def _owner(home: Home) -> Check:
@@ -182,13 +180,6 @@ def _is_free(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _guarded(name: str, check: Callable[[], Check]) -> Iterator[Check]:
-    try:
-        yield check()
-    except (CortexError, OSError) as error:
-        yield Check(name, "fail", str(error))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -2,17 +2,9 @@
 
 import getpass
 import os
-import secrets
 import sys
 
 import click
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
-
-
-def new_id() -> str:
-    """An id for an execution or a trigger: 16 lower-case letters and digits."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(16))
 
 
 def user_name() -> str:

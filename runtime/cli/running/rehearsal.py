@@ -15,13 +15,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import (
-    ContextCompile,
-    ContextCompiled,
-    ContextRefused,
-    GateEvaluate,
-    GateEvaluated,
-)
+from cortex.bus.events import ContextCompiled, ContextRefused, ExecutionStarted, GateEvaluated
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     LinkedGate,
@@ -33,10 +27,13 @@ from cortex.runtime.processes import (
     evaluate,
     fill,
 )
+from cortex.runtime.processes.execution import Execution
 
+from ...processes.execution.asking import context_compile, gate_evaluate
 from .station import Station
 
 ANSWER_S = 60.0
+ID = "dryrun"
 
 
 class GateReport(msgspec.Struct, kw_only=True):
@@ -100,9 +97,10 @@ class Rehearsal:
     ) -> None:
         self._station = station
         self._process = process
-        self._goal, self._workspace = goal, workspace
         declared = {f.name: f.default for f in process.inputs if f.default is not None}
-        self._scope = Scope(inputs={**declared, **inputs}, execution={"id": "dryrun", "attempt": 1})
+        given = {**declared, **inputs}
+        self._scope = Scope(inputs=given, execution={"id": ID, "attempt": 1})
+        self._state = _begun(process, given, goal, workspace)
 
     def report(self) -> DryRunDocument:
         """Everything that the process would ask."""
@@ -110,7 +108,7 @@ class Rehearsal:
         return DryRunDocument(
             process=process.name,
             version=process.version,
-            gates=[self._gate(gate, "") for gate in process.gates],
+            gates=[self._gate(gate, "", index) for index, gate in enumerate(process.gates)],
             steps=[self._step(step) for step in process.steps],
         )
 
@@ -125,7 +123,7 @@ class Rehearsal:
             step=step.id,
             runs=named or "abstract",
             when=self._when(step),
-            gates=[self._gate(gate, step.id) for gate in step.gates],
+            gates=[self._gate(gate, step.id, index) for index, gate in enumerate(step.gates)],
             parameters=parameters,
             later=sorted(set(later)),
         )
@@ -133,22 +131,14 @@ class Rehearsal:
             self._compile(step, parameters, report)
         return report
 
-    def _gate(self, gate: LinkedGate, step_id: str) -> GateReport:
+    def _gate(self, gate: LinkedGate, step_id: str, index: int) -> GateReport:
         parameters, later = self._filled(gate.parameters)
         if not gate.read_only:
             why = "it asks a person or changes something"
         elif later:
             why = f"it depends on {', '.join(later)}"
         else:
-            asked = GateEvaluate(
-                execution_id="dryrun",
-                gate=gate.name,
-                step_id=step_id,
-                parameters=parameters,
-                workspace=self._workspace,
-                goal=self._goal,
-                trigger="dry run",
-            )
+            asked = gate_evaluate(self._state, step_id, index, gate, parameters)
             answer = self._answer(asked, "gate.evaluated")
             if isinstance(answer, GateEvaluated):
                 return GateReport(
@@ -161,21 +151,7 @@ class Rehearsal:
         return GateReport(gate=gate.name, outcome="not asked", reason=why)
 
     def _compile(self, step: LinkedStep, parameters: dict[str, Any], report: StepReport) -> None:
-        asked = ContextCompile(
-            execution_id="dryrun",
-            step_id=step.id,
-            process=self._process.name,
-            description=step.description,
-            goal=self._goal,
-            parameters=parameters,
-            knowledge=tuple(
-                {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
-                for t in step.knowledge
-            ),
-            needs=_laid_down(step.needs),
-            budget=_laid_down(step.budget),
-            tools=step.tools,
-        )
+        asked = context_compile(self._state, self._process, step, 1, parameters)
         answer = self._answer(asked, "context.compiled", "context.refused")
         if isinstance(answer, ContextCompiled):
             report.prompt = self._station.history.blobs.get(answer.prompt).decode()
@@ -223,6 +199,17 @@ class Rehearsal:
         return known, later
 
 
-def _laid_down(struct: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(struct)
-    return {name: value for name, value in plain.items() if value not in (None, [], ())}
+def _begun(process: LinkedProcess, inputs: dict[str, Any], goal: str, workspace: str) -> Execution:
+    """An execution of *process* that has just begun."""
+    started = ExecutionStarted(
+        execution_id=ID,
+        process=process.name,
+        process_version=process.version,
+        digest=process.digest,
+        linked="",
+        inputs=inputs,
+        goal=goal,
+        workspace=workspace,
+        trigger="dry run",
+    )
+    return Execution(execution_id=ID, status="running", started=started)

@@ -2,8 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ..errors import NotFoundError, RejectedError
+from cortex.runtime.processes import (
+    Diagnostic,
+    EventTrigger,
+    LinkedProcess,
+    ManualTrigger,
+    ProcessLoadError,
+    fits_event,
+)
+
+from ..errors import NotFoundError, RefusedError, RejectedError
 from ..reading import Catalog
 
 _NAME = r"(?m)^(?:process|interface|name):\s*['\"]?{}['\"]?\s*(?:#.*)?$"
@@ -23,6 +33,52 @@ def stands_in_the_way(
         if each.file in files or any(re.search(_NAME.format(re.escape(w)), text) for w in wanted):
             return each
     return None
+
+
+def by_file(error: ProcessLoadError) -> list[RejectedError]:
+    """What *error* says of each file."""
+    found: dict[str, list[Diagnostic]] = {}
+    for each in error.diagnostics:
+        found.setdefault(each.file, []).append(each)
+    return [RejectedError(file, str(own[0]), len(own)) for file, own in found.items()]
+
+
+def refuse_older(
+    fields: Mapping[str, Any],
+    version: int | None,
+    rejected: Iterable[RejectedError],
+    texts: Mapping[str, str],
+    catalog: Catalog,
+) -> None:
+    """See that no trigger with *fields* runs an older form of a process unless *version* names it.
+
+    Raises:
+        RejectedError: The newest source of a process that answers it was rejected.
+        RefusedError: It was, and *version* is not the one that would run.
+    """
+    for name in catalog.names():
+        newest = catalog.get(name)
+        linked = catalog.linked(newest)
+        if not isinstance(linked, LinkedProcess) or not _answers(linked, fields):
+            continue
+        stands = newest.event.process_version
+        if version is not None and version != stands:
+            raise RefusedError(
+                f"{name} answers this trigger in version {stands}, not {version}: name that, or "
+                f"run another with `cortex run {name} --version {version}`"
+            )
+        if version is None and (own := stands_in_the_way(name, rejected, texts, catalog)):
+            raise own
+
+
+def _answers(process: LinkedProcess, fields: Mapping[str, Any]) -> bool:
+    if process.abstract:
+        return False
+    if fields.get("source") == "manual" and "process" in fields:
+        named = fields["process"] == process.name
+        return named and any(isinstance(each, ManualTrigger) for each in process.triggers)
+    events = (each for each in process.triggers if isinstance(each, EventTrigger))
+    return any(fits_event(each, fields) for each in events)
 
 
 def in_passing(rejected: list[RejectedError]) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cortex.runtime.kernel import Home
-from cortex.runtime.log import LogHeldError
 
 from ..reading import Catalog, History
 from ..screen import Screen
+from .errors import HomeHeldError
 from .sources import changed, gone, sources_of
 from .station import Station
 
@@ -29,8 +29,12 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
             return
     try:
         with Station.open(home, screen) as station:
-            station.submit_changed()
-    except LogHeldError as error:
-        screen.note(f"{error}; shown is what it has compiled", "yellow")
+            station.submitter.changed()
+    except HomeHeldError as error:
+        holder = "another process" if error.pid is None else f"process {error.pid}"
+        screen.note(
+            f"sources have changed, but {holder} holds the home: shown is what was compiled before",
+            "yellow",
+        )
     with History.open(home) as history:
         yield history

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 import msgspec
@@ -24,6 +23,7 @@ from cortex.bus.events import (
     TriggerUnmatched,
 )
 from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.log import LogHeldError
 from cortex.runtime.processes.execution import Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
@@ -31,7 +31,6 @@ from ..exits import INTERRUPTED, OK
 from ..outcome import hints_of, show_outcome
 from ..reading import (
     STREAM,
-    Catalog,
     ExecutionDocument,
     History,
     document_of,
@@ -41,11 +40,10 @@ from ..reading import (
 )
 from ..screen import Screen
 from .ailments import Ailments
+from .errors import HomeHeldError
 from .people import answer_to, has_person, user_name
 from .progress import Progress, Stopped
-from .rejections import in_passing, stands_in_the_way
-from .sources import changed, gone, source_at, sources_of
-from .submission import submit
+from .submitter import Submitter
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 START_S = 30.0
@@ -59,8 +57,10 @@ class Station:
     def __init__(self, home: Home, runtime: Runtime, screen: Screen, ailments: Ailments) -> None:
         self.home = home
         self.client: Client = runtime.client("cli")
+        self._runtime = runtime
         self.history = History(home, runtime.log, runtime.blobs, runtime.vocabulary)
         self.screen = screen
+        self.submitter = Submitter(home, self.client, self.history, screen)
         self._ailments = ailments
         self.quiet = False
         self.approve = False  # answers every question with yes
@@ -72,7 +72,8 @@ class Station:
 
         Raises:
             HomeError: The home cannot be used.
-            LogError: Its log cannot be used, or another process runs a runtime on it.
+            HomeHeldError: Another process runs a runtime on it.
+            LogError: Its log cannot be used.
         """
         ailments = _listen()
         failure: BaseException | None = None
@@ -83,6 +84,8 @@ class Station:
                 except BaseException as error:
                     failure = error
                     raise
+        except LogHeldError as error:
+            raise HomeHeldError(str(home.path), error.pid) from None
         except LogError:
             # What the command failed with says more than that the end could not be recorded.
             if failure is not None:
@@ -105,45 +108,6 @@ class Station:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
         return document_of(state, rows_of(self.history, execution_id), self.history.blobs)
-
-    def submit_changed(self, name: str = "") -> None:
-        """Compile what is new among the sources of the home; say what was rejected.
-
-        Raises:
-            RejectedError: It was a source of the process *name*, whose older form must not run.
-        """
-        sources, catalog = sources_of(self.home), Catalog(self.history)
-        new = changed(sources.texts, catalog)
-        for problem in sources.unreadable:
-            self.screen.note(str(problem), "yellow")
-        submitted = submit(self.client, self.history.blobs, new, gone(sources, catalog))
-        if not submitted.rejected:
-            return
-        rejected = submitted.rejected
-        if name and (own := stands_in_the_way(name, rejected, sources.texts, catalog)):
-            raise own
-        self.screen.note(in_passing(rejected), "yellow")
-
-    def submit_file(self, path: Path) -> str:
-        """Compile the source at *path*; the name of the process to run from it comes back.
-
-        Raises:
-            NotFoundError: There is no such file.
-            RejectedError: It has errors.
-            RefusedError: It holds no process, or several.
-        """
-        file, text = source_at(path)
-        if changed({file: text}, Catalog(self.history)):
-            for rejected in submit(self.client, self.history.blobs, {file: text}).rejected:
-                raise rejected
-        compiled = [c.event for c in Catalog(self.history).compiled.values()]
-        names = sorted({e.name for e in compiled if e.file == file and not e.abstract})
-        if len(names) != 1:
-            raise RefusedError(
-                f"{file} has {', '.join(names) or 'no process that can be run'}: "
-                "run a process by its name"
-            )
-        return names[0]
 
     def until_started(self, execution_id: str) -> None:
         """Wait until an execution was begun or refused.
@@ -206,9 +170,9 @@ class Station:
         """Pause an execution; as `run`.
 
         Raises:
-            RefusedError: It has ended.
+            RefusedError: It has ended, or has no steps to pause between.
         """
-        state = self._unfinished(execution_id)
+        state = self._with_steps(execution_id)
         if state.status in ("paused", "halted"):
             show_outcome(self.screen, self.document(execution_id))
             return exit_code(state.status)
@@ -218,10 +182,10 @@ class Station:
         """Go on with an execution; as `run`.
 
         Raises:
-            RefusedError: It has ended.
+            RefusedError: It has ended, or goes on already.
             WaitingError: It waits for an answer that is not given.
         """
-        state = self._unfinished(execution_id)
+        state = self._with_steps(execution_id)
         if state.status not in ("paused", "halted"):
             # It was interrupted, and goes on by itself now that a runtime is there.
             last = self.history.stream(STREAM + execution_id)[-1]
@@ -262,6 +226,15 @@ class Station:
             raise RefusedError(f"execution {execution_id} is {state.status}: run it again instead")
         return state
 
+    def _with_steps(self, execution_id: str) -> Execution:
+        state = self._unfinished(execution_id)
+        if state.adhoc:
+            raise RefusedError(
+                f"execution {execution_id} runs no process and is open until it is ended: "
+                f"`cortex execution finish {execution_id}`, or cancel"
+            )
+        return state
+
     def _answer(self, stopped: Stopped) -> Event | None:
         """What to say to a pause so that it goes on; None where it stays."""
         event = stopped.event
@@ -300,26 +273,28 @@ class Station:
                 asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
                 progress.until_stopped(asked - 1)
         except KeyboardInterrupt:
-            self.screen.note(
-                LEAVING.format(execution_id),
-                "yellow",
-            )
+            self.screen.note(LEAVING.format(execution_id), "yellow")
             self.screen.note(f"cortex execution resume {execution_id}", "cyan")
-            # A runtime that is stopped waits for its steps; one that is killed loses nothing that
-            # was recorded, and its children end by themselves.
-            os._exit(INTERRUPTED)
+            self.screen.document(self.document(execution_id))
+            self._runtime.stop(patience_s=0.0)
+            return INTERRUPTED
         if (state := self.history.execution(execution_id)).over:
             return self._shown(execution_id)  # the step at hand was its last
         self.screen.note(f"execution {execution_id} is {state.status}", "yellow")
-        self.screen.note(hints_of(self.document(execution_id))[0], "cyan")
+        self._say_how_to_go_on(execution_id)
         return INTERRUPTED
 
     def _unanswered(self, execution_id: str) -> int:
         """Leave a question open that was not answered but interrupted."""
         self.screen.note("")
         self.screen.note(f"execution {execution_id} is paused until it is answered", "yellow")
-        self.screen.note(hints_of(self.document(execution_id))[0], "cyan")
+        self._say_how_to_go_on(execution_id)
         return INTERRUPTED
+
+    def _say_how_to_go_on(self, execution_id: str) -> None:
+        document = self.document(execution_id)
+        self.screen.document(document)
+        self.screen.note(hints_of(document)[0], "cyan")
 
 
 def _listen() -> Ailments:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from cortex.bus.events import (
     ContextCompile,
@@ -12,21 +13,29 @@ from cortex.bus.events import (
     ModelInvoke,
     StepExecute,
     StepWake,
+    ToolCall,
 )
 from cortex.runtime.kernel import Forget, Later
+from cortex.runtime.tools import ToolSpec
 
 from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
-from .state import Execution
+from .failures import told_to
+from .spending import left
+from .state import Execution, anew
 
 STEP_TIMEOUT_S = 600.0  # bounds a handler where the step lays down nothing
 MODEL_TIMEOUT_S = 300.0
+GATE_TIMEOUT_S = 60.0  # bounds what evaluates a gate
+GATE_DEADLINE_S = 900.0  # then the gate has not answered: time to wait in a queue, and for retries
+TOOL_TIMEOUT_S = 120.0  # bounds the work of a tool
+TOOL_GRACE_S = 30.0  # for the way there and back
 ANSWER_TOKENS = 1_500  # where the compiler set no headroom apart
 
 
 def gate_evaluate(
     state: Execution, step_id: str, index: int, gate: LinkedGate, parameters: dict[str, Any]
 ) -> GateEvaluate:
-    """Ask the gate at *index* of the process (step "") or of a step."""
+    """Ask the gate at *index* of the process (step "") or of a step; questions are counted on."""
     begun = state.begun()
     again = state.step_id == step_id and state.gates_passed == index
     answer, by = state.gate_answer if again else ("", "")
@@ -35,13 +44,14 @@ def gate_evaluate(
         gate=gate.name,
         index=index,
         step_id=step_id,
-        attempt=state.gate_attempt + 1 if again else 1,
+        attempt=state.gate_attempts.get(f"{step_id}/{index}", 0) + 1,
         parameters=parameters,
         workspace=begun.workspace,
         goal=begun.goal,
         trigger=begun.trigger,
         answer=answer,
         by=by,
+        timeout_s=GATE_TIMEOUT_S,
     )
 
 
@@ -51,8 +61,12 @@ def context_compile(
     step: LinkedStep,
     attempt: int,
     parameters: dict[str, Any],
+    turn: int = 0,
+    problem: str = "",
 ) -> ContextCompile:
-    """Ask for the prompt of *step*."""
+    """Ask for the prompt of *step*: the first of its *attempt*, or that of a later *turn*."""
+    if turn == 0:
+        state = anew(state)
     return ContextCompile(
         execution_id=state.execution_id,
         step_id=step.id,
@@ -69,7 +83,20 @@ def context_compile(
         needs=_laid_down(step.needs),
         budget=_laid_down(step.budget),
         tools=step.tools,
+        turn=turn,
+        answer_schema=answer_schema(step),
+        problem=problem,
+        failures=told_to(state.failures, step.id, [each.id for each in process.steps]),
+        model=state.compiled.model if state.compiled is not None else "",
+        left=left(state, step),
+        spent=state.cost,
     )
+
+
+def answer_schema(step: LinkedStep) -> dict[str, Any]:
+    """JSON Schema of what a model has to answer to *step*; empty for free text."""
+    answer = step.action.answer if step.action is not None else UNSET
+    return answer if answer is not UNSET else {}
 
 
 def model_invoke(state: Execution, step: LinkedStep, compiled: ContextCompiled) -> ModelInvoke:
@@ -78,15 +105,41 @@ def model_invoke(state: Execution, step: LinkedStep, compiled: ContextCompiled) 
         execution_id=state.execution_id,
         step_id=step.id,
         attempt=state.attempt,
+        turn=state.turn,
+        call=state.call + 1,
         model=compiled.model,
+        provider=compiled.provider,
         prompt=compiled.prompt,
+        answer_schema=answer_schema(step),
         max_tokens=compiled.headroom or ANSWER_TOKENS,
         timeout_s=step.timeout_s or MODEL_TIMEOUT_S,
     )
 
 
+def tool_call(
+    state: Execution, call_id: str, spec: ToolSpec, arguments: dict[str, Any]
+) -> ToolCall:
+    """Use a tool, as the model asked."""
+    return ToolCall(
+        execution_id=state.execution_id,
+        step_id=state.step_id,
+        attempt=state.attempt,
+        turn=state.turn,
+        call_id=call_id,
+        tool=spec.name,
+        provider=spec.provider,
+        arguments=arguments,
+        workspace=state.begun().workspace,
+        timeout_s=TOOL_TIMEOUT_S,
+    )
+
+
 def step_execute(
-    state: Execution, step: LinkedStep, attempt: int, parameters: dict[str, Any]
+    state: Execution,
+    step: LinkedStep,
+    attempt: int,
+    parameters: dict[str, Any],
+    answer: dict[str, Any] | None = None,
 ) -> StepExecute:
     """Ask the handler of *step*, with what the model answered if one was asked."""
     begun = state.begun()
@@ -99,7 +152,7 @@ def step_execute(
         workspace=begun.workspace,
         goal=begun.goal,
         description=step.description,
-        answer=state.answer if state.stage == "answered" else {},
+        answer=answer or {},
         timeout_s=step.timeout_s or STEP_TIMEOUT_S,
     )
 
@@ -109,6 +162,7 @@ def child_request(
 ) -> ExecutionRequest:
     """Ask for the execution that carries out a step, or cleans up after it."""
     begun = state.begun()
+    left_over = None if begun.max_cost is None else max(0.0, begun.max_cost - state.cost)
     return ExecutionRequest(
         execution_id=child_id,
         process=child.process or child.interface or "",
@@ -118,6 +172,7 @@ def child_request(
         trigger=begun.trigger,
         parent=state.execution_id,
         parent_step=step_id,
+        max_cost=left_over,
     )
 
 
@@ -132,6 +187,59 @@ def wake(
     )
 
 
+def gate_wake(state: Execution, now_ns: int) -> Later:
+    """A deadline for the gate that was just asked."""
+    place = (state.step_id, state.gates_passed, state.gate_attempt)
+    return Later(
+        _gate_deadline(state.execution_id, *place),
+        now_ns + round(GATE_DEADLINE_S * 1e9),
+        StepWake(
+            execution_id=state.execution_id,
+            step_id=state.step_id,
+            attempt=state.gate_attempt,
+            what="gate",
+            index=state.gates_passed,
+        ),
+    )
+
+
+def model_wake(state: Execution, after_s: float, now_ns: int) -> Later:
+    """The time at which the prompt is sent again."""
+    return Later(
+        _deadline(state, state.step_id, state.attempt, "model"),
+        now_ns + round(after_s * 1e9),
+        StepWake(
+            execution_id=state.execution_id,
+            step_id=state.step_id,
+            attempt=state.attempt,
+            what="model",
+            index=state.call,
+            turn=state.turn,
+        ),
+    )
+
+
+def tools_wake(state: Execution, now_ns: int) -> Later:
+    """A deadline for the tools that are at work; each that answers begins it anew."""
+    return Later(
+        _deadline(state, state.step_id, state.attempt, "tools"),
+        now_ns + round((TOOL_TIMEOUT_S + TOOL_GRACE_S) * 1e9),
+        StepWake(
+            execution_id=state.execution_id,
+            step_id=state.step_id,
+            attempt=state.attempt,
+            what="tools",
+            index=len(state.open_calls),
+            turn=state.turn,
+        ),
+    )
+
+
+def forget_gate(execution_id: str, step_id: str, index: int, attempt: int) -> Forget:
+    """Drop the deadline of a gate."""
+    return Forget(_gate_deadline(execution_id, step_id, index, attempt))
+
+
 def forget_wake(state: Execution, what: str) -> Forget:
     """Drop the deadline of the attempt that *state* stands at."""
     return Forget(_deadline(state, state.step_id, state.attempt, what))
@@ -139,6 +247,10 @@ def forget_wake(state: Execution, what: str) -> Forget:
 
 def _deadline(state: Execution, step_id: str, attempt: int, what: str) -> str:
     return f"execution/{state.execution_id}/{step_id}/{attempt}/{what}"
+
+
+def _gate_deadline(execution_id: str, step_id: str, index: int, attempt: int) -> str:
+    return f"execution/{execution_id}/{step_id}/gate/{index}/{attempt}"
 
 
 def _carried(state: Execution, carry: tuple[Carry, ...]) -> dict[str, Any]:

@@ -1,12 +1,27 @@
 """The course of an execution: given where it stands, what it asks next and how it ends."""
 
+from msgspec import UNSET
+
 from cortex.bus.events import StepFailed
 
+from ..answers import wrong_answer
 from ..errors import MissingValueError
 from ..evaluate import evaluate, fill
-from ..linked import Continue, GoTo, Halt, LinkedGate, LinkedProcess, LinkedStep, RunProcess
-from .asking import context_compile, gate_evaluate, model_invoke, step_execute
+from ..linked import (
+    BackTo,
+    Continue,
+    GoTo,
+    Halt,
+    LinkedGate,
+    LinkedProcess,
+    LinkedStep,
+    RunProcess,
+)
+from .asking import GATE_DEADLINE_S, context_compile, gate_evaluate, model_invoke, step_execute
+from .dialogue import Dialogue, Offers
 from .retrying import wait_before_retry
+from .spending import spent_by_execution
+from .state import Execution
 from .values import outputs_of, wrong_result
 from .voice import Voice
 
@@ -14,9 +29,15 @@ from .voice import Voice
 class Course:
     """Leads one execution through its process, in one delivery."""
 
-    def __init__(self, process: LinkedProcess, voice: Voice) -> None:
+    def __init__(self, process: LinkedProcess, voice: Voice, offers: Offers) -> None:
         self._process = process
         self._voice = voice
+        self._offers = offers
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """The part of the attempt that talks with a model."""
+        return Dialogue(self._process, self._step(), self._voice, self._offers, self.fail)
 
     def go_on(self) -> None:
         """Ask for whatever comes next; nothing is asked at the moment."""
@@ -43,14 +64,25 @@ class Course:
         state, step = self._voice.state, self._step()
         if state.compiled is None:
             return
-        if step.id in state.stopped:  # its time does not count while a person looks at the prompt
-            self._voice.set_timeout(step)
-        self._voice.say(model_invoke(state, step, state.compiled))
+        problem = self._voice.ask(model_invoke(state, step, state.compiled))
+        if problem:
+            self.fail(problem, "refused", retry=False)
 
-    def ask_handler(self) -> None:
-        """Hand the model's answer to the handler of the step."""
+    def go_on_attempting(self) -> None:
+        """Go on with an attempt that stood still; its time did not count."""
+        self._voice.set_timeout(self._step())
+        if self._voice.state.stage == "tools":
+            self.dialogue.next_turn()
+        else:
+            self.ask_model()
+
+    def answered(self) -> None:
+        """The model answered: go on with the dialogue, or hand the answer to the handler."""
+        answer = self.dialogue.answered()
+        if answer is None:
+            return
         state = self._voice.state
-        asked = step_execute(state, self._step(), state.attempt, state.parameters)
+        asked = step_execute(state, self._step(), state.attempt, state.parameters, answer)
         problem = self._voice.ask(asked)
         if problem:
             self.fail(problem, "refused", retry=False)
@@ -59,7 +91,11 @@ class Course:
         """A step was carried out: look at what it gave, and go on."""
         step = self._step()
         self._voice.drop_timeout(step)
-        wrong = wrong_result(step.output, self._voice.state.results.get(step.id, {}))
+        result = self._voice.state.results.get(step.id, {})
+        wrong = wrong_result(step.output, result)
+        if step.output_schema is not UNSET:
+            problem = wrong_answer(result, step.output_schema)
+            wrong += [problem] if problem else []
         if wrong:
             self.fail(f"the result of {step.id} is not as declared: {'; '.join(wrong)}", "refused")
         else:
@@ -67,6 +103,7 @@ class Course:
 
     def fail(self, error: str, kind: str, *, retry: bool = True) -> None:
         """The attempt that is under way failed."""
+        self._drop_waits()
         attempt = self._voice.state.attempt
         failed = self._voice.fail_step(self._step().id, attempt, error, kind, retry=retry)
         self.recover(failed)
@@ -90,13 +127,69 @@ class Course:
         """Begin the next attempt of the step that failed."""
         self._begin(self._step())
 
+    def ends_here(self) -> bool:
+        """Whether the step halts the execution when the attempt that is under way fails."""
+        state, step = self._voice.state, self._step()
+        failed = StepFailed(execution_id=state.execution_id, step_id=step.id, error="")
+        tries = state.attempt - state.first_attempt + 1
+        tried_again = wait_before_retry(step.retry, tries, failed) is not None
+        return isinstance(step.on_failure, Halt) and not tried_again
+
+    def restart_timeout(self) -> None:
+        """Bound the attempt anew, after it stood still with its child."""
+        if self._voice.state.stage == "child":
+            self._voice.set_timeout(self._step())
+
+    def gate_ran_out(self) -> None:
+        """The gate that was asked did not answer: stop, and ask it again on a resume."""
+        state = self._voice.state
+        gates = self._step().gates if state.step_id else self._process.gates
+        name = gates[state.gates_passed].name
+        reason = (
+            f"gate {name} did not answer within {GATE_DEADLINE_S:g} s: "
+            "look whether what evaluates it is at work, then resume"
+        )
+        self._voice.halt(reason, state.step_id, gate=name)
+
     def drop_deadlines(self) -> None:
         """Forget what was to happen later."""
         state = self._voice.state
         if state.stage == "failed":
             self._voice.drop_retry()
+        elif state.stage == "gate":
+            self._voice.drop_gate_timeout(state.step_id, state.gates_passed, state.gate_attempt)
         elif state.attempt:
+            self._drop_waits()
             self._voice.drop_timeout(self._step())
+
+    def ran_out(self, what: str) -> None:
+        """The time of the attempt is over."""
+        state, step = self._voice.state, self._step()
+        if state.stage == "child":
+            self._voice.cancel_child(f"{step.id} of its parent ran out of time")
+        if what == "budget":
+            error = f"{step.id} took the {step.budget.time_s or 0:g} s that its budget allows"
+            self.fail(error, "budget", retry=False)
+        else:
+            self.fail(f"attempt {state.attempt} of {step.id} ran out of time", "timeout")
+
+    def reached(self) -> tuple[str, ...]:
+        """The steps that the execution may go back to, that at which it stands among them."""
+        return reached(self._process, self._voice.state)
+
+    def go_back(self, step_id: str, reason: str, by: str = "") -> None:
+        """Drop what *step_id* and the steps after it gave, and go on there."""
+        ids = [step.id for step in self._process.steps]
+        state = self._voice.state
+        dropped = [each for each in ids[ids.index(step_id) :] if each in state.statuses]
+        self._voice.reopen(step_id, tuple(dropped), by, reason)
+        self.go_on()
+
+    def _drop_waits(self) -> None:
+        if self._voice.state.stage == "waiting":
+            self._voice.drop("model")
+        elif self._voice.state.stage == "tools":
+            self._voice.drop("tools")
 
     def _step(self) -> LinkedStep:
         return self._process.step(self._voice.state.step_id)
@@ -135,6 +228,8 @@ class Course:
         if problem:
             reason = f"gate {gate.name} cannot be asked: {problem}"
             self._voice.halt(reason, step_id, gate=gate.name)
+        else:
+            self._voice.set_gate_timeout()
 
     def _begin(self, step: LinkedStep) -> None:
         """A new attempt of *step*; its gates have passed."""
@@ -144,10 +239,12 @@ class Course:
         if stops and not asks_model:
             voice.pause("breakpoint", step.id)
             return
-        attempt = state.attempt + 1 if state.step_id == step.id else 1
-        problem = self._ask_for(step, attempt)
+        attempt = state.attempts.get(step.id, 0) + 1
+        too_much = spent_by_execution(state) if asks_model else None
+        problem = too_much or self._ask_for(step, attempt)
         if problem:
-            self.recover(voice.fail_step(step.id, attempt, problem, "refused", retry=False))
+            kind = "budget" if too_much else "refused"
+            self.recover(voice.fail_step(step.id, attempt, problem, kind, retry=False))
         elif not stops:
             voice.set_timeout(step)
 
@@ -174,8 +271,20 @@ class Course:
             case GoTo(target):
                 self._skip_to(target, step.id)
                 self.go_on()
+            case BackTo(target, times):
+                self._go_back(step, failed, target, times)
             case RunProcess() as cleanup:
                 self._clean_up(step, failed, cleanup)
+
+    def _go_back(self, step: LinkedStep, failed: StepFailed, target: str, times: int) -> None:
+        went = self._voice.state.went_back.get(step.id, 0)
+        if went < times:
+            self.go_back(target, failed.error, step.id)
+        else:
+            often = "once" if times == 1 else f"{times} times"
+            evidence = {"kind": failed.kind, "attempt": failed.attempt, "went_back": went}
+            reason = f"{failed.error} (went back to {target} {often})"
+            self._voice.halt(reason, step.id, evidence=evidence)
 
     def _skip_to(self, target: str, failed_id: str) -> None:
         for step in self._process.steps:
@@ -202,3 +311,11 @@ class Course:
             self._voice.fail(f"the outputs are not as declared: {'; '.join(wrong)}")
         else:
             self._voice.complete(outputs)
+
+
+def reached(process: LinkedProcess, state: Execution) -> tuple[str, ...]:
+    """The steps from which *state*, paused or halted, may be resumed."""
+    ids = [step.id for step in process.steps]
+    if state.status not in ("paused", "halted") or state.stage == "cleanup":
+        return ()
+    return tuple(each for each in ids if each in state.statuses or each == state.step_id)

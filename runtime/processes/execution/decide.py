@@ -5,7 +5,7 @@ and what becomes of a child are matched against where the execution stands; what
 late or a repetition, and nothing happens.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cortex.bus import Event
 from cortex.bus.events import (
@@ -14,11 +14,13 @@ from cortex.bus.events import (
     ContextRefused,
     ExecutionCancel,
     ExecutionCancelled,
+    ExecutionCharged,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionFinish,
     ExecutionHalted,
     ExecutionPause,
+    ExecutionPaused,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -32,13 +34,20 @@ from cortex.bus.events import (
     StepExecute,
     StepFailed,
     StepWake,
+    ToolCall,
+    ToolDenied,
+    ToolFailed,
+    ToolReturned,
 )
 from cortex.runtime.kernel import Delivery, Output
+from cortex.runtime.tools import ToolSpec
 
 from ..linked import LinkedProcess
+from .children import after_child
 from .course import Course
+from .dialogue import Offers
 from .evolve import INPUTS, evolve
-from .state import ATTEMPTING, Execution, Stage
+from .state import ATTEMPTING, Execution, Stage, answers
 from .voice import Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
@@ -48,20 +57,32 @@ _ASKS: Mapping[type[Event], Stage] = {
     GateEvaluate: "gate",
     ContextCompile: "context",
     ModelInvoke: "model",
+    ToolCall: "tools",
     StepExecute: "handler",
 }
-ChildFact = ExecutionCompleted | ExecutionFailed | ExecutionHalted | ExecutionCancelled
+
+
+def no_tools(_: Sequence[str]) -> Sequence[ToolSpec]:
+    """Where there are no tools at all."""
+    return ()
 
 
 def advance(
-    state: Execution, event: Event, process: LinkedProcess, delivery: Delivery
+    state: Execution,
+    event: Event,
+    process: LinkedProcess,
+    delivery: Delivery,
+    offers: Offers = no_tools,
 ) -> tuple[Execution, list[Output]]:
-    """The execution after *event* and all that it says about it, and what it says."""
+    """The execution after *event* and all that it says about it, and what it says.
+
+    *offers* says what there is of the tools that a step lists, when *event* was recorded.
+    """
     after = evolve(state, event, delivery.time_ns)
     if after is state and type(event) in INPUTS and not isinstance(event, ExecutionFailed):
         return state, []
     voice = Voice(after, delivery)
-    _act(Course(process, voice), voice, event)
+    _act(Course(process, voice, offers), voice, event)
     return voice.state, voice.said
 
 
@@ -71,12 +92,19 @@ def give_up(
     """Fail an execution that cannot be led any further, as when its process cannot be read."""
     voice = Voice(evolve(state, event, delivery.time_ns), delivery)
     if voice.state.status != "unknown" and not voice.state.over:
+        if voice.state.stage in ("child", "cleanup"):
+            voice.cancel_child(f"its parent failed: {reason}")
         voice.fail(reason)
     return voice.state, voice.said
 
 
 def take_back(
-    state: Execution, asked: Event, reason: str, process: LinkedProcess, delivery: Delivery
+    state: Execution,
+    asked: Event,
+    reason: str,
+    process: LinkedProcess,
+    delivery: Delivery,
+    offers: Offers = no_tools,
 ) -> tuple[Execution, list[Output]]:
     """Go on after whoever was *asked* could not even say that it failed."""
     voice = Voice(state, delivery)
@@ -85,12 +113,16 @@ def take_back(
         case ExecutionRequest() if state.status == "requested":
             voice.fail(reason)
         case GateEvaluate() if state.status == "running" and state.stage == stage:
-            if (asked.step_id, asked.attempt) == (state.step_id, state.gate_attempt):
+            place = (state.step_id, state.gates_passed, state.gate_attempt)
+            if (asked.step_id, asked.index, asked.attempt) == place:
+                voice.drop_gate_timeout(*place)
                 voice.halt(reason, asked.step_id, gate=asked.gate)
         case ContextCompile() | ModelInvoke() | StepExecute():
-            here = (state.status, state.stage, state.step_id, state.attempt)
-            if here == ("running", stage, asked.step_id, asked.attempt):
-                Course(process, voice).fail(reason, "failed")
+            same_call = getattr(asked, "call", state.call) == state.call
+            if stage is not None and answers(state, asked, stage) and same_call:
+                Course(process, voice, offers).fail(reason, "failed")
+        case ToolCall() if answers(state, asked, "tools") and asked.call_id in state.open_calls:
+            Course(process, voice, offers).dialogue.tool_parked(asked, reason)
         case _:
             pass
     return voice.state, voice.said
@@ -115,9 +147,11 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ContextRefused():
             course.fail(event.reason, "refused", retry=False)
         case ModelResponded():
-            course.ask_handler()
+            course.answered()
         case ModelFailed():
-            course.fail(event.error, "failed", retry=event.retry)
+            course.dialogue.model_failed(event)
+        case ToolReturned() | ToolFailed() | ToolDenied():
+            course.dialogue.tool_told()
         case StepCompleted() if not voice.state.adhoc:
             course.settle()
         case StepFailed() if not voice.state.adhoc:
@@ -133,13 +167,16 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ExecutionFinish():
             if voice.state.adhoc and voice.state.status == "running":
                 voice.complete(event.outputs)
-        case ExecutionCompleted() | ExecutionFailed() | ExecutionHalted() | ExecutionCancelled():
-            _after_child(course, voice, event)
+        case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled() | ExecutionCharged():
+            after_child(course, voice, event)
+        case ExecutionHalted() | ExecutionPaused() | ExecutionResumed():
+            after_child(course, voice, event)
         case _:
             return
 
 
 def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
+    voice.drop_gate_timeout(event.step_id, event.index, event.attempt)
     if event.outcome == "passed":
         course.go_on()
     elif event.outcome == "waiting":
@@ -154,40 +191,65 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
     state = voice.state
     if state.status != "running":
         return
+    if event.what == "gate":
+        here = (state.step_id, state.gates_passed, state.gate_attempt)
+        if state.stage == "gate" and here == (event.step_id, event.index, event.attempt):
+            course.gate_ran_out()
+        return
     if (state.step_id, state.attempt) != (event.step_id, event.attempt):
         return
     if event.what == "retry" and state.stage == "failed":
         course.try_again()
-    elif event.what == "timeout" and state.stage in ATTEMPTING:
-        if state.stage == "child":
-            voice.cancel_child(f"{event.step_id} of its parent ran out of time")
-        course.fail(f"attempt {event.attempt} of {event.step_id} ran out of time", "timeout")
+    elif event.what in ("timeout", "budget") and state.stage in ATTEMPTING:
+        course.ran_out(event.what)
+    elif event.turn != state.turn:
+        return
+    elif event.what == "model" and state.stage == "waiting" and event.index == state.call:
+        course.ask_model()
+    elif event.what == "tools" and state.stage == "tools" and event.index:
+        course.dialogue.tools_ran_out(event.index)
 
 
 def _pause(course: Course, voice: Voice) -> None:
     state = voice.state
-    if state.status == "running" and state.stage == "failed" and state.pausing is not None:
+    if state.status != "running" or state.pausing is None:
+        return
+    if state.stage in ("failed", "waiting"):
         course.drop_deadlines()
         voice.pause(state.pausing, state.step_id)
+    elif state.stage in ("child", "cleanup"):
+        voice.pause_child(f"its parent was asked to pause: {state.pausing}")
 
 
 def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
     state = voice.state
-    if state.status not in ("paused", "halted"):
+    stands = state.status in ("paused", "halted")
+    if not stands and (state.over or state.pausing is None):
         return
-    voice.say(
-        ExecutionResumed(
-            execution_id=event.execution_id,
-            step_id=state.step_id,
-            answer=event.answer,
-            by=event.by,
-            note=event.note,
-        )
-    )
-    if state.stage == "compiled":
-        course.ask_model()
+    if event.from_step:
+        _resume_from(course, voice, event)
+        return
+    voice.resume(event.answer, event.by, event.note)
+    stage = voice.state.stage
+    if stage in ("child", "cleanup"):
+        voice.resume_child(event)
+        if stands:
+            course.restart_timeout()
+    elif not stands:
+        return  # the pause was not taken yet, so that something is asked
+    elif stage in ("compiled", "waiting", "tools"):
+        course.go_on_attempting()
     else:
         course.go_on()
+
+
+def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
+    if event.from_step not in course.reached():
+        return
+    if voice.state.stage == "child":
+        voice.cancel_child(f"its parent goes back to {event.from_step}")
+    voice.resume("", event.by, event.note, event.from_step)
+    course.go_back(event.from_step, event.note)
 
 
 def _cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
@@ -198,30 +260,4 @@ def _cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
     course.drop_deadlines()
     if state.stage in ("child", "cleanup"):
         voice.cancel_child(f"its parent was cancelled: {reason}")
-    voice.say(ExecutionCancelled(execution_id=event.execution_id, reason=reason))
-
-
-def _after_child(course: Course, voice: Voice, event: ChildFact) -> None:
-    """A child ended or stopped: that settles the step, or ends the cleaning up."""
-    state = voice.state
-    if state.status != "running" or event.execution_id != state.child:
-        return
-    ended = f"{event.execution_id} {type(event).topic_name().removeprefix('execution.')}"
-    why = "" if isinstance(event, ExecutionCompleted) else f": {event.reason}"
-    if state.stage == "cleanup":
-        voice.fail(f"{state.reason}; cleaning up: execution {ended}{why}", state.step_id)
-    elif state.stage != "child":
-        return
-    elif isinstance(event, ExecutionCompleted):
-        completed = StepCompleted(
-            execution_id=state.execution_id,
-            step_id=state.step_id,
-            attempt=state.attempt,
-            result=event.outputs,
-            summary=f"execution {ended}",
-        )
-        voice.say(completed)
-        course.settle()
-    else:
-        cancelled = isinstance(event, ExecutionCancelled)
-        course.fail(f"child execution {ended}{why}", "failed", retry=not cancelled)
+    voice.cancel(reason)

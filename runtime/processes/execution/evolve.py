@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ContextCompiled,
     ContextRefused,
     ExecutionCancelled,
+    ExecutionCharged,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
@@ -32,11 +33,18 @@ from cortex.bus.events import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepReopened,
     StepSkipped,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolReturned,
 )
 
-from . import lifecycle
-from .state import ATTEMPTING, Execution, Stage, entered, without
+from . import lifecycle, turns
+from .failures import with_gate, with_step, without_gate, without_step
+from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
 
 _STAGES: Mapping[type[Event], Stage] = {
     ContextCompile: "context",
@@ -61,7 +69,8 @@ def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
         return state
     if event.step_id != state.step_id:
         state = entered(state, event.step_id)
-    return replace(state, stage="gate", gate_attempt=event.attempt)
+    asked = {**state.gate_attempts, f"{event.step_id}/{event.index}": event.attempt}
+    return replace(state, stage="gate", gate_attempt=event.attempt, gate_attempts=asked)
 
 
 def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
@@ -70,11 +79,14 @@ def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
         return state
     if asked != (event.step_id, event.index, event.attempt):
         return state
+    if event.outcome == "failed":
+        return replace(state, stage="gate_open", failures=with_gate(state.failures, event))
     if event.outcome != "passed":
         return replace(state, stage="gate_open")
     return replace(
         state,
         stage="idle",
+        failures=without_gate(state.failures, event.step_id, event.gate),
         gates_passed=state.gates_passed + 1,
         gate_attempt=0,
         gate_answer=("", ""),
@@ -85,68 +97,37 @@ def _attempted(
     state: Execution, event: ContextCompile | StepExecute | StepDelegated, _: int
 ) -> Execution:
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
-    if isinstance(event, StepDelegated) and event.purpose == "cleanup":
-        return replace(state, stage="cleanup", child=event.child)
+    if isinstance(event, StepDelegated):
+        state = replace(state, children=state.children | {event.child})
+        if event.purpose == "cleanup":
+            return replace(state, stage="cleanup", child=event.child)
     if state.status != "running" or state.adhoc:
         return state
     if isinstance(event, StepExecute) and state.stage == "answered":
         return replace(state, stage="handler")
+    if isinstance(event, ContextCompile) and event.turn:
+        return turns.another_turn(state, event)
     if event.step_id != state.step_id:
         state = entered(state, event.step_id)
     return replace(
-        state,
+        anew(state),
         stage=_STAGES[type(event)],
         attempt=event.attempt,
+        attempts={**state.attempts, event.step_id: event.attempt},
         parameters={} if isinstance(event, StepDelegated) else event.parameters,
         child=event.child if isinstance(event, StepDelegated) else "",
-        compiled=None,
-        answer={},
         statuses=without(state.statuses, event.step_id),
     )
-
-
-def _compiled(state: Execution, event: ContextCompiled, _: int) -> Execution:
-    if not _answers(state, event, "context"):
-        return state
-    return replace(state, stage="compiled", compiled=event)
-
-
-def _refused(state: Execution, event: ContextRefused, _: int) -> Execution:
-    # The step fails by the `step.failed` that follows; until then the attempt only knows why.
-    if not _answers(state, event, "context"):
-        return state
-    return replace(state, reason=event.reason)
-
-
-def _invoked(state: Execution, event: ModelInvoke, _: int) -> Execution:
-    return replace(state, stage="model") if _answers(state, event, "compiled") else state
-
-
-def _responded(state: Execution, event: ModelResponded, _: int) -> Execution:
-    prompt = state.compiled
-    if not _answers(state, event, "model") or prompt is None:
-        return state
-    sent = event.input_tokens + event.cached_read_tokens + event.cached_write_tokens
-    return replace(
-        state,
-        stage="answered",
-        answer=event.answer,
-        tokens=state.tokens + (sent or prompt.tokens) + event.output_tokens,
-    )
-
-
-def _model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
-    return replace(state, reason=event.error) if _answers(state, event, "model") else state
 
 
 def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "completed", event.result)
-    return _settled(state, event) if _answers(state, event, "handler") else state
+    return _settled(state, event) if answers(state, event, "handler") else state
 
 
 def _child_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
-    return _settled(state, event) if _answers(state, event, "child") else state
+    return _settled(state, event) if answers(state, event, "child") else state
 
 
 def _settled(state: Execution, event: StepCompleted) -> Execution:
@@ -155,21 +136,25 @@ def _settled(state: Execution, event: StepCompleted) -> Execution:
         stage="idle",
         results={**state.results, event.step_id: event.result},
         statuses={**state.statuses, event.step_id: "completed"},
+        failures=without_step(state.failures, event.step_id),
     )
 
 
 def _failed(state: Execution, event: StepFailed, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "failed", {})
-    return _broken(state, event) if _answers(state, event, "handler") else state
+    return _broken(state, event) if answers(state, event, "handler") else state
 
 
 def _given_up(state: Execution, event: StepFailed, _: int) -> Execution:
     """The engine ends an attempt: time, context, model or child; or it never gets to ask."""
-    if state.status == "running" and state.stage == "idle":
+    if state.status in ("paused", "halted") and state.stage == "child":
+        if event.step_id != state.step_id or event.attempt != state.attempt:
+            return state  # else its child ended while both stood still: it goes on standing
+    elif state.status == "running" and state.stage == "idle":
         if event.step_id != state.step_id:
             state = entered(state, event.step_id)
-    elif not _answers(state, event, *ATTEMPTING):
+    elif not answers(state, event, *ATTEMPTING):
         return state
     return _broken(state, event)
 
@@ -179,6 +164,8 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
         state,
         stage="failed",
         attempt=event.attempt,
+        attempts={**state.attempts, event.step_id: event.attempt},
+        failures=with_step(state.failures, event, state.compiled.model if state.compiled else ""),
         reason=event.error,
         results=without(state.results, event.step_id),
         statuses={**state.statuses, event.step_id: "failed"},
@@ -204,15 +191,6 @@ def _observed(
     )
 
 
-def _answers(state: Execution, event: Any, *stages: Stage) -> bool:
-    return (
-        state.status == "running"
-        and state.stage in stages
-        and state.step_id == event.step_id
-        and state.attempt == event.attempt
-    )
-
-
 Fold = Callable[[Execution, Any, int], Execution]
 
 # What anyone may say; the engine subscribes to these.
@@ -222,10 +200,13 @@ INPUTS: Mapping[type[Event], Fold] = {
     ExecutionPause: lifecycle.pause,
     ExecutionFailed: lifecycle.refused,
     GateEvaluated: _gate_answered,
-    ContextCompiled: _compiled,
-    ContextRefused: _refused,
-    ModelResponded: _responded,
-    ModelFailed: _model_failed,
+    ContextCompiled: turns.compiled,
+    ContextRefused: turns.refused,
+    ModelResponded: turns.responded,
+    ModelFailed: turns.model_failed,
+    ToolReturned: turns.told,
+    ToolFailed: turns.told,
+    ToolDenied: turns.told,
     StepCompleted: _completed,
     StepFailed: _failed,
 }
@@ -238,12 +219,18 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ExecutionCompleted: lifecycle.ended,
     ExecutionFailed: lifecycle.ended,
     ExecutionCancelled: lifecycle.ended,
+    ExecutionCharged: lifecycle.charged,
     GateEvaluate: _gate_asked,
     ContextCompile: _attempted,
-    ModelInvoke: _invoked,
+    ModelInvoke: turns.invoked,
+    ToolCall: turns.called,
+    ToolDenied: turns.called,
+    ToolEnabled: turns.enabled,
+    ToolFailed: turns.told,
     StepExecute: _attempted,
     StepDelegated: _attempted,
     StepCompleted: _child_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,
+    StepReopened: lifecycle.reopened,
 }

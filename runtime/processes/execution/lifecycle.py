@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from cortex.bus.events import (
     ExecutionCancelled,
+    ExecutionCharged,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
@@ -14,8 +15,11 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionResumed,
     ExecutionStarted,
+    StepReopened,
 )
 
+from .failures import with_result
+from .spending import added, usage_of
 from .state import Execution, Stage, entered, without
 
 
@@ -70,13 +74,16 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
 
 def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
     """It goes on where it stood, or tries again what stopped it."""
+    if state.status in ("requested", "running") and state.pausing is not None:
+        return replace(state, pausing=None)  # before the pause was taken
     if state.status not in ("paused", "halted"):
         return state
     statuses, first = state.statuses, state.first_attempt
     if state.status == "halted":
-        first = state.attempt + 1
-        if state.stage == "failed":
-            statuses = without(statuses, state.step_id)
+        # Where a child stopped it the attempt is not over: the child goes on.
+        first = state.attempt if state.stage == "child" else state.attempt + 1
+    if state.stage == "failed":
+        statuses = without(statuses, state.step_id)
     stage: Stage = "idle" if state.stage in ("failed", "gate_open") else state.stage
     return replace(
         state,
@@ -102,6 +109,35 @@ def refused(state: Execution, event: ExecutionFailed, _: int) -> Execution:
     if state.status not in ("unknown", "requested"):
         return state
     return replace(state, status="failed", reason=event.reason)
+
+
+def charged(state: Execution, event: ExecutionCharged, _: int) -> Execution:
+    """A child ended, maybe after the execution itself."""
+    return replace(
+        state,
+        tokens=state.tokens + event.tokens,
+        cost=state.cost + event.cost,
+        usage=added(state.usage, usage_of(event.usage)),
+    )
+
+
+def reopened(state: Execution, event: StepReopened, _: int) -> Execution:
+    """It goes back: what the dropped steps gave counts no more; that they were tried does."""
+    if state.status != "running":
+        return state
+    failures = state.failures
+    for step_id in event.dropped:
+        result = state.results.get(step_id, {})
+        failures = with_result(failures, step_id, state.attempts.get(step_id, 0), result)
+    times = {event.by: event.times} if event.by else {}
+    return replace(
+        entered(state, event.step_id),
+        results={k: v for k, v in state.results.items() if k not in event.dropped},
+        statuses={k: v for k, v in state.statuses.items() if k not in event.dropped},
+        went_back={**state.went_back, **times},
+        failures=failures,
+        reason="",
+    )
 
 
 def ended(

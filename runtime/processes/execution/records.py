@@ -22,7 +22,8 @@ _STATUS = {
 _HAS_WORD = (
     "execution_id in (select execution_id from executions_words where executions_words match ?)"
 )
-_TAKEN = frozenset((*_STATUS, "execution.rated", "step.completed"))
+_COUNTED = frozenset(f"execution.{how}" for how in ("completed", "failed", "cancelled", "halted"))
+_TAKEN = frozenset((*_STATUS, "execution.charged", "execution.rated", "step.completed"))
 
 
 class ExecutionRow(msgspec.Struct, frozen=True):
@@ -37,7 +38,8 @@ class ExecutionRow(msgspec.Struct, frozen=True):
     parent: str
     reason: str  # why it is paused, halted, failed or cancelled
     verdict: str  # a person's; "" without one
-    tokens: int  # of its prompts and answers, once it is completed
+    tokens: int  # of prompts and answers, its own and its children's, when it last stopped
+    own_tokens: int  # without its children's, once it is completed
     began_ns: int
     changed_ns: int  # its newest event that is in here
 
@@ -46,7 +48,7 @@ class ExecutionRecords:
     """A row and a full-text entry an execution."""
 
     name = "executions"
-    version = 1
+    version = 2
     tables = (
         """
         create table executions (
@@ -60,6 +62,7 @@ class ExecutionRecords:
             reason          text    not null default '',
             verdict         text    not null default '',
             tokens          integer not null default 0,
+            own_tokens      integer not null default 0,
             began_ns        integer not null,
             changed_ns      integer not null
         ) strict
@@ -109,8 +112,12 @@ class _Rows:
             row["digest"] = body.get("digest", "")
         if record.topic == "execution.request":
             self._say(execution_id, body.get("process", "").replace("_", " "), body.get("goal"))
-        elif record.topic == "execution.completed":
+        elif record.topic == "execution.charged":
+            row["tokens"] = body.get("total", 0)
+        elif record.topic in _COUNTED:
             row["tokens"] = body.get("tokens", 0)
+            if "own_tokens" in body:
+                row["own_tokens"] = body["own_tokens"]
         elif record.topic == "execution.rated":
             row["verdict"] = body.get("verdict", "")
             self._say(execution_id, body.get("note"))

@@ -1,8 +1,28 @@
-"""Whether and when a failed attempt is tried again."""
+"""Whether and when a failed attempt is tried again, and when a model is asked again."""
+
+from typing import Final
 
 from cortex.bus.events import StepFailed
 
 from ..linked import Retry
+
+MODEL_BACKOFF_S: Final = 2.0  # before the second call; doubled with each
+MODEL_JITTER: Final = 0.5  # of the wait at most, on top: those who were refused together part
+LONGEST_WAIT_S: Final = 300.0
+
+
+def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> float:
+    """Seconds until a model is asked again.
+
+    Args:
+        calls: How often it was asked.
+        asked_s: What the endpoint asks for; it is given that, up to the longest wait.
+        fraction: From 0 to 1, another one for each that waits.
+    """
+    wait_s = max(MODEL_BACKOFF_S * 2.0 ** (calls - 1), asked_s or 0.0)
+    if not wait_s < LONGEST_WAIT_S:  # what is no number is longer, too
+        return LONGEST_WAIT_S
+    return min(LONGEST_WAIT_S, wait_s * (1 + MODEL_JITTER * fraction))
 
 
 def wait_before_retry(retry: Retry, tries: int, failed: StepFailed) -> float | None:

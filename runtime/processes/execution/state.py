@@ -6,8 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cortex.bus.events import ContextCompiled, ExecutionStarted
+from cortex.runtime.models import Usage
 
 from ..evaluate import Scope
+from .failures import Failures
 
 Status: TypeAlias = Literal[
     "unknown",  # none of its events was seen
@@ -26,7 +28,9 @@ Stage: TypeAlias = Literal[
     "context",  # the context compiler was asked
     "compiled",  # the prompt stands, the model was not asked
     "model",  # a model was asked
+    "waiting",  # the model could not answer and is asked again in a while
     "answered",  # the model answered, the handler was not asked
+    "tools",  # tools that the model asked for are at work, or were
     "handler",  # the handler of the step was asked
     "child",  # a child execution carries out the step
     "failed",  # the attempt failed; a retry may wait for its time
@@ -35,7 +39,7 @@ Stage: TypeAlias = Literal[
 
 OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
-    ("context", "compiled", "model", "answered", "handler", "child")
+    ("context", "compiled", "model", "waiting", "answered", "tools", "handler", "child")
 )
 
 
@@ -51,13 +55,24 @@ class Execution(Struct, frozen=True, kw_only=True):
     stage: Stage = "idle"
     step_id: str = ""  # the step it stands at; "" at the gates of the process
     gates_passed: int = 0  # of the process or of the step it stands at, in order
-    gate_attempt: int = 0  # how often the gate after those was asked
+    gate_attempt: int = 0  # the number of the question to the gate after those
+    gate_attempts: dict[str, int] = {}  # how often each gate was asked, by "step/index"
     gate_answer: tuple[str, str] = ("", "")  # what a person answered to that gate, and who
     attempt: int = 0  # of the step it stands at; 0 before the first
+    attempts: dict[str, int] = {}  # the newest of each step, by id: they are counted through
     first_attempt: int = 1  # where the count for `retry:` began: a resume after a halt starts anew
     parameters: dict[str, Any] = {}  # of the attempt, as they were filled in
-    compiled: ContextCompiled | None = None  # the attempt's prompt
-    answer: dict[str, Any] = {}  # of the model, in this attempt
+    turn: int = 0  # of the attempt: the number of its prompt
+    call: int = 0  # how often that prompt was sent
+    compiled: ContextCompiled | None = None  # the prompt
+    answer: dict[str, Any] = {}  # of the model, to this prompt
+    stop: str = ""  # why that answer ends
+    open_calls: dict[str, str] = {}  # tools that were asked in this turn and are at work, by call
+    call_ids: frozenset[str] = frozenset()  # of every call so far
+    enabled: tuple[str, ...] = ()  # packs, in this attempt
+    problems: int = 0  # answers of this attempt that did not fit
+    attempt_tokens: int = 0
+    attempt_cost: float = 0.0  # US dollars
     child: str = ""  # execution that carries out the attempt, or cleans up
     results: dict[str, dict[str, Any]] = {}  # of completed steps, by id
     statuses: dict[str, str] = {}  # of settled steps, by id: completed, failed, skipped
@@ -66,7 +81,15 @@ class Execution(Struct, frozen=True, kw_only=True):
     reason: str = ""  # why it is paused, halted, failed or cancelled
     question: str = ""  # what a person is asked
     outputs: dict[str, Any] = {}
-    tokens: int = 0  # of prompts that were sent and of their answers
+    tokens: int = 0  # of prompts that were sent and of their answers, here and in its children
+    own_tokens: int = 0  # without those of its children
+    usage: Usage = Usage()  # the same by class
+    own_usage: Usage = Usage()
+    cost: float = 0.0  # US dollars, with those of its children
+    own_cost: float = 0.0
+    failures: Failures = ()  # what a later try of a step is told
+    went_back: dict[str, int] = {}  # how often each step went back, by id
+    children: frozenset[str] = frozenset()  # every execution that it asked for
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
 
     @property
@@ -102,18 +125,44 @@ class Execution(Struct, frozen=True, kw_only=True):
 def entered(state: Execution, step_id: str) -> Execution:
     """*state*, come to another step; what was about the last one is dropped."""
     return replace(
-        state,
+        anew(state),
         stage="idle",
         step_id=step_id,
         gates_passed=0,
         gate_attempt=0,
         gate_answer=("", ""),
         attempt=0,
-        first_attempt=1,
+        first_attempt=state.attempts.get(step_id, 0) + 1,
         parameters={},
+        child="",
+    )
+
+
+def anew(state: Execution) -> Execution:
+    """*state*, with nothing asked of a model and nothing spent in the attempt."""
+    return replace(
+        state,
+        turn=0,
+        call=0,
         compiled=None,
         answer={},
-        child="",
+        stop="",
+        open_calls={},
+        enabled=(),
+        problems=0,
+        attempt_tokens=0,
+        attempt_cost=0.0,
+    )
+
+
+def answers(state: Execution, event: Any, *stages: Stage) -> bool:
+    """Whether *event* is about the attempt, and the turn, at which *state* stands in *stages*."""
+    return (
+        state.status == "running"
+        and state.stage in stages
+        and state.step_id == event.step_id
+        and state.attempt == event.attempt
+        and getattr(event, "turn", state.turn) == state.turn
     )
 
 

@@ -7,20 +7,35 @@ from msgspec.structs import replace
 from cortex.bus import Event
 from cortex.bus.events import (
     ExecutionCancel,
+    ExecutionCancelled,
+    ExecutionCharged,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
+    ExecutionPause,
     ExecutionPaused,
+    ExecutionResume,
+    ExecutionResumed,
     StepDelegated,
     StepFailed,
+    StepReopened,
     StepSkipped,
 )
 from cortex.runtime.kernel import Delivery, Output
 
 from ..linked import LinkedChild, LinkedStep
-from .asking import child_request, forget_wake, wake
+from .asking import (
+    child_request,
+    forget_gate,
+    forget_wake,
+    gate_wake,
+    model_wake,
+    tools_wake,
+    wake,
+)
 from .evolve import evolve
 from .room import clipped, too_large
+from .spending import by_class
 from .state import Execution
 
 
@@ -66,6 +81,9 @@ class Voice:
             step_id=step_id,
             gate=gate,
             evidence=evidence or {},
+            tokens=self.state.tokens,
+            cost=self.state.cost,
+            usage=by_class(self.state.usage),
         )
         if too_large(halted):  # it stands in `gate.evaluated`, too
             halted = replace(halted, evidence={})
@@ -78,6 +96,11 @@ class Voice:
             execution_id=state.execution_id,
             outputs=outputs,
             tokens=state.tokens,
+            own_tokens=state.own_tokens,
+            cost=state.cost,
+            own_cost=state.own_cost,
+            usage=by_class(state.usage),
+            own_usage=by_class(state.own_usage),
             duration_s=(self._delivery.time_ns - state.started_ns) / 1e9,
         )
         problem = too_large(completed)
@@ -88,15 +111,78 @@ class Voice:
 
     def fail(self, reason: str, step_id: str = "") -> None:
         """Record that it cannot go on."""
-        execution_id = self.state.execution_id
         self.say(
-            ExecutionFailed(execution_id=execution_id, reason=clipped(reason), step_id=step_id)
+            ExecutionFailed(
+                execution_id=self.state.execution_id,
+                reason=clipped(reason),
+                step_id=step_id,
+                tokens=self.state.tokens,
+                cost=self.state.cost,
+                usage=by_class(self.state.usage),
+            )
         )
+
+    def cancel(self, reason: str) -> None:
+        """Record that it ended because somebody asked for it."""
+        state = self.state
+        self.say(
+            ExecutionCancelled(
+                execution_id=state.execution_id,
+                reason=clipped(reason),
+                tokens=state.tokens,
+                cost=state.cost,
+                usage=by_class(state.usage),
+            )
+        )
+
+    def resume(self, answer: str = "", by: str = "", note: str = "", from_step: str = "") -> None:
+        """Record that it goes on."""
+        self.say(
+            ExecutionResumed(
+                execution_id=self.state.execution_id,
+                step_id=self.state.step_id,
+                answer=answer,
+                by=by,
+                note=note,
+                from_step=from_step,
+            )
+        )
+
+    def charge(self, child: str, tokens: int, cost: float, usage: dict[str, int]) -> None:
+        """Count what a child took."""
+        state = self.state
+        if tokens or cost:
+            self.say(
+                ExecutionCharged(
+                    execution_id=state.execution_id,
+                    child=child,
+                    tokens=tokens,
+                    total=state.tokens + tokens,
+                    late=state.over,
+                    cost=cost,
+                    total_cost=state.cost + cost,
+                    usage=usage,
+                )
+            )
 
     def skip(self, step_id: str, reason: str) -> None:
         """Pass over a step."""
         state = self.state
         self.say(StepSkipped(execution_id=state.execution_id, step_id=step_id, reason=reason))
+
+    def reopen(self, step_id: str, dropped: tuple[str, ...], by: str, reason: str) -> None:
+        """Go back to a step."""
+        state = self.state
+        self.say(
+            StepReopened(
+                execution_id=state.execution_id,
+                step_id=step_id,
+                dropped=dropped,
+                by=by,
+                times=state.went_back.get(by, 0) + 1 if by else 0,
+                reason=clipped(reason),
+            )
+        )
 
     def fail_step(
         self, step_id: str, attempt: int, error: str, kind: str, *, retry: bool
@@ -145,7 +231,15 @@ class Voice:
 
     def cancel_child(self, reason: str) -> None:
         """Ask the child execution to end."""
-        self.said.append(ExecutionCancel(execution_id=self.state.child, reason=reason))
+        self.said.append(ExecutionCancel(execution_id=self.state.child, reason=clipped(reason)))
+
+    def pause_child(self, reason: str) -> None:
+        """Ask the child execution to pause."""
+        self.said.append(ExecutionPause(execution_id=self.state.child, reason=clipped(reason)))
+
+    def resume_child(self, event: ExecutionResume) -> None:
+        """Hand a resume on to the child execution."""
+        self.said.append(replace(event, execution_id=self.state.child))
 
     def retry_after(self, wait_s: float) -> None:
         """Come back for the next attempt of the step that failed."""
@@ -158,14 +252,43 @@ class Voice:
         """Forget the next attempt of the step that failed."""
         self.said.append(forget_wake(self.state, "retry"))
 
+    def ask_model_after(self, wait_s: float) -> None:
+        """Come back to send the prompt again."""
+        self.said.append(model_wake(self.state, wait_s, self._delivery.time_ns))
+
+    def set_tools_timeout(self) -> None:
+        """Bound the time of the tools that are at work, from now on."""
+        self.said.append(tools_wake(self.state, self._delivery.time_ns))
+
+    def drop(self, what: str) -> None:
+        """Forget a deadline of the attempt that is under way."""
+        self.said.append(forget_wake(self.state, what))
+
+    def fraction(self) -> float:
+        """A number from 0 to 1 that is this delivery's own, the same at every replay."""
+        return int(self._delivery.new_id(len(self.said)), 36) / 36**16
+
+    def set_gate_timeout(self) -> None:
+        """Bound the time of the gate that has just been asked."""
+        self.said.append(gate_wake(self.state, self._delivery.time_ns))
+
+    def drop_gate_timeout(self, step_id: str, index: int, attempt: int) -> None:
+        """Forget the bound of a gate that was asked."""
+        self.said.append(forget_gate(self.state.execution_id, step_id, index, attempt))
+
     def set_timeout(self, step: LinkedStep) -> None:
         """Bound the attempt that has just begun."""
         state = self.state
-        if step.timeout_s is not None:
+        for what, after_s in _bounds(step):
             at_ns = self._delivery.time_ns
-            self.said.append(wake(state, step.id, state.attempt, "timeout", step.timeout_s, at_ns))
+            self.said.append(wake(state, step.id, state.attempt, what, after_s, at_ns))
 
     def drop_timeout(self, step: LinkedStep) -> None:
         """Forget the bound of the attempt that is over."""
-        if step.timeout_s is not None:
-            self.said.append(forget_wake(self.state, "timeout"))
+        for what, _ in _bounds(step):
+            self.drop(what)
+
+
+def _bounds(step: LinkedStep) -> list[tuple[str, float]]:
+    bounds = (("timeout", step.timeout_s), ("budget", step.budget.time_s))
+    return [(what, after_s) for what, after_s in bounds if after_s is not None]

@@ -1,0 +1,156 @@
+"""The turns of a step so far, from the stream of its execution."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    ContextCompile,
+    ModelInvoke,
+    ModelResponded,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolReturned,
+)
+from cortex.runtime.context import Said, Turn, cut_middle
+from cortex.runtime.log import BlobError, Blobs
+
+LONGEST_CHARS: Final = 64_000  # of a result; more than any prompt shows of one
+OF_TURNS: Final = (
+    ContextCompile,
+    ModelInvoke,
+    ModelResponded,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolReturned,
+)
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What became of a step's attempt so far."""
+
+    turns: tuple[Turn, ...] = ()
+    enabled: tuple[str, ...] = ()  # packs and skills, in order
+
+
+class _Told(msgspec.Struct):
+    """One turn, while its events are read."""
+
+    call: int = 0  # of the model, that counts; an earlier one may answer late
+    answer: dict[str, Any] | None = None
+    asked: list[str] = []  # call ids in the order in which the answer has its calls; "" for none
+    observed: dict[str, Said] = {}  # by id, in order; what comes late does not count
+
+
+def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> Told:
+    """The turns before *asked*, of its attempt: each with the answer and what was observed.
+
+    A step that is gone back to counts its attempts anew: the newest first prompt begins them.
+    """
+    turns: dict[int, _Told] = {}
+    enabled: list[str] = []
+    for event in (*events, asked):
+        about = (getattr(event, "step_id", ""), getattr(event, "attempt", 0))
+        if about != (asked.step_id, asked.attempt):
+            continue
+        if isinstance(event, ContextCompile):
+            if event.turn == 0:
+                turns, enabled = {}, []
+            elif event.problem:
+                _observe(turns, event.turn - 1, _problem(event))
+        else:
+            if isinstance(event, ToolEnabled):
+                enabled.append(event.pack)
+            _take_in(turns, event, blobs)
+    numbers = [n for n in sorted(turns) if n < asked.turn and turns[n].answer is not None]
+    return Told(tuple(_turn(n, turns[n]) for n in numbers), tuple(dict.fromkeys(enabled)))
+
+
+def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
+    turn = turns.setdefault(getattr(event, "turn", 0), _Told())
+    match event:
+        case ModelInvoke():
+            turn.call = event.call
+        case ModelResponded():
+            if turn.answer is None and turn.call in (0, event.call):
+                turn.answer = event.answer
+        case ToolCall():
+            turn.asked.append(event.call_id)
+        case ToolEnabled():
+            turn.asked.append("")
+            text = f"{event.pack} is shown from now on, where it is offered"
+            said = Said(id=f"turn:{event.turn}+{event.pack}", kind="enabled", text=text)
+            _observe(turns, event.turn, said)
+        case ToolReturned():
+            if _call(event) not in turn.observed:
+                _observe(turns, event.turn, _result(event, blobs))
+        case ToolFailed():
+            text = f"{event.tool} gave no result ({event.kind}): {event.error}"
+            said = Said(id=_call(event), kind="failed", text=text, source=event.tool)
+            _observe(turns, event.turn, said)
+        case ToolDenied():
+            if event.call_id not in turn.asked:
+                turn.asked.append(event.call_id)
+            text = f"{event.tool} was not called: {event.reason}"
+            said = Said(id=_call(event), kind="denied", text=text, source=event.tool)
+            _observe(turns, event.turn, said)
+
+
+def _observe(turns: dict[int, _Told], turn: int, said: Said) -> None:
+    turns.setdefault(turn, _Told()).observed.setdefault(said.id, said)
+
+
+def _turn(number: int, told: _Told) -> Turn:
+    answer = told.answer or {}
+    text = str(answer.get("text") or "")
+    if not text and answer.get("data"):
+        text = _json(answer["data"])
+    lines = [text] if text else []
+    calls = answer.get("calls") or ()
+    names = (*told.asked, *("" for _ in calls))
+    for call, call_id in zip(calls, names, strict=False):
+        if isinstance(call, dict):
+            # Told in words: a model takes up what it reads, and must not write its calls as text.
+            what = f"{call.get('tool')} with {_json(call.get('arguments'))}"
+            lines.append(f"(called {what}{call_id and ', as '}{call_id})")
+    said = Said(id=f"turn:{number}", kind="answer", text="\n".join(lines))
+    return Turn(number=number, said=(said, *told.observed.values()))
+
+
+def _result(event: ToolReturned, blobs: Blobs) -> Said:
+    return Said(
+        id=_call(event),
+        kind="result",
+        text=_text(event, blobs),
+        source=event.tool,
+        handle=event.call_id,
+        extent=f"{event.lines:,} lines, {event.bytes:,} bytes",
+    )
+
+
+def _call(event: ToolReturned | ToolFailed | ToolDenied) -> str:
+    """What a prompt calls the outcome of a call; nothing else of a turn has a `/`."""
+    return f"turn:{event.turn}/{event.call_id}"
+
+
+def _problem(event: ContextCompile) -> Said:
+    text = f"The answer was not taken: {event.problem}\nAnswer once more, so that it fits."
+    return Said(id=f"turn:{event.turn - 1}:problem", kind="problem", text=text)
+
+
+def _text(event: ToolReturned, blobs: Blobs) -> str:
+    try:
+        text = blobs.get(event.result).decode(errors="replace")
+    except BlobError:
+        return f"{event.excerpt}\n[the rest is not kept any more]"
+    return cut_middle(text, LONGEST_CHARS)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,85 @@
+"""The gate `model_available`: some model meets what the work needs."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
+    GateEvaluate,
+    GateEvaluated,
+)
+from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+from cortex.runtime.models import Level, ModelDescription, select
+
+from .verdict import failed, parameters_of, passed
+
+
+class ModelNeeds(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is asked of a model, as a step says it under `needs:`."""
+
+    reasoning: Level | None = None
+    code: Level | None = None
+    speed: Level | None = None
+    sensitivity: Literal["public", "internal", "local"] | None = None
+    context_tokens: int | None = None
+
+
+class ModelAvailableParameters(msgspec.Struct, frozen=True):
+    """What `model_available` takes."""
+
+    needs: ModelNeeds = ModelNeeds()
+
+
+class ModelAvailable(Component):
+    """Passes when a model that was announced would be selected for the needs."""
+
+    workers = 1
+    serves = (
+        Serves("gate", "model_available", ModelAvailableParameters, traits={"read_only": True}),
+    )
+
+    def __init__(
+        self,
+        config: Config,
+        history: Callable[[str], Iterator[Recorded]],
+        vocabulary: Vocabulary,
+    ) -> None:
+        self._config = config
+        self._history = history
+        self._vocabulary = vocabulary
+
+    @on(GateEvaluate, where={"gate": "model_available"})
+    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+        """Select one, as the step would."""
+        asked = parameters_of(event, ModelAvailableParameters)
+        if isinstance(asked, GateEvaluated):
+            yield asked
+            return
+        told = (each for each in self._history("registry") if each.key == "model")
+        models = announced(self._vocabulary.read(each) for each in told)
+        needs = msgspec.to_builtins(asked.needs)
+        selected = select(models, needs, self._config.models.default)
+        if isinstance(selected, str):
+            yield failed(event, f"{selected}: add a model to config.toml", needs=needs)
+        else:
+            model, others = selected.model.name, list(selected.runners_up)
+            yield passed(event, model=model, because=selected.because, runners_up=others)
+
+
+def announced(events: Iterable[Event]) -> list[ModelDescription]:
+    """The models that are announced and were not withdrawn."""
+    models: dict[str, ModelDescription] = {}
+    for event in events:
+        if isinstance(event, ComponentWithdrawn):
+            models.pop(event.name, None)
+        elif isinstance(event, ComponentAnnounced):
+            models.pop(event.name, None)
+            # A model that does not describe itself cannot be selected, and must stop nobody.
+            with contextlib.suppress(msgspec.ValidationError):
+                models[event.name] = msgspec.convert(event.traits, ModelDescription, strict=False)
+    return list(models.values())

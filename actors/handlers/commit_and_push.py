@@ -1,0 +1,133 @@
+"""The action `commit_and_push`: what an execution wrote becomes one commit on a branch."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus.events import StepExecute, StepFailed
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+
+from .answers import completed, failed, parameters_of
+from .repair import (
+    CheckoutUnusableError,
+    GitFailedError,
+    RepairError,
+    Sources,
+    branch_of,
+    check_branch,
+    commit,
+    find_worktree,
+    folder_of,
+    made_by,
+    message_of,
+    push,
+    recorded_repair,
+    remove_worktree,
+    sources_at,
+)
+from .write_code import NO_HOME
+
+NOTHING = "hold nothing to commit: no step of this execution wrote anything since"
+
+
+class CommitAndPushParameters(msgspec.Struct, frozen=True):
+    """What `commit_and_push` takes."""
+
+    message: str = ""  # "": what the last `write_code` said of its change, else the goal
+    branch: str = ""  # a new one of that name instead of cortex/<execution>
+    push: bool = False
+    remote: str = "origin"
+    hooks: bool = False  # True: the repository's hooks run, and commits are signed as configured
+    everything: bool = False  # True: also what other steps changed, such as a formatter
+    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
+
+
+class CommitAndPushResult(msgspec.Struct, frozen=True):
+    """What `commit_and_push` gives."""
+
+    commit: str
+    branch: str
+    pushed: bool
+
+
+class CommitAndPush(Component):
+    """Makes one commit a step, however often it is asked; the worktree goes, the branch stays."""
+
+    workers = 1
+    serves = (
+        Serves(
+            "action",
+            "commit_and_push",
+            CommitAndPushParameters,
+            CommitAndPushResult,
+            traits={"effect": "write"},
+        ),
+    )
+
+    def __init__(
+        self,
+        home: Home | None,
+        vocabulary: Vocabulary,
+        history: Callable[[str], Iterator[Recorded]],
+    ) -> None:
+        self._home = home
+        self._vocabulary = vocabulary
+        self._history = history
+
+    @on(StepExecute, where={"action": "commit_and_push"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Commit, or find the commit that was made; push where that is asked for."""
+        asked = parameters_of(event, CommitAndPushParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        if self._home is None:
+            yield failed(event, NO_HOME, kind="refused", retry=False)
+            return
+        try:
+            place = Path(event.workspace or ".", asked.checkout).absolute()
+            sources = sources_at(place, event.timeout_s)
+            folder = folder_of(self._home.path, event.execution_id)
+            branch = asked.branch or branch_of(event.execution_id)
+            made = self._commit(event, asked, sources, folder, branch)
+            remove_worktree(sources, folder)
+            if asked.push:
+                push(sources.git, asked.remote, branch, hooks=asked.hooks)
+        except CheckoutUnusableError as error:
+            yield failed(event, str(error), kind="refused", retry=False)
+        except GitFailedError as error:
+            yield failed(event, str(error))
+        except RepairError as error:
+            yield failed(event, str(error), retry=False)
+        else:
+            where = f"{branch}, pushed to {asked.remote}" if asked.push else branch
+            result = CommitAndPushResult(made, branch, asked.push)
+            yield completed(event, result, f"{made[:12]} on {where}")
+
+    def _commit(
+        self,
+        event: StepExecute,
+        asked: CommitAndPushParameters,
+        sources: Sources,
+        folder: Path,
+        branch: str,
+    ) -> str:
+        """The commit of this step: made now, or when this step was carried out before."""
+        made = made_by(sources.git, branch, event.execution_id, event.step_id)
+        tree = find_worktree(folder, event.timeout_s)
+        if tree is not None and asked.everything:
+            tree.stage_all()
+        if tree is None or not tree.staged():
+            if not made:
+                raise CheckoutUnusableError(NOTHING)
+            return made
+        check_branch(sources, tree, branch)
+        text = asked.message.strip() or self._written(event.execution_id) or event.goal
+        message = message_of(text, event.execution_id, event.step_id)
+        return commit(tree, branch, message, hooks=asked.hooks)
+
+    def _written(self, execution_id: str) -> str:
+        records = self._history(f"execution/{execution_id}")
+        return recorded_repair(records, self._vocabulary).written

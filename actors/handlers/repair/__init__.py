@@ -1,0 +1,75 @@
+"""Repairing a checkout: edits applied in a worktree, tests found and read, commits, the news."""
+
+from .checkout import Sources, sources_at, uncommitted
+from .commands import PYTHONS, find_command, looked_at
+from .commits import check_branch, commit, made_by, message_of, push, trailers_of
+from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
+from .errors import (
+    CheckoutUnusableError,
+    GitFailedError,
+    HookFailedError,
+    HookRefusedError,
+    PatchRefusedError,
+    RepairError,
+)
+from .outcome import Said, read_output
+from .patch import planned, write
+from .paths import PathRefusedError, checked_path
+from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
+from .web_hook import hook_secret, hook_signature, hook_url, post_hook
+from .worktree import (
+    Worktree,
+    branch_of,
+    find_worktree,
+    folder_of,
+    fresh_worktree,
+    head_of,
+    remove_worktree,
+)
+
+__all__ = [
+    "PYTHONS",
+    "TESTS_FAILED",
+    "CheckoutUnusableError",
+    "Edit",
+    "EditError",
+    "GitFailedError",
+    "HookFailedError",
+    "HookRefusedError",
+    "PatchRefusedError",
+    "PathRefusedError",
+    "RepairError",
+    "RepairRecord",
+    "Said",
+    "Sources",
+    "Worktree",
+    "WriteCodeAnswer",
+    "apply_edit",
+    "branch_of",
+    "check_branch",
+    "checked_path",
+    "commit",
+    "find_command",
+    "find_worktree",
+    "folder_of",
+    "fresh_worktree",
+    "head_of",
+    "hook_secret",
+    "hook_signature",
+    "hook_url",
+    "looked_at",
+    "made_by",
+    "message_of",
+    "nearest_line",
+    "planned",
+    "post_hook",
+    "push",
+    "read_output",
+    "recorded_repair",
+    "remove_worktree",
+    "repair_of",
+    "sources_at",
+    "trailers_of",
+    "uncommitted",
+    "write",
+]

@@ -1,0 +1,102 @@
+"""One commit a step: its message, how it is found again, and how it gets to a remote."""
+
+import re
+
+from .checkout import Sources
+from .errors import CheckoutUnusableError, GitFailedError
+from .git import Git
+from .worktree import Worktree, head_of
+
+EXECUTION, STEP = "Cortex-Execution", "Cortex-Step"
+LONGEST_SUBJECT = 100  # characters
+LONGEST_MESSAGE = 8_000
+_NO_AUTHOR = "no name to commit under: set one with `git config user.name` and `user.email`"
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
+_OWN_IDENTITY = ("-c", "user.useConfigOnly=true")  # never one made of user and host name
+
+
+def message_of(text: str, execution_id: str, step_id: str) -> str:
+    """The message of the commit that a step makes: *text*, and trailers that say whose it is."""
+    lines = [line.rstrip() for line in text.replace("\0", "").strip().splitlines()]
+    subject = lines[0] if lines else "Change"
+    body = "\n".join(lines[1:])[:LONGEST_MESSAGE].strip()
+    if len(subject) > LONGEST_SUBJECT:
+        cut = subject.rfind(" ", LONGEST_SUBJECT // 2, LONGEST_SUBJECT)
+        cut = cut if cut > 0 else LONGEST_SUBJECT - 1
+        body = f"…{subject[cut:].lstrip()[:LONGEST_MESSAGE]}\n\n{body}".strip()
+        subject = f"{subject[:cut]}…"
+    trailers = f"{EXECUTION}: {execution_id}\n{STEP}: {step_id}\n"
+    last = body.rpartition("\n\n")[2].splitlines()
+    joined = "\n" if last and all(map(_TRAILER.match, last)) else "\n\n"
+    return f"{subject}\n\n{body}{joined if body else ''}{trailers}"
+
+
+def trailers_of(message: str) -> dict[str, str]:
+    """The trailers at the end of a commit's message, the last of each name."""
+    last = message.strip().rpartition("\n\n")[2].splitlines()
+    return dict(line.split(": ", 1) for line in last if _TRAILER.match(line))
+
+
+def made_by(git: Git, branch: str, execution_id: str, step_id: str) -> str:
+    """The commit at the head of *branch*, if that step made it; else "" ."""
+    head = head_of(git, branch)
+    if not head:
+        return ""
+    said = trailers_of(git.run("log", "-1", "--format=%B", head, "--"))
+    return head if (said.get(EXECUTION), said.get(STEP)) == (execution_id, step_id) else ""
+
+
+def check_branch(sources: Sources, tree: Worktree, branch: str) -> None:
+    """Refuse a branch that a commit of ours must not go to.
+
+    Raises:
+        CheckoutUnusableError: It is no name for one, somebody works on it, or it is there already.
+    """
+    git = sources.git
+    if git.asked("check-ref-format", "--branch", branch).returncode or branch.startswith("-"):
+        raise CheckoutUnusableError(f"get no commit: {branch!r} is no name for a branch")
+    if tree.branch == branch:
+        return
+    listed = git.run("worktree", "list", "--porcelain").splitlines()
+    if f"branch refs/heads/{branch}" in listed:
+        raise CheckoutUnusableError(
+            f"get no commit on {branch}, which is checked out: name another branch"
+        )
+    if head_of(git, branch):
+        raise CheckoutUnusableError(f"have a branch {branch} already: name a new one")
+
+
+def commit(tree: Worktree, branch: str, message: str, *, hooks: bool) -> str:
+    """Commit what is staged on *branch*, which the worktree's own is renamed to.
+
+    Raises:
+        GitFailedError: There is no name to commit under, or a hook refused it.
+    """
+    who = tree.git.asked(*_OWN_IDENTITY, "var", "GIT_AUTHOR_IDENT")
+    if who.returncode:
+        raise GitFailedError("commit", _NO_AUTHOR)
+    if tree.branch != branch:
+        tree.git.run("branch", "--move", tree.branch, branch)
+    words = ("commit", "--quiet", "--cleanup=whitespace", f"--message={message}")
+    if hooks:
+        tree.git.run_as_user(*words)
+    else:
+        tree.git.run(*words, "--no-verify")
+    return tree.head
+
+
+def push(git: Git, remote: str, branch: str, *, hooks: bool) -> None:
+    """Bring *branch* to *remote*; where it is there already nothing happens. Never by force.
+
+    Raises:
+        CheckoutUnusableError: There is no such remote.
+        GitFailedError: The remote did not take it, or cannot be reached.
+    """
+    remotes = git.run("remote").split()
+    if remote not in remotes:
+        there = f"only {', '.join(remotes)}" if remotes else "none"
+        raise CheckoutUnusableError(f"have no remote {remote!r}, {there}: name one that is there")
+    ref = f"refs/heads/{branch}:refs/heads/{branch}"
+    quiet = ("push", "--quiet", "--no-follow-tags", "--recurse-submodules=no")
+    verify = "--verify" if hooks else "--no-verify"
+    git.run_as_user(*quiet, verify, "--", remote, ref, secrets=True)

@@ -1,0 +1,137 @@
+"""The worktree of an execution: a second checkout, in the home, on a branch of its own.
+
+git looks for a repository upward from a folder, and a home often stands inside the user's checkout.
+Every command here names the worktree's own `.git`, so that nothing can reach the user's files even
+where that file is gone.
+"""
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .checkout import Sources, forbidden
+from .errors import CheckoutUnusableError, GitFailedError
+from .git import Git
+
+FOLDER = "worktrees"  # of a home
+PREFIX = "cortex/"  # of a branch's name
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_DIFF = (
+    *("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "HEAD"),
+)
+
+
+class Worktree:
+    """A worktree that is there."""
+
+    def __init__(self, folder: Path, timeout_s: float) -> None:
+        self.folder = folder
+        self.git = Git(folder, timeout_s, f"--git-dir={folder / '.git'}", f"--work-tree={folder}")
+
+    @property
+    def head(self) -> str:
+        """The commit it stands on."""
+        return self.git.run("rev-parse", "--verify", "HEAD").strip()
+
+    @property
+    def branch(self) -> str:
+        """The branch it is on; "" where it is on none."""
+        return self.git.asked("symbolic-ref", "--quiet", "--short", "HEAD").stdout.decode().strip()
+
+    def reset(self) -> None:
+        """Back to the branch: what was changed, built or left there is gone."""
+        self.git.run("reset", "--hard", "--quiet", "HEAD")
+        self.git.run("clean", "-ffdxq")
+
+    def forbidden(self, paths: Sequence[str]) -> Mapping[str, str]:
+        """Why some of *paths* are not edited."""
+        return forbidden(self.git, paths)
+
+    def stage(self, paths: Sequence[str]) -> None:
+        """Say that what stands in *paths* belongs to the next commit."""
+        self.git.run("add", "--force", "--", *(f":(literal){path}" for path in paths))
+
+    def stage_all(self) -> None:
+        """Say that whatever changed belongs to the next commit."""
+        self.git.run("add", "--all")
+
+    def staged(self) -> list[str]:
+        """The paths that the next commit changes."""
+        names = self.git.run("diff", "--cached", "--name-only", "--no-renames", "-z", "HEAD")
+        return [name for name in names.split("\0") if name]
+
+    def diff(self) -> str:
+        """What the next commit changes."""
+        return self.git.run(*_DIFF)
+
+
+def branch_of(execution_id: str) -> str:
+    """The branch of an execution, unless its commit names another."""
+    return f"{PREFIX}{execution_id}"
+
+
+def folder_of(home: Path, execution_id: str) -> Path:
+    """Where the worktree of an execution stands, if it is there.
+
+    Raises:
+        CheckoutUnusableError: The execution has an id that is no name for a folder and a branch.
+    """
+    if not _NAME.fullmatch(execution_id) or ".." in execution_id or execution_id.endswith("."):
+        raise CheckoutUnusableError(f"get no branch: {execution_id!r} is no name for one")
+    return home.resolve() / FOLDER / execution_id
+
+
+def find_worktree(folder: Path, timeout_s: float) -> Worktree | None:
+    """The worktree at *folder*, if there is one that git knows."""
+    if not (folder / ".git").is_file():
+        return None
+    tree = Worktree(folder, timeout_s)
+    known = tree.git.asked("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return None if known.returncode else tree
+
+
+def fresh_worktree(sources: Sources, folder: Path, branch: str) -> Worktree:
+    """The worktree at *folder* as its branch has it; made where it is not there.
+
+    A new branch starts from the commit that is checked out; one that is there stays as it is.
+
+    Raises:
+        CheckoutUnusableError: The worktree there belongs to another repository.
+        GitFailedError: git cannot make it.
+    """
+    tree = find_worktree(folder, sources.timeout_s)
+    if tree is not None:
+        if _repository(tree.git) != _repository(sources.git):
+            raise CheckoutUnusableError("are not those that this execution began to repair")
+        try:
+            tree.reset()
+            return tree
+        except GitFailedError:
+            pass  # a git that was killed left it locked: another one takes its place
+    remove_worktree(sources, folder)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    start: tuple[str, ...] = (str(folder), branch)
+    if not head_of(sources.git, branch):
+        start = ("--no-track", "-b", branch, str(folder), sources.head)
+    sources.git.run("worktree", "add", "--quiet", *start)
+    return Worktree(folder, sources.timeout_s)
+
+
+def remove_worktree(sources: Sources, folder: Path) -> None:
+    """Take the worktree away; its branch stays."""
+    if folder.is_symlink():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+    sources.git.run("worktree", "prune")
+
+
+def head_of(git: Git, branch: str) -> str:
+    """The commit at the head of *branch*; "" where there is no such branch."""
+    said = git.asked("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
+    return said.stdout.decode().strip()
+
+
+def _repository(git: Git) -> Path:
+    return (git.folder / git.run("rev-parse", "--git-common-dir").strip()).resolve()

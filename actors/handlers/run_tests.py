@@ -1,0 +1,239 @@
+"""The action `run_tests`: the tests of the sources, run where the change stands."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepExecute, StepFailed
+from cortex.runtime.context import Offer
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.log import Blobs
+
+from ..parameters import Seconds
+from ..programs import (
+    EffectInterruptedError,
+    Effects,
+    ProgramError,
+    ProgramOutcome,
+    ProgramRefusedError,
+    ProgramTimeoutError,
+    ProgramUnwantedError,
+    argv_of,
+    run_program,
+)
+from ..programs.wanted import History, Waiters
+from .answers import completed, failed, parameters_of
+from .repair import (
+    PYTHONS,
+    TESTS_FAILED,
+    RepairError,
+    Said,
+    branch_of,
+    find_command,
+    find_worktree,
+    folder_of,
+    fresh_worktree,
+    head_of,
+    looked_at,
+    read_output,
+    sources_at,
+)
+
+LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
+FILES = 2_000  # of a folder that are looked at
+SUMMARY_CHARS = 300
+TRIES = 3  # of a run that somebody killed
+UNKNOWN = (
+    "the files do not say how the tests are run: name it, as in `with: {command: [make, check]}`"
+)
+
+
+class RunTestsParameters(msgspec.Struct, frozen=True):
+    """What `run_tests` takes."""
+
+    command: str | list[str] = []  # words, or a text split as a shell would; [] finds one
+    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
+    timeout_s: Seconds | None = None
+    must_pass: bool = False  # True: a failing test fails the step
+    env: list[str] = []  # variables that the tests get although they look like secrets
+
+
+class RunTestsResult(msgspec.Struct, frozen=True):
+    """What `run_tests` gives."""
+
+    passed: bool
+    exit_code: int
+    command: list[str]
+    failed: list[str]  # names of failing tests, the most telling first; else what else failed
+    excerpt: str  # the lines of the output that say most
+    output: str  # digest of all that was kept of it
+    seconds: float
+    context: list[Offer]
+
+
+class RunTests(Component):
+    """Runs tests in the execution's worktree where there is one, else in the workspace."""
+
+    workers = 2
+    serves = (
+        Serves(
+            "action", "run_tests", RunTestsParameters, RunTestsResult, traits={"effect": "write"}
+        ),
+    )
+
+    def __init__(
+        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+    ) -> None:
+        self._settings = config.handlers.shell
+        self._blobs = blobs
+        self._home = home
+        self._waiters = Waiters(history, home)
+
+    @on(StepExecute, where={"action": "run_tests"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Run them, and read what they said."""
+        asked = parameters_of(event, RunTestsParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
+        began_s = time.monotonic()
+        try:
+            place = Path(event.workspace or ".", asked.checkout).absolute()
+            folder, root = self._folder(event, place)
+            argv = argv_of(asked.command or _found(folder, place), self._settings.allow)
+            wanted = self._waiters.wait_for(event, delivery)
+            outcome = self._run(
+                delivery,
+                lambda key: self._start(key, argv, str(folder), timeout_s, asked.env, wanted),
+            )
+        except (ProgramRefusedError, RepairError) as error:
+            yield failed(event, str(error), kind="refused", retry=False)
+            return
+        except (EffectInterruptedError, ProgramUnwantedError) as error:
+            yield failed(event, str(error), kind="interrupted", retry=False)
+            return
+        except ProgramTimeoutError as error:
+            yield failed(event, f"the tests took too long: {error}", kind="timeout")
+            return
+        except ProgramError as error:
+            yield failed(event, str(error))
+            return
+        seconds = round(time.monotonic() - began_s, 3)
+        yield self._ended(event, argv, outcome, root, seconds, asked.must_pass)
+
+    def _folder(self, event: StepExecute, place: Path) -> tuple[Path, Path]:
+        """Where to run them, and the root that paths in their output start from."""
+        if self._home is None:
+            return place, place
+        root = folder_of(self._home.path, event.execution_id)
+        tree = find_worktree(root, event.timeout_s)
+        try:
+            sources = sources_at(place, event.timeout_s)
+        except RepairError:
+            if tree is not None:
+                raise
+            return place, place  # sources need not be a checkout to be tested
+        if tree is None:
+            branch = branch_of(event.execution_id)
+            if not head_of(sources.git, branch):
+                return place, place
+            fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
+        return root / sources.prefix, root
+
+    def _run(self, delivery: Delivery, start: Callable[[str], ProgramOutcome]) -> ProgramOutcome:
+        """Run them to an end; a run that somebody killed proves nothing, so there is another."""
+        for n in range(TRIES - 1):
+            with contextlib.suppress(EffectInterruptedError):
+                return start(delivery.effect_key(n))
+        return start(delivery.effect_key(TRIES - 1))
+
+    def _start(
+        self,
+        key: str,
+        argv: tuple[str, ...],
+        folder: str,
+        timeout_s: float,
+        passed: list[str],
+        wanted: Callable[[], bool] | None,
+    ) -> ProgramOutcome:
+        if self._home is None:
+            return run_program(argv, folder, timeout_s, passed=passed, wanted=wanted)
+        effects = Effects(self._home.path / "effects")
+        return effects.run(key, argv, folder, timeout_s, passed=passed, wanted=wanted)
+
+    def _ended(
+        self,
+        event: StepExecute,
+        argv: tuple[str, ...],
+        outcome: ProgramOutcome,
+        root: Path,
+        seconds: float,
+        must_pass: bool,
+    ) -> Event:
+        output = outcome.stdout + outcome.stderr
+        said = read_output(output, root)
+        passed = outcome.exit_code == 0 and not said.nothing
+        if must_pass and not passed:
+            return failed(event, _problem(outcome.exit_code, said), kind=TESTS_FAILED)
+        failing = [] if passed else said.failed
+        result = RunTestsResult(
+            passed=passed,
+            exit_code=outcome.exit_code,
+            command=list(argv),
+            failed=failing,
+            excerpt=said.excerpt,
+            output=self._blobs.put(output),
+            seconds=seconds,
+            context=[Offer(kind="evidence", text=said.excerpt)] if said.excerpt else [],
+        )
+        return completed(event, result, _summary(passed, said))
+
+
+def _problem(exit_code: int, said: Said) -> str:
+    if not said.failed:
+        what = "no test was run" if said.nothing else f"the tests ended with {exit_code}"
+        return f"{what}: {said.first}"
+    many = f"{len(said.failed)} failures" if len(said.failed) > 1 else "one failure"
+    return f"{many}: {said.first}"
+
+
+def _summary(passed: bool, said: Said) -> str:
+    if passed:
+        return "the tests pass"
+    return f"red: {'no test was run' if said.nothing else said.first}"[:SUMMARY_CHARS]
+
+
+def _found(folder: Path, place: Path) -> tuple[str, ...]:
+    """The command that the files in *folder* speak of; the user's own interpreter is at *place*."""
+
+    def read(name: str) -> str:
+        try:
+            with (folder / name).open("rb") as file:
+                return file.read(LARGEST_BYTES).decode(errors="replace")
+        except OSError:
+            return ""
+
+    pythons = [str(place / name) for name in PYTHONS if (place / name).is_file()]
+    words = find_command(_names(folder), read, *pythons[:1])
+    if not words:
+        raise ProgramRefusedError("run_tests", UNKNOWN)
+    return words
+
+
+def _names(folder: Path) -> Iterator[str]:
+    try:
+        entries = sorted(folder.iterdir())
+        for entry in entries:
+            if entry.is_file():
+                yield entry.name
+            elif looked_at(entry.name) and entry.is_dir():
+                inside = sorted(entry.iterdir())[:FILES]
+                yield from (f"{entry.name}/{e.name}" for e in inside if e.is_file() or e.is_dir())
+    except OSError as error:
+        problem = f"cannot look into {folder.name or folder}: {error.strerror}"
+        raise ProgramRefusedError("run_tests", problem) from None

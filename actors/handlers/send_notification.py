@@ -1,0 +1,200 @@
+"""The action `send_notification`: tell a program or a web hook, once and signed."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepExecute, StepFailed
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+
+from ..parameters import Seconds
+from ..programs import (
+    EffectInterruptedError,
+    Effects,
+    ProgramError,
+    ProgramRefusedError,
+    ProgramTimeoutError,
+    ProgramUnwantedError,
+    argv_of,
+)
+from ..programs.wanted import History, Waiters
+from .answers import completed, failed, parameters_of
+from .repair import HookFailedError, HookRefusedError, hook_secret, hook_url, post_hook
+
+TIMEOUT_S = 30.0
+SAID_CHARS = 200  # of a program that failed
+NOBODY = "nobody to tell: give `command`, `webhook` or `webhook_env`, one of them"
+
+
+class SendNotificationParameters(msgspec.Struct, frozen=True):
+    """What `send_notification` takes: who is told, and what."""
+
+    command: str | list[str] = []  # program that gets the notification as JSON on its input
+    webhook: str = ""  # URL that it is posted to: https, or http on this host
+    webhook_env: str = ""  # name of the environment variable that holds such a URL
+    secret_env: str = ""  # name of the environment variable whose value signs what is posted
+    message: str = ""  # "": the step's description
+    data: dict[str, Any] = {}  # whatever else is to be told
+    timeout_s: Seconds = TIMEOUT_S
+    env: list[str] = []  # variables that the program gets although they look like secrets
+
+
+class SendNotificationResult(msgspec.Struct, frozen=True):
+    """What `send_notification` gives."""
+
+    by: str  # "command" or "webhook"
+    status: int  # exit code of the program, or status of the answer
+    key: str  # that the receiver can tell a repetition by
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """What is told, as JSON."""
+
+    key: str  # the same whenever the same is told again
+    execution: str
+    step: str
+    goal: str
+    message: str
+    data: dict[str, Any]
+
+
+class SendNotification(Component):
+    """Tells somebody; trying again is left to the step's `retry:`, under the same key."""
+
+    workers = 2
+    serves = (
+        Serves(
+            "action",
+            "send_notification",
+            SendNotificationParameters,
+            SendNotificationResult,
+            traits={"effect": "write"},
+        ),
+    )
+
+    def __init__(self, config: Config, home: Home | None, history: History | None = None) -> None:
+        self._allow = config.handlers.shell.allow
+        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
+        self._folder = (
+            Path(self._passing.name) if self._passing else Path(home.path if home else "")
+        )
+        self._waiters = Waiters(history, home)
+
+    def on_stop(self) -> None:
+        """Leave nothing behind where there is no home."""
+        if self._passing is not None:
+            self._passing.cleanup()
+
+    @on(StepExecute, where={"action": "send_notification"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Send it, or say what came back."""
+        asked = parameters_of(event, SendNotificationParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        if sum(map(bool, (asked.command, asked.webhook, asked.webhook_env))) != 1:
+            yield failed(event, NOBODY, kind="refused", retry=False)
+            return
+        said = _notification(event, asked)
+        try:
+            if asked.command:
+                yield self._tell_program(event, delivery, asked, said)
+            else:
+                yield _tell_hook(event, asked, said)
+        except (HookRefusedError, ProgramRefusedError) as error:
+            yield failed(event, str(error), kind="refused", retry=False)
+        except (EffectInterruptedError, ProgramUnwantedError) as error:
+            problem = f"the program {error.problem}"
+            yield failed(event, problem, kind="interrupted", retry=False)
+        except ProgramTimeoutError as error:
+            yield failed(event, f"the program {error.problem}", kind="timeout")
+        except ProgramError as error:
+            yield failed(event, f"the program {error.problem}")
+        except HookFailedError as error:
+            yield failed(event, str(error))
+
+    def _tell_program(
+        self,
+        event: StepExecute,
+        delivery: Delivery,
+        asked: SendNotificationParameters,
+        said: Notification,
+    ) -> Event:
+        argv = argv_of(asked.command, self._allow)
+        given = self._folder / "notifications" / f"{said.key}.json"
+        _keep(given, msgspec.json.encode(said, order="deterministic"))
+        launch = (sys.executable, "-c", _LAUNCH, str(given), *argv)
+        timeout_s = min(asked.timeout_s, event.timeout_s)
+        effects = Effects(self._folder / "effects")
+        folder = event.workspace or str(self._folder)
+        try:
+            outcome = effects.run(
+                delivery.effect_key(),
+                launch,
+                folder,
+                timeout_s,
+                passed=asked.env,
+                wanted=self._waiters.wait_for(event, delivery),
+            )
+        finally:
+            given.unlink(missing_ok=True)
+        if outcome.exit_code:
+            tail = " | ".join(outcome.tail(3).splitlines())[-SAID_CHARS:]
+            ended = f"{argv[0]} ended with {outcome.exit_code}"
+            return failed(event, f"{ended}: {tail}" if tail else ended)
+        result = SendNotificationResult("command", 0, said.key)
+        return completed(event, result, f"told {argv[0]}")
+
+
+def _tell_hook(event: StepExecute, asked: SendNotificationParameters, said: Notification) -> Event:
+    url = hook_url(asked.webhook, asked.webhook_env)
+    status = post_hook(
+        url,
+        msgspec.json.encode(said, order="deterministic"),
+        said.key,
+        hook_secret(asked.secret_env) if asked.secret_env else None,
+        min(asked.timeout_s, event.timeout_s),
+    )
+    result = SendNotificationResult("webhook", status, said.key)
+    return completed(event, result, f"told {url.host}, which answered {status}")
+
+
+def _notification(event: StepExecute, asked: SendNotificationParameters) -> Notification:
+    message = asked.message or event.description
+    told = (event.execution_id, event.step_id, event.goal, message, asked.data)
+    encoded = msgspec.json.encode(told, order="deterministic")
+    key = hashlib.sha256(encoded).hexdigest()[:32]
+    return Notification(key, *told)
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Write a file that only its owner may read."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        # Another name first: what an earlier start of the program still reads stays whole.
+        staged = path.with_suffix(".new")
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        staged.replace(path)
+    except OSError as error:
+        raise ProgramError("", f"was not started: {error.strerror or error}") from None
+
+
+# A program that is run once gets no input, so this one puts the notification there.
+_LAUNCH = """
+import os, sys
+os.dup2(os.open(sys.argv[1], os.O_RDONLY), 0)
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"cannot be started: {error.strerror}")
+"""

@@ -1,0 +1,162 @@
+"""The action `write_code`: a model's edits, checked and applied in a worktree of the execution."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import StepExecute, StepFailed
+from cortex.runtime.context import Offer
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.runtime.log import Blobs
+
+from .answers import completed, failed, parameters_of
+from .repair import (
+    PatchRefusedError,
+    RepairError,
+    Sources,
+    Worktree,
+    WriteCodeAnswer,
+    branch_of,
+    folder_of,
+    fresh_worktree,
+    planned,
+    sources_at,
+    uncommitted,
+    write,
+)
+
+INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
+INLINE_CHARS = 16_000
+SUMMARY_CHARS = 200
+NO_HOME = "there is no home to keep a worktree in: start the runtime with one"
+
+
+class WriteCodeParameters(msgspec.Struct, frozen=True):
+    """What `write_code` takes."""
+
+    checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
+
+
+class WriteCodeResult(msgspec.Struct, frozen=True):
+    """What `write_code` gives."""
+
+    branch: str  # that the worktree is on; nothing is committed yet
+    base: str  # the commit that the patch starts from
+    paths: list[str]  # of the files that it changes, from the top of the checkout
+    summary: str  # what the model says of it
+    diff: str  # the beginning of it, where it is long
+    diff_blob: str  # digest of all of it
+    context: list[Offer]
+
+
+class WriteCode(Component):
+    """Turns a model's answer into a patch, in a git worktree; the user's files stay as they are."""
+
+    workers = 1
+    serves = (
+        Serves(
+            "action",
+            "write_code",
+            WriteCodeParameters,
+            WriteCodeResult,
+            traits={"effect": "write", "asks_model": True},
+        ),
+    )
+
+    def __init__(self, home: Home | None, blobs: Blobs) -> None:
+        self._home = home
+        self._blobs = blobs
+
+    @on(StepExecute, where={"action": "write_code"})
+    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Check every edit, then write them all; each attempt starts from the branch again."""
+        asked = parameters_of(event, WriteCodeParameters)
+        if isinstance(asked, StepFailed):
+            yield asked
+            return
+        answer = _answer_of(event)
+        if isinstance(answer, str):
+            yield failed(event, answer)
+            return
+        if self._home is None:
+            yield failed(event, NO_HOME, kind="refused", retry=False)
+            return
+        try:
+            folder = folder_of(self._home.path, event.execution_id)
+            place = Path(event.workspace or ".", asked.checkout).absolute()
+            sources = sources_at(place, event.timeout_s)
+            tree = fresh_worktree(sources, folder, branch_of(event.execution_id))
+            patched = _apply(tree, sources, answer)
+            left_out = uncommitted(sources, self._home.path)
+        except PatchRefusedError as error:
+            yield failed(event, str(error))
+        except RepairError as error:
+            yield failed(event, str(error), kind="refused", retry=False)
+        except OSError as error:
+            yield failed(event, f"the worktree cannot be written: {error.strerror or error}")
+        else:
+            if not patched:
+                yield failed(event, "the edits change nothing: `new` is what stands there already")
+                return
+            yield self._completed(event, tree, answer, patched, left_out)
+
+    def _completed(
+        self,
+        event: StepExecute,
+        tree: Worktree,
+        answer: WriteCodeAnswer,
+        paths: list[str],
+        left_out: int,
+    ) -> Event:
+        diff = tree.diff()
+        shown = _beginning(diff)
+        branch, said = tree.branch, " ".join(answer.summary.split())[:SUMMARY_CHARS]
+        result = WriteCodeResult(
+            branch=branch,
+            base=tree.head,
+            paths=paths,
+            summary=said,
+            diff=shown,
+            diff_blob=self._blobs.put(diff.encode(errors="surrogateescape")),
+            context=[Offer(kind="diff", text=shown, trust="untrusted")],
+        )
+        noun = "file" if len(paths) == 1 else "files"
+        line = f"{len(paths)} {noun} changed on {branch}: {said}"
+        if left_out:
+            line += f" (without {left_out} uncommitted paths of the checkout)"
+        return completed(event, result, line)
+
+
+def _apply(tree: Worktree, sources: Sources, answer: WriteCodeAnswer) -> list[str]:
+    files = planned(tree.folder, sources.prefix, answer.edits, tree.forbidden)
+    write(tree.folder, files)
+    tree.stage(sorted(files))
+    return tree.staged()
+
+
+def _answer_of(event: StepExecute) -> WriteCodeAnswer | str:
+    data = event.answer.get("data")
+    if data is None:
+        return "the model gave no edits: this step needs one that can write code"
+    try:
+        answer = msgspec.convert(data, WriteCodeAnswer)
+    except msgspec.ValidationError as error:
+        return f"the model's edits are not what was asked for: {error}"
+    return answer if answer.edits else "the model gave no edits: at least one is needed"
+
+
+def _beginning(diff: str) -> str:
+    """The first lines of *diff*, and how many there are more."""
+    text = diff.encode(errors="surrogateescape").decode(errors="replace")
+    lines = text.splitlines(keepends=True)
+    shown: list[str] = []
+    room = INLINE_CHARS
+    for line in lines[:INLINE_LINES]:
+        room -= len(line)
+        if room < 0:
+            break
+        shown.append(line)
+    more = len(lines) - len(shown)
+    return "".join(shown) + (f"… {more:,} lines more\n" if more else "")

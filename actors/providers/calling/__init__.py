@@ -1,0 +1,32 @@
+"""What providers share that ask a model over HTTP: from a prompt to the events of its answer."""
+
+from .answer import Answer, CallPiece, Piece, UsagePiece
+from .caller import Caller, Dialect
+from .errors import CallFailedError
+from .failures import failure_of, failure_of_frame
+from .frames import Frames
+from .said import announced, delta, failed, responded
+from .schemas import native_schema
+from .typed import parsed
+from .web import Connection, kept
+
+__all__ = [
+    "Answer",
+    "CallFailedError",
+    "CallPiece",
+    "Caller",
+    "Connection",
+    "Dialect",
+    "Frames",
+    "Piece",
+    "UsagePiece",
+    "announced",
+    "delta",
+    "failed",
+    "failure_of",
+    "failure_of_frame",
+    "kept",
+    "native_schema",
+    "parsed",
+    "responded",
+]

@@ -1,0 +1,226 @@
+"""Asks an endpoint: one call from the prompt's blob to its answer, in bounds and in order."""
+
+import asyncio
+import importlib
+import importlib.util
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, Protocol
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import ModelInvoke
+from cortex.runtime.context import Parts, TokenCounter, split
+from cortex.runtime.log import BlobError, Blobs
+from cortex.runtime.models import Endpoint, Usage
+
+from .answer import Answer, Piece
+from .errors import CallFailedError
+from .failures import failure_of
+from .frames import Frames
+from .said import delta, failed, responded
+from .web import NO_KEY, Connection, http_client
+
+GATHER_S = 0.05  # text of as long goes into one delta
+STALL_S = 120.0  # silence in the middle of an answer; before it, the request's own time counts
+LINGER_S = 1.0  # for a connection that stays open after its answer ended
+
+
+class Dialect(Protocol):
+    """How one kind of endpoint is spoken to."""
+
+    package: str  # of its SDK, and the extra that brings it
+
+    def body(self, parts: Parts, asked: ModelInvoke, endpoint: Endpoint) -> dict[str, Any]:
+        """The request, from the prompt, what was asked and the configuration alone."""
+        ...
+
+    def connect(self, sdk: Any, endpoint: Endpoint, key: str, http: Any) -> Any:
+        """A client of the SDK."""
+        ...
+
+    def send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
+        """Ask for the stream of an answer."""
+        ...
+
+    def read(self, frame: bytes) -> Piece:
+        """What one event of the stream says; `CallFailedError` or `ValueError` where it cannot."""
+        ...
+
+
+class Caller:
+    """Carries out the calls of one provider, on one event loop."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        blobs: Blobs,
+        endpoints: Mapping[str, Endpoint],
+    ) -> None:
+        self._dialect = dialect
+        self._blobs = blobs
+        self._endpoints = endpoints
+        self._slots = {n: asyncio.Semaphore(e.max_parallel) for n, e in endpoints.items()}
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self._connecting = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.http.aclose()
+
+    async def call(self, asked: ModelInvoke) -> AsyncGenerator[Event, None]:
+        """The events of one answer: deltas, then that it is there, or that it failed."""
+        answer = Answer()
+        try:
+            endpoint = self._endpoint(asked)
+            prompt = self._prompt(asked)
+            number = 0
+            async with aclosing(self._deltas(asked, endpoint, prompt, answer)) as texts:
+                async for text in texts:
+                    yield delta(asked, number, text)
+                    number += 1
+            if not answer.stop:
+                raise CallFailedError("cut_off", "the answer ended before its end")
+            usage = answer.usage or await self._count(endpoint, prompt, answer)
+        except CallFailedError as error:
+            yield failed(asked, error)
+            return
+        calls = answer.calls()
+        stop = "calls" if calls and answer.stop == "end" else answer.stop
+        yield responded(asked, endpoint.description, answer.text, usage, calls=calls, stop=stop)
+
+    async def _deltas(
+        self, asked: ModelInvoke, endpoint: Endpoint, prompt: str, answer: Answer
+    ) -> AsyncGenerator[str, None]:
+        """Text as it comes, in bounds of time; *answer* hears everything."""
+        slot = self._slots[asked.model]
+        frames = Frames()
+        bound = asyncio.timeout(asked.timeout_s)
+        end, sent = bound.when() or 0.0, False
+        try:
+            async with bound, slot:
+                sent = True
+                body = self._dialect.body(split(prompt), asked, endpoint)
+                async for text in self._stream(endpoint, body, prompt, answer, frames, bound):
+                    yield text
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            if not answer.stop:
+                stalled = (bound.when() or end) < end
+                raise self._late(asked, endpoint, sent=sent, stalled=stalled) from None
+        if rest := answer.take():
+            yield rest
+
+    async def _stream(
+        self,
+        endpoint: Endpoint,
+        body: dict[str, Any],
+        prompt: str,
+        answer: Answer,
+        frames: Frames,
+        bound: asyncio.Timeout,
+    ) -> AsyncGenerator[str, None]:
+        key = self._key(endpoint)
+        connection = await self._connection(endpoint, key)
+        clock = asyncio.get_running_loop().time
+        end, due = bound.when() or 0.0, 0.0
+        try:
+            async with self._dialect.send(connection.client, body) as response:
+                async for received in response.iter_bytes():
+                    for frame in frames.feed(received):
+                        answer.add(self._dialect.read(frame))
+                    now = clock()
+                    if now >= due or answer.stop:
+                        due = now + GATHER_S
+                        bound.reschedule(min(end, now + (LINGER_S if answer.stop else STALL_S)))
+                        if text := answer.take():
+                            yield text
+        except CallFailedError:
+            raise
+        except (connection.sdk.APIError, *_transport_errors(), ValueError) as error:
+            raise failure_of(error, begun=frames.count > 0, prompt=prompt, key=key) from None
+        if not frames.count:
+            raise CallFailedError(
+                "garbage", "what the endpoint sends is no stream: does base_url lead to its API?"
+            )
+
+    def _endpoint(self, asked: ModelInvoke) -> Endpoint:
+        endpoint = self._endpoints.get(asked.model)
+        if endpoint is None:
+            raise CallFailedError("missing", "no model of this name is configured any more")
+        return endpoint
+
+    def _prompt(self, asked: ModelInvoke) -> str:
+        try:
+            return self._blobs.get(asked.prompt).decode()
+        except (BlobError, UnicodeDecodeError) as error:
+            problem = f"its prompt {asked.prompt[:12]} cannot be read: {type(error).__name__}"
+            raise CallFailedError("missing", problem) from None
+
+    def _key(self, endpoint: Endpoint) -> str:
+        if not endpoint.key_env:
+            return ""
+        key = os.environ.get(endpoint.key_env, "").strip()
+        if not key:
+            raise CallFailedError(
+                "unauthorised", f"the environment variable {endpoint.key_env} holds no key: set it"
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise CallFailedError(
+                "unauthorised", f"what {endpoint.key_env} holds cannot be a key: set it again"
+            )
+        return key
+
+    async def _connection(self, endpoint: Endpoint, key: str) -> Connection:
+        name = (endpoint.description.name, key)
+        async with self._connecting:
+            found = self._connections.get(name)
+            if found is None:
+                found = self._connections[name] = await self._connect(endpoint, key)
+        return found
+
+    async def _connect(self, endpoint: Endpoint, key: str) -> Connection:
+        package = self._dialect.package
+        if importlib.util.find_spec(package) is None:
+            raise CallFailedError(
+                "missing", f"the package {package} is missing: "
+                f"pip install 'cortex-runtime[{package}]'"
+            )  # fmt: skip
+        # In a thread: the import takes a second or two, and other calls are under way.
+        sdk = await asyncio.to_thread(importlib.import_module, package)
+        http = http_client(endpoint.socket, keyless=not key, parallel=endpoint.max_parallel)
+        client = self._dialect.connect(sdk, endpoint, key or NO_KEY, http)
+        return Connection(sdk, client, http)
+
+    async def _count(self, endpoint: Endpoint, prompt: str, answer: Answer) -> Usage:
+        counter = TokenCounter(endpoint.description.encoding)
+        said = answer.text + "".join(
+            msgspec.json.encode(call["arguments"]).decode() for call in answer.calls()
+        )
+        sent, received = await asyncio.to_thread(
+            lambda: (counter.count(prompt), counter.count(said))
+        )
+        return Usage(input=sent, output=received)
+
+    def _late(
+        self, asked: ModelInvoke, endpoint: Endpoint, *, sent: bool, stalled: bool
+    ) -> CallFailedError:
+        """Why the time is over."""
+        time_s = f"{asked.timeout_s:g} s"
+        if not sent:
+            taken = f"all of its max_parallel = {endpoint.max_parallel} calls were taken"
+            return CallFailedError("overloaded", f"{taken} for {time_s}")
+        if stalled:
+            return CallFailedError("cut_off", f"nothing more of the answer came for {STALL_S:g} s")
+        return CallFailedError("timeout", f"there is no whole answer after {time_s}")
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    import httpx2  # comes with the SDKs, and they are extras
+
+    return (httpx2.HTTPError, httpx2.StreamError)

@@ -1,0 +1,22 @@
+"""What can go wrong while a model is asked.
+
+CortexError
+└── CallFailedError          there is no answer
+"""
+
+from cortex.bus import CortexError
+
+
+class CallFailedError(CortexError):
+    """There is no answer; the kind says whether asking again may help.
+
+    The message holds no key, header, address or part of a prompt: it is recorded, and later
+    attempts see it.
+    """
+
+    def __init__(self, kind: str, problem: str, retry_after_s: float | None = None) -> None:
+        super().__init__(kind, problem, retry_after_s)
+        self.kind, self.problem, self.retry_after_s = kind, problem, retry_after_s
+
+    def __str__(self) -> str:
+        return self.problem

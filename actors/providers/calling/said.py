@@ -1,0 +1,87 @@
+"""What a provider says of a request: the events, with everything they echo."""
+
+from typing import Any
+
+import msgspec
+
+from cortex.bus.events import ModelDelta, ModelFailed, ModelInvoke, ModelResponded
+from cortex.runtime.kernel import Config, Serves
+from cortex.runtime.models import ModelDescription, Usage, cost, describe
+
+from .errors import CallFailedError
+from .typed import parsed
+
+# Worth another attempt of the step, or a few more calls.
+PASSING = frozenset(("rate_limited", "overloaded", "unreachable", "cut_off", "timeout", "garbage"))
+
+
+def announced(config: Config, provider: str) -> tuple[Serves, ...]:
+    """The models of *provider* that *config* names."""
+    return tuple(
+        Serves("model", each.name, traits=msgspec.to_builtins(each))
+        for each in describe(config.models)
+        if each.provider == provider
+    )
+
+
+def delta(asked: ModelInvoke, number: int, text: str) -> ModelDelta:
+    """A piece of the answer, counted from 0."""
+    return ModelDelta(**_echo(asked), number=number, text=_sound(text))
+
+
+def failed(asked: ModelInvoke, error: CallFailedError) -> ModelFailed:
+    """There is no answer."""
+    # Whoever tells of another kind names the model beside it.
+    problem = f"{asked.model}: {error}" if error.kind == "failed" else str(error)
+    return ModelFailed(
+        **_echo(asked),
+        error=_sound(problem),
+        kind=error.kind,
+        retry_after_s=error.retry_after_s,
+        retry=error.kind in PASSING,
+    )
+
+
+def responded(
+    asked: ModelInvoke,
+    model: ModelDescription,
+    text: str,
+    usage: Usage,
+    *,
+    calls: list[dict[str, Any]] | None = None,
+    stop: str = "end",
+) -> ModelResponded:
+    """There is one."""
+    answer: dict[str, Any] = {"text": _sound(text)}
+    data = parsed(text) if asked.answer_schema and not calls else None
+    if data is not None:
+        answer["data"] = data
+    if calls:
+        answer["calls"] = calls
+    return ModelResponded(
+        **_echo(asked),
+        prompt=asked.prompt,
+        answer=answer,
+        stop=stop,
+        cost=cost(usage, model.price),
+        input_tokens=usage.input,
+        cached_read_tokens=usage.cached_read,
+        cached_write_tokens=usage.cached_write,
+        output_tokens=usage.output,
+    )
+
+
+def _echo(asked: ModelInvoke) -> dict[str, Any]:
+    return {
+        "execution_id": asked.execution_id,
+        "step_id": asked.step_id,
+        "attempt": asked.attempt,
+        "turn": asked.turn,
+        "call": asked.call,
+        "model": asked.model,
+    }
+
+
+def _sound(text: str) -> str:
+    # Half of a surrogate pair is no text that an event can hold.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,164 @@
+"""The provider `openai`: every endpoint that speaks OpenAI's chat completions, near or far."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import ModelInvoke
+from cortex.runtime.context import Parts
+from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Serves, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.models import Endpoint, endpoints
+
+from .calling import Caller, CallPiece, Piece, UsagePiece, announced, native_schema
+from .calling import failure_of_frame as refused
+
+PROVIDER = "openai"
+DONE = b"[DONE]"
+STOPS = {"length": "length", "content_filter": "refused", "tool_calls": "calls"}
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct):
+    index: int = 0
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0  # cached ones among them
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class OpenAIDialect:
+    """How chat completions are spoken."""
+
+    package = "openai"
+
+    def body(self, parts: Parts, asked: ModelInvoke, endpoint: Endpoint) -> dict[str, Any]:
+        """The request: the prompt in two roles, its tools, and the bounds of the answer."""
+        said = (("system", parts.system), ("user", parts.user))
+        body: dict[str, Any] = {
+            "model": endpoint.model,
+            "messages": [{"role": role, "content": text} for role, text in said if text],
+            endpoint.max_tokens_field: asked.max_tokens,
+            "stream": True,
+        }
+        if endpoint.usage_in_stream:
+            body["stream_options"] = {"include_usage": True}
+        if parts.tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in parts.tools]
+        if endpoint.structured == "native" and asked.answer_schema:
+            schema = native_schema(asked.answer_schema)
+            if schema is not None:
+                described = {"name": "answer", "strict": True, "schema": schema}
+                body["response_format"] = {"type": "json_schema", "json_schema": described}
+        return body
+
+    def connect(self, sdk: Any, endpoint: Endpoint, key: str, http: Any) -> Any:
+        """A client that never asks twice."""
+        return sdk.AsyncOpenAI(
+            api_key=key, base_url=endpoint.base_url, max_retries=0, http_client=http
+        )
+
+    def send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
+        """The stream as bytes: we read it ourselves, at half of what the SDK's objects cost."""
+        stream: AbstractAsyncContextManager[Any] = (
+            client.chat.completions.with_streaming_response.create(**body)
+        )
+        return stream
+
+    def read(self, frame: bytes) -> Piece:
+        """What one chunk says."""
+        if frame == DONE:
+            return Piece()
+        chunk = msgspec.json.decode(frame, type=_Chunk)
+        if chunk.error is not None:
+            raise refused(chunk.error)
+        usage = _told(chunk.usage) if chunk.usage else None
+        if not chunk.choices:
+            return Piece(usage=usage)
+        choice = chunk.choices[0]
+        said = choice.delta or _Delta()
+        stop = choice.finish_reason
+        return Piece(
+            text=said.content or said.refusal or "",
+            calls=tuple(_part(call) for call in said.tool_calls or ()),
+            stop="refused" if said.refusal and stop else STOPS.get(stop, "end") if stop else "",
+            usage=usage,
+        )
+
+
+class OpenAIProvider(AsyncComponent):
+    """Asks OpenAI, Ollama, vLLM, llama.cpp, and whoever else speaks as they do."""
+
+    @classmethod
+    def announces(cls, config: Config) -> tuple[Serves, ...]:
+        """The models that the home configures for it."""
+        return announced(config, PROVIDER)
+
+    def __init__(self, blobs: Blobs, config: Config) -> None:
+        self._blobs, self._config = blobs, config
+
+    async def opened(self) -> None:
+        """Make room for calls; nothing is imported before the first."""
+        self._caller = Caller(
+            OpenAIDialect(), self._blobs, endpoints(self._config.models, PROVIDER)
+        )
+
+    async def closed(self) -> None:
+        """Close all connections."""
+        await self._caller.close()
+
+    @on(ModelInvoke, where={"provider": PROVIDER})
+    async def invoke(self, event: ModelInvoke, delivery: Delivery) -> AsyncIterator[Event]:
+        """Send the prompt and hand on what comes."""
+        async with aclosing(self._caller.call(event)) as outputs:
+            async for output in outputs:
+                yield output
+
+
+def _part(call: _Call) -> CallPiece:
+    function = call.function or _Function()
+    return CallPiece(call.index, call.id or "", function.name or "", function.arguments or "")
+
+
+def _told(usage: _Usage) -> UsagePiece:
+    details = usage.prompt_tokens_details or _Details()
+    read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
+    return UsagePiece(
+        input=max(0, usage.prompt_tokens - read - written),
+        cached_read=read,
+        cached_write=written,
+        output=usage.completion_tokens,
+    )

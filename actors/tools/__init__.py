@@ -1,0 +1,23 @@
+"""Tools: what models may call in agent steps, and how calls become results."""
+
+from .answers import failed, late, returned
+from .carrying import Told, carry_out
+from .command_tools import CommandTools
+from .declaring import tool
+from .errors import ToolError, ToolRefusedError
+from .file_tools import FileTools
+from .knowledge_tools import KnowledgeTools
+
+__all__ = [
+    "CommandTools",
+    "FileTools",
+    "KnowledgeTools",
+    "Told",
+    "ToolError",
+    "ToolRefusedError",
+    "carry_out",
+    "failed",
+    "late",
+    "returned",
+    "tool",
+]

@@ -1,0 +1,123 @@
+"""The tool that runs programs, in the worktree of an execution."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cortex.bus import Event
+from cortex.bus.events import StepExecute, ToolCall
+from cortex.runtime.kernel import Component, Config, Delivery, Home, on
+from cortex.runtime.log import Blobs
+
+from ..parameters import Seconds
+from ..programs import (
+    EffectInterruptedError,
+    Effects,
+    ProgramOutcome,
+    ProgramRefusedError,
+    ProgramTimeoutError,
+    ProgramUnwantedError,
+    argv_of,
+)
+from ..programs.wanted import History, Waiters
+from .carrying import Told, carry_out
+from .declaring import tool
+from .errors import ToolError, ToolRefusedError
+from .places import Places
+
+PROVIDER = "commands"
+
+
+class RunCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `run_command` takes."""
+
+    argv: Annotated[
+        list[str] | str,
+        Meta(description='the program and its words, as `["make", "check"]`; there is no shell'),
+    ]
+    folder: Annotated[str, Meta(description="where it runs, relative to the workspace")] = ""
+    timeout_s: Annotated[Seconds | None, Meta(description="seconds that it may take")] = None
+
+
+class CommandTools(Component):
+    """Runs programs; one that was run for a call before is not run again for it."""
+
+    workers = 4
+    serves = (
+        tool(
+            "run_command",
+            RunCommand,
+            provider=PROVIDER,
+            effect="write",
+            description="Run a program and get its exit code and the end of what it said.",
+        ),
+    )
+
+    def __init__(
+        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+    ) -> None:
+        self._settings = config.handlers.shell
+        self._blobs = blobs
+        self._places = Places(home)
+        # Without a home nothing outlives the runtime, so that records of effects need not either.
+        self._passing = None if home else TemporaryDirectory(prefix="cortex-")
+        folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
+        self._effects = Effects(folder / "effects")
+        self._waiters = Waiters(history, home)
+
+    def on_stop(self) -> None:
+        """Leave nothing behind where there is no home."""
+        if self._passing is not None:
+            self._passing.cleanup()
+
+    @on(ToolCall, where={"provider": PROVIDER})
+    def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
+        """Use one of them."""
+        yield from carry_out(self, event, delivery, self._blobs)
+
+    def run_command(self, asked: RunCommand, event: ToolCall, delivery: Delivery) -> Told:
+        """Run it, or find out how it ended."""
+        limit_s = min(self._settings.timeout_s, event.timeout_s)
+        timeout_s = min(asked.timeout_s or limit_s, limit_s)
+        try:
+            argv = argv_of(asked.argv, self._settings.allow)
+        except ProgramRefusedError as error:
+            raise ToolRefusedError(str(error)) from None
+        place = self._places.make(event)
+        folder = place.file(asked.folder or ".")
+        try:
+            outcome = self._effects.run(
+                delivery.effect_key(),
+                argv,
+                str(folder),
+                timeout_s,
+                wanted=self._waiters.wait_for(_step_of(event), delivery),
+            )
+        except ProgramTimeoutError as error:
+            raise ToolError(str(error), "timeout") from None
+        except (EffectInterruptedError, ProgramUnwantedError) as error:
+            raise ToolError(str(error), "interrupted") from None
+        return Told(place.plain(_said(outcome)), f"{argv[0]} ended with {outcome.exit_code}")
+
+
+def _step_of(event: ToolCall) -> StepExecute:
+    """The attempt that waits for the call: a program is wanted as long as that is."""
+    return StepExecute(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        action=event.tool,
+    )
+
+
+def _said(outcome: ProgramOutcome) -> str:
+    parts = [f"exit code {outcome.exit_code}\n"]
+    for name, data in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
+        text = data.decode(errors="replace")
+        if text.strip():
+            parts.append(f"{name}:\n{text if text.endswith(chr(10)) else text + chr(10)}")
+    return "".join(parts)

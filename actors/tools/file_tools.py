@@ -1,0 +1,235 @@
+"""The tools that read and patch the files of an execution, and what other tools gave."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cortex.bus import Event, Recorded, as_map
+from cortex.bus.events import ModelResponded, ToolCall, ToolReturned
+from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.runtime.log import BlobError, Blobs
+
+from ..handlers.plain_file import open_plain
+from .carrying import Told, carry_out
+from .declaring import tool
+from .errors import ToolError
+from .patches import apply_patch, is_applied
+from .places import Place, Places
+from .search import MOST, Found, Wanted, search
+from .windows import window
+
+PROVIDER = "files"
+LARGEST_BYTES = 16 << 20  # of a file that is read
+BINARY_BYTES = 8_000  # that are looked at for a zero byte
+ENTRIES = 40  # of a folder that are named
+SHORTEST_HANDLE = 8  # letters of a digest that name it
+RETURNED = ToolReturned.topic_name()
+# A digest that a model made up or guessed does not become one of its execution by that.
+SAID_BY_MODEL = frozenset(kind.topic_name() for kind in (ModelResponded, ToolCall))
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Line = Annotated[int, Meta(ge=1)]
+History = Callable[[str], Iterator[Recorded]]
+
+
+class ReadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `read_file` takes."""
+
+    path: Annotated[str, Meta(description="relative to the workspace, with /")]
+    first_line: Annotated[Line, Meta(description="counted from 1")] = 1
+    last_line: Annotated[Line | None, Meta(description="included; as many as fit unless set")] = (
+        None
+    )
+
+
+class SearchCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `search_code` takes."""
+
+    pattern: Annotated[str, Meta(description="regular expression of Python, for one line")]
+    glob: Annotated[str, Meta(description="only files like these, as `*.py` or `src/**`")] = ""
+    path: Annotated[str, Meta(description="only below this folder, or in this file")] = ""
+    literal: Annotated[bool, Meta(description="the pattern is a plain text")] = False
+    ignore_case: bool = False
+
+
+class ReadResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `read_result` takes."""
+
+    handle: Annotated[str, Meta(description="id of the call, or digest of what is to be read")]
+    first_line: Annotated[Line, Meta(description="counted from 1")] = 1
+    last_line: Annotated[Line | None, Meta(description="included; as many as fit unless set")] = (
+        None
+    )
+
+
+class ApplyPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `apply_patch` takes."""
+
+    patch: Annotated[
+        str,
+        Meta(
+            description="unified diff with `--- a/PATH`, `+++ b/PATH` and `@@` lines, paths "
+            "relative to the workspace; `/dev/null` stands for a file that is not there"
+        ),
+    ]
+
+
+class FileTools(Component):
+    """Reads, searches and patches the files of an execution; the user's own are never changed."""
+
+    workers = 2
+    serves = (
+        tool(
+            "read_file",
+            ReadFile,
+            provider=PROVIDER,
+            effect="read",
+            description="Read lines of a text file; each comes after its number and a tab.",
+        ),
+        tool(
+            "search_code",
+            SearchCode,
+            provider=PROVIDER,
+            effect="read",
+            description="Find lines of the source files; gives `path:line: text`.",
+        ),
+        tool(
+            "read_result",
+            ReadResult,
+            provider=PROVIDER,
+            effect="read",
+            description="Read more of what an earlier call or step gave, by its handle.",
+        ),
+        tool(
+            "apply_patch",
+            ApplyPatch,
+            provider=PROVIDER,
+            effect="write",
+            description="Change files by a unified diff; it is applied whole or not at all.",
+        ),
+    )
+
+    def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
+        self._places = Places(home)
+        self._blobs = blobs
+        self._history = history
+
+    @on(ToolCall, where={"provider": PROVIDER})
+    def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
+        """Use one of them."""
+        yield from carry_out(self, event, delivery, self._blobs)
+
+    def read_file(self, asked: ReadFile, event: ToolCall, delivery: Delivery) -> Told:
+        """Lines of a file."""
+        place = self._places.find(event)
+        path = place.file(asked.path)
+        if path.is_dir():
+            raise ToolError(f"{asked.path!r} is a folder; {_entries(place, path)}")
+        with open_plain(path) as file:
+            data = file.read(LARGEST_BYTES + 1)
+        if b"\0" in data[:BINARY_BYTES] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+            raise ToolError(f"{asked.path!r} is binary, {path.stat().st_size:,} bytes")
+        whole = len(data) <= LARGEST_BYTES
+        text = _text(data if whole else data[:LARGEST_BYTES])
+        shown = window(text, asked.first_line, asked.last_line, again="read_file")
+        if not whole:
+            shown += (
+                f"… of {path.stat().st_size:,} bytes only the first {LARGEST_BYTES:,} are read\n"
+            )
+        return Told(shown, f"read {asked.path}")
+
+    def search_code(self, asked: SearchCode, event: ToolCall, delivery: Delivery) -> Told:
+        """Lines that match."""
+        place = self._places.find(event)
+        wanted = Wanted(asked.pattern, asked.glob, asked.path, asked.literal, asked.ignore_case)
+        found = search(place, wanted, event.timeout_s)
+        many = f"{len(found.found)}{'+' if found.more else ''}"
+        return Told(_listed(found), f"{many} lines match {asked.pattern}")
+
+    def read_result(self, asked: ReadResult, event: ToolCall, delivery: Delivery) -> Told:
+        """Lines of what was given before."""
+        digest = self._named(asked.handle.strip(), event)
+        try:
+            data = self._blobs.get(digest)
+        except BlobError:
+            raise ToolError(f"what {asked.handle[:80]!r} names is not kept any more") from None
+        if b"\0" in data[:BINARY_BYTES]:
+            raise ToolError(f"what {asked.handle[:80]!r} names is binary, {len(data):,} bytes")
+        text = data.decode(errors="replace")
+        shown = window(text, asked.first_line, asked.last_line, again="read_result")
+        return Told(shown, f"read {asked.handle[:16]}")
+
+    def apply_patch(self, asked: ApplyPatch, event: ToolCall, delivery: Delivery) -> Told:
+        """A diff on the worktree."""
+        with self._places.locked(event):
+            prefix = self._places.sources(event).prefix
+            tree = self._places.worktree(event)
+            # Begun before: it may be applied, and the runtime ended before that was recorded.
+            if delivery.attempt > 1 and is_applied(tree, prefix, asked.patch):
+                return Told("the patch is applied\n", "the patch is applied")
+            paths = apply_patch(tree, prefix, asked.patch)
+        changed = "".join(f"{path}\n" for path in paths)
+        noun = "file" if len(paths) == 1 else "files"
+        return Told(f"changed {len(paths)} {noun}:\n{changed}", f"changed {', '.join(paths)}")
+
+    def _named(self, handle: str, event: ToolCall) -> str:
+        """The digest that *handle* stands for, if an event of the execution names it."""
+        if self._history is None:
+            raise ToolError("results cannot be read here: there is no log beside this component")
+        named: set[str] = set()
+        said: set[str] = set()  # by a model, before anything was kept under it
+        for record in self._history(event.stream()):
+            body = as_map(record)
+            if record.topic == RETURNED and body.get("call_id") == handle:
+                return str(body["result"])
+            if record.topic in SAID_BY_MODEL:
+                said.update(set(_digests(body)) - named)
+            else:
+                given = {body["result"]} if record.topic == RETURNED else set[str]()
+                named.update(given, set(_digests(body)) - said)
+        fits = {d for d in named if d.startswith(handle)} if len(handle) >= SHORTEST_HANDLE else ()
+        if len(fits) == 1:
+            return next(iter(fits))
+        problem = "fits several results: give more of it" if fits else "names no result here"
+        raise ToolError(f"{handle[:80]!r} {problem}", "wrong_arguments")
+
+
+def _entries(place: Place, folder: Path) -> str:
+    """What stands in a folder, so that the next call can name a file."""
+    there = [p for p in sorted(folder.iterdir()) if p.name != ".git" and not place.hides(p)]
+    names = [f"{p.name}/" if p.is_dir() else p.name for p in there[:ENTRIES]]
+    more = f" and {len(there) - ENTRIES} more" if len(there) > ENTRIES else ""
+    return f"it holds {', '.join(names)}{more}" if names else "it is empty"
+
+
+def _digests(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        if _DIGEST.fullmatch(value):
+            yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _digests(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _digests(each)
+
+
+def _text(data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def _listed(found: Found) -> str:
+    lines = [f"{path}:{line}: {text}\n" for path, line, text in found.found]
+    if not lines:
+        lines.append("nothing matches\n")
+    if found.more:
+        lines.append(f"… more than {MOST} lines match: name a path or a glob\n")
+    if found.left_out:
+        lines.append(f"({found.left_out} files are binary or too large, and were left out)\n")
+    return "".join(lines)

@@ -1,0 +1,208 @@
+"""One connection to a server, from its opening to its end.
+
+The SDK wants a client to be left in the task that entered it, so that each connection lives in a
+task of its own; calls go through it from others. Servers say in two ways that their tools changed:
+newer ones in answer to `listen`, older ones by a notification.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cortex.runtime.kernel import VERSION
+from cortex.runtime.log import create_private
+from cortex.runtime.tools import McpServer
+
+from .errors import ServerError, lost, problem_of
+from .settings import bearer, environment
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+LISTENING = "2026-07-28"  # protocol version from which on changes are listened for
+CLOSE_S = 8.0  # the SDK gives a program 4 s to end
+LOG_BYTES = 1 << 20  # of what a program says on standard error; then the file begins anew
+MISSING = "servers of tools need the SDK, which is not installed: pip install 'cortex-runtime[mcp]'"
+
+
+class Link:
+    """A connection; it is `lost` once it is of no use any more."""
+
+    def __init__(
+        self, server: McpServer, log: Path | None, changed: Callable[["Link"], None]
+    ) -> None:
+        self._server, self._log, self._changed = server, log, changed
+        self._ready: asyncio.Future[Client | ServerError] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._stop = asyncio.Event()
+        self._calls = 0
+        self._quiet = asyncio.Event()  # no call is under way
+        self._quiet.set()
+        self._task = asyncio.create_task(self._live(), name=f"mcp-{server.name}")
+
+    @property
+    def lost(self) -> bool:
+        """Whether a new one is needed."""
+        return self._stop.is_set() or self._task.done()
+
+    async def __aenter__(self) -> "Client":
+        """The client, once there is a connection; it stays open until it is left.
+
+        Raises:
+            ServerError: There is none.
+        """
+        client = await asyncio.shield(self._ready)
+        if isinstance(client, ServerError):
+            raise client
+        self._calls += 1
+        self._quiet.clear()
+        return client
+
+    async def __aexit__(self, *_: object) -> None:
+        self._calls -= 1
+        if not self._calls:
+            self._quiet.set()
+
+    def end(self) -> None:
+        """Close it once no call is under way."""
+        self._stop.set()
+
+    async def close(self) -> None:
+        """Close it now."""
+        self._stop.set()
+        self._quiet.set()
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait({self._task}, timeout=CLOSE_S)
+
+    async def _live(self) -> None:
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(self._server.timeout_s, self._give_up)
+        try:
+            async with AsyncExitStack() as stack:
+                client = await self._entered(stack)
+                late.cancel()
+                self._ready.set_result(client)
+                await self._watch(client)
+                self._stop.set()
+                await self._quiet.wait()
+        except asyncio.CancelledError:
+            problem = f"it did not answer within {self._server.timeout_s:g} s"
+            self._fail(ServerError(f"{self._server.name}: {problem}", "timeout"))
+        except ServerError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001  # whatever ends it is told to who waits
+            self._fail(ServerError(f"{self._server.name}: {problem_of(error)}"))
+        finally:
+            late.cancel()
+            self._stop.set()
+
+    def _give_up(self) -> None:
+        if not self._ready.done():
+            self._task.cancel()
+
+    def _fail(self, error: ServerError) -> None:
+        if not self._ready.done():
+            self._ready.set_result(error)
+
+    async def _entered(self, stack: AsyncExitStack) -> "Client":
+        await asyncio.to_thread(load)
+        from mcp import Client, Implementation
+
+        return await stack.enter_async_context(
+            Client(
+                await self._transport(stack),
+                client_info=Implementation(name="cortex", version=VERSION),
+                read_timeout_seconds=self._server.timeout_s,
+                message_handler=self._heard,
+                cache=None,
+            )
+        )
+
+    async def _transport(self, stack: AsyncExitStack) -> Any:
+        server = self._server
+        if server.url:
+            return await self._over_http(stack)
+        from mcp import StdioServerParameters, stdio_client
+
+        said = stack.enter_context(self._error_log().open("a", encoding="utf-8"))
+        program, *words = server.command
+        parameters = StdioServerParameters(command=program, args=words, env=environment(server))
+        return stdio_client(parameters, errlog=said)
+
+    async def _over_http(self, stack: AsyncExitStack) -> Any:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        server = self._server
+        http = httpx2.AsyncClient(
+            headers=bearer(server),
+            timeout=httpx2.Timeout(server.timeout_s, read=None),
+            trust_env=False,
+        )
+        return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
+
+    def _error_log(self) -> Path:
+        if self._log is None:
+            return Path(os.devnull)
+        self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private(self._log)
+        if self._log.stat().st_size > LOG_BYTES:
+            self._log.write_bytes(b"")
+        return self._log
+
+    async def _watch(self, client: "Client") -> None:
+        """Hear of changes until the connection is to end, or has ended."""
+        stopped = asyncio.create_task(self._stop.wait())
+        listening = asyncio.create_task(self._listen(client))
+        try:
+            await asyncio.wait({stopped, listening}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (stopped, listening):
+                task.cancel()
+            await asyncio.wait({stopped, listening}, timeout=CLOSE_S)
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                listening.result()
+
+    async def _listen(self, client: "Client") -> None:
+        if client.protocol_version < LISTENING:
+            await self._stop.wait()
+            return
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError
+
+        try:
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._changed(self)
+        except (ListenNotSupportedError, MCPError) as error:
+            if isinstance(error, MCPError) and lost(error):
+                raise
+            await self._stop.wait()  # its tools do not change
+
+    async def _heard(self, message: Any) -> None:
+        if type(message).__name__ == "ToolListChangedNotification":
+            self._changed(self)
+
+
+def load() -> None:
+    """Import the SDK.
+
+    Raises:
+        ServerError: It is not installed.
+    """
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        raise ServerError(MISSING, "missing") from None
+    # Its warnings would go to our terminal where the program around has set up no logging.
+    for name in ("mcp", "httpx2"):
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())

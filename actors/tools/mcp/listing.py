@@ -1,0 +1,66 @@
+"""What a server says about its tools, as far as an event holds it; nobody vouches for it."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cortex.runtime.tools import McpServer
+
+from .settings import masked
+
+if TYPE_CHECKING:
+    from mcp.types import Tool
+
+MOST_PAGES = 50
+MOST_TOOLS = 200
+DESCRIPTION_CHARS = 1_000
+SCHEMA_BYTES = 16 * 1024  # of one tool's parameters
+ALL_BYTES = 160 * 1024  # of all tools: an event holds no more
+_NAME = re.compile(r"[\w./-]{1,128}", re.ASCII)
+
+
+def listed(server: McpServer, tools: Sequence["Tool"]) -> tuple[tuple[dict[str, Any], ...], str]:
+    """The tools that may be used, by name, and in one line what of the others was left out."""
+    found: dict[str, dict[str, Any]] = {}
+    left_out: list[str] = []
+    room = ALL_BYTES
+    for tool in sorted(tools, key=lambda tool: tool.name):
+        if not server.offers(tool.name):
+            continue
+        said = _said(server, tool) if _NAME.fullmatch(tool.name) else None
+        room -= len(msgspec.json.encode(said)) if said else 0
+        if said is None or room < 0 or len(found) >= MOST_TOOLS:
+            left_out.append(tool.name)
+        else:
+            found[tool.name] = said
+    return tuple(found.values()), _reason(left_out)
+
+
+def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
+    """What is kept of one tool; None where its parameters are too many."""
+    try:
+        # Through JSON, so that it is what the log gives back.
+        encoded = msgspec.json.encode(tool.input_schema)
+        schema = msgspec.json.decode(masked(server, encoded.decode()))
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        return None
+    if len(encoded) > SCHEMA_BYTES or not isinstance(schema, dict):
+        return None
+    description = masked(server, (tool.description or "").strip())
+    hints = tool.annotations
+    return {
+        "name": tool.name,
+        "description": description[:DESCRIPTION_CHARS].encode(errors="replace").decode(),
+        "parameters": schema,
+        "effect": "read" if hints is not None and hints.read_only_hint else "write",
+    }
+
+
+def _reason(left_out: list[str]) -> str:
+    if not left_out:
+        return ""
+    names = ", ".join(repr(name[:60]) for name in left_out[:5])
+    more = " and others" if len(left_out) > 5 else ""
+    return f"left out {names}{more}: a name or parameters that are not taken, or too many tools"

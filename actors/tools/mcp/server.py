@@ -1,0 +1,87 @@
+"""A server of tools: connected to when it is first needed, and again after it was lost."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cortex.runtime.tools import McpServer
+
+from .errors import ServerError, late, lost, problem_of
+from .link import Link
+from .listing import MOST_PAGES, MOST_TOOLS, listed
+from .settings import masked
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, Tool
+
+
+class Server:
+    """One of the servers in config.toml; to be used on one event loop."""
+
+    def __init__(self, settings: McpServer, log: Path | None, changed: Callable[[], None]) -> None:
+        self.settings = settings
+        self.connections = 0  # made so far; with each its tools may be others
+        self._log, self._changed = log, changed
+        self._link: Link | None = None
+
+    async def tools(self) -> tuple[tuple[dict[str, Any], ...], str]:
+        """What it offers, by name, and what of it was left out.
+
+        Raises:
+            ServerError: It cannot be asked.
+        """
+        link = self._current()
+        async with link as client:
+            found: list[Tool] = []
+            cursor: str | None = None
+            try:
+                for _ in range(MOST_PAGES):
+                    page = await client.list_tools(cursor=cursor)
+                    found += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None or len(found) > MOST_TOOLS:
+                        break
+            except Exception as error:  # noqa: BLE001  # the SDK raises what its transport does
+                raise self._told(link, error) from None
+        return listed(self.settings, found)
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], timeout_s: float
+    ) -> "CallToolResult":
+        """What its *tool* gives.
+
+        Raises:
+            ServerError: It cannot be asked, did not answer in time, or ended meanwhile.
+        """
+        link = self._current()
+        async with link as client:
+            try:
+                return await client.call_tool(tool, arguments, read_timeout_seconds=timeout_s)
+            except Exception as error:  # noqa: BLE001  # as above
+                raise self._told(link, error, timeout_s) from None
+
+    async def close(self) -> None:
+        """End the connection, and with it what was started here."""
+        if self._link is not None:
+            await self._link.close()
+
+    def _current(self) -> Link:
+        if self._link is None or self._link.lost:
+            self.connections += 1
+            self._link = Link(self.settings, self._log, self._changed_in)
+        return self._link
+
+    def _changed_in(self, link: Link) -> None:
+        if link is self._link:
+            self._changed()
+
+    def _told(self, link: Link, error: Exception, timeout_s: float = 0.0) -> ServerError:
+        name = self.settings.name
+        if late(error):
+            within = f" within {timeout_s:g} s" if timeout_s else " in time"
+            return ServerError(f"{name}: it gave nothing{within}", "timeout")
+        said = masked(self.settings, f"{name}: {problem_of(error)}")
+        if lost(error):
+            link.end()
+            return ServerError(f"{said}; the next call starts anew", "interrupted")
+        return ServerError(said)

@@ -1,0 +1,169 @@
+"""Where the tools of an execution work: its worktree once there is one, else the workspace.
+
+Whatever changes files works in the worktree, a second checkout in the home. A model sees the same
+names in both, relative to the workspace.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cortex.bus.events import ToolCall
+from cortex.runtime.kernel import Home
+
+from ..handlers.repair import (
+    CheckoutUnusableError,
+    PathRefusedError,
+    Sources,
+    Worktree,
+    branch_of,
+    checked_path,
+    find_worktree,
+    folder_of,
+    fresh_worktree,
+    sources_at,
+)
+from .errors import ToolError
+
+GIT_TIMEOUT_S = 60.0
+NO_HOME = "there is no home to keep a worktree in, and the workspace is left as it is"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A folder that tools work in."""
+
+    folder: Path  # that names start from
+    root: Path  # that no name leads out of
+    hidden: Path | None  # the home, where it stands inside
+    names: dict[str, str] = {}  # what folders of this machine are called instead
+
+    def file(self, path: str) -> Path:
+        """The file or folder that a model's *path* names.
+
+        Raises:
+            ToolError: It leads out of here, into git's or our own folder, or is not there.
+        """
+        named = path.rstrip("/") or "."
+        try:
+            inside = "." if named in (".", "./.") else checked_path(named.removeprefix("./"))
+        except PathRefusedError as error:
+            raise ToolError(f"{_shown(path)}: {error}", "wrong_arguments") from None
+        try:
+            real = (self.folder / inside).resolve(strict=True)
+        except (OSError, RuntimeError):  # missing, or links in a circle
+            raise ToolError(f"{_shown(path)}: there is no such file here") from None
+        if not real.is_relative_to(self.root):
+            raise ToolError(f"{_shown(path)}: it is a link that leads out", "wrong_arguments")
+        if self.hides(real):
+            raise ToolError(f"{_shown(path)}: Cortex keeps its own files there", "wrong_arguments")
+        return real
+
+    def hides(self, path: Path) -> bool:
+        """Whether *path* is Cortex's own."""
+        return self.hidden is not None and path.is_relative_to(self.hidden)
+
+    def plain(self, text: str) -> str:
+        """*text* without the folders of this machine that lead here."""
+        for folder, name in self.names.items():
+            text = re.sub(rf"{re.escape(folder)}(?![\w.-])", name, text)
+        return text
+
+
+class Places:
+    """Finds and makes the places of executions."""
+
+    def __init__(self, home: Home | None) -> None:
+        self._home = home.path.resolve() if home else None
+        self._prefixes: dict[Path, str] = {}  # of workspaces in their checkouts
+
+    def find(self, event: ToolCall) -> Place:
+        """Where the execution works by now."""
+        workspace = self._workspace(event)
+        if self._home is not None:
+            folder = folder_of(self._home, event.execution_id)
+            if (folder / ".git").is_file():
+                return self._in_worktree(workspace, folder)
+        return self._place(workspace, workspace)
+
+    def make(self, event: ToolCall) -> Place:
+        """The worktree of the execution; made where the workspace is a checkout.
+
+        A workspace that is no checkout is the place itself.
+
+        Raises:
+            RepairError: git cannot make it.
+        """
+        workspace = self._workspace(event)
+        if self._home is None:
+            return self._place(workspace, workspace)
+        try:
+            with self.locked(event):
+                tree = self.worktree(event)
+        except CheckoutUnusableError:
+            return self._place(workspace, workspace)
+        return self._in_worktree(workspace, tree.folder)
+
+    def worktree(self, event: ToolCall) -> Worktree:
+        """The worktree of the execution, made where it is missing; to be called while `locked`.
+
+        Raises:
+            RepairError: The workspace is no checkout, or git cannot make it.
+            ToolError: There is no home.
+        """
+        if self._home is None:
+            raise ToolError(NO_HOME)
+        folder = folder_of(self._home, event.execution_id)
+        tree = find_worktree(folder, GIT_TIMEOUT_S)
+        if tree is None:
+            tree = fresh_worktree(self.sources(event), folder, branch_of(event.execution_id))
+        return tree
+
+    def sources(self, event: ToolCall) -> Sources:
+        """The user's checkout.
+
+        Raises:
+            RepairError: There is none, or git cannot be asked.
+        """
+        return sources_at(self._workspace(event), min(GIT_TIMEOUT_S, event.timeout_s))
+
+    @contextlib.contextmanager
+    def locked(self, event: ToolCall) -> Iterator[None]:
+        """Keep other calls of the execution out: one turn may ask for several at once."""
+        if self._home is None:
+            raise ToolError(NO_HOME)
+        folder = folder_of(self._home, event.execution_id)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder.with_name(f".{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _workspace(self, event: ToolCall) -> Path:
+        workspace = Path(event.workspace or ".").absolute().resolve()
+        if not workspace.is_dir():
+            raise ToolError("the workspace is no folder: start the execution with --workspace")
+        return workspace
+
+    def _in_worktree(self, workspace: Path, tree: Path) -> Place:
+        if workspace not in self._prefixes:
+            self._prefixes[workspace] = sources_at(workspace, GIT_TIMEOUT_S).prefix
+        return self._place(tree / self._prefixes[workspace], tree, workspace)
+
+    def _place(self, folder: Path, root: Path, workspace: Path | None = None) -> Place:
+        hidden = self._home if self._home and self._home.is_relative_to(root) else None
+        up = os.path.relpath(root, folder)
+        called = {root: up, workspace: ".", folder: ".", self._home: "~", Path.home(): "~"}
+        told = {str(path): name for path, name in called.items() if path and path.parent != path}
+        longest = sorted(told, key=len, reverse=True)
+        return Place(folder, root, hidden, {path: told[path] for path in longest})
+
+
+def _shown(path: str) -> str:
+    return repr(path[:200])

@@ -1,0 +1,98 @@
+"""Finding lines in the files of a place: listed here, searched by a program in bounded time."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from ..handlers.source import Checkout, CheckoutError
+from ..programs import ProgramError, ProgramTimeoutError, run_program
+from . import searching
+from .errors import ToolError
+from .globs import glob_of
+from .places import Place
+
+LONGEST_S = 20.0
+LONGEST_PATTERN = 2_000  # characters
+MOST = 200  # lines found
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What the program says."""
+
+    found: list[tuple[str, int, str]] = []  # path, line, text
+    left_out: int = 0  # files that are binary, or too large
+    more: bool = False
+    problem: str = ""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is looked for."""
+
+    pattern: str
+    glob: str = ""
+    path: str = ""
+    literal: bool = False
+    ignore_case: bool = False
+
+
+def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
+    """The lines that match, by path; files that git ignores are left out.
+
+    Raises:
+        ToolError: The pattern is none, or takes too long.
+    """
+    if not wanted.pattern or len(wanted.pattern) > LONGEST_PATTERN:
+        problem = f"a pattern has 1 to {LONGEST_PATTERN:,} characters"
+        raise ToolError(problem, "wrong_arguments")
+    order = {
+        **msgspec.to_builtins(wanted),
+        "root": str(place.folder.resolve()),
+        "files": files_of(place, wanted.path, wanted.glob),
+        "most": MOST,
+    }
+    timeout_s = min(timeout_s, LONGEST_S)
+    with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".json") as file:
+        file.write(msgspec.json.encode(order))
+        file.flush()
+        argv = (sys.executable, "-I", "-S", searching.__file__, file.name)
+        try:
+            outcome = run_program(argv, "/", timeout_s)
+        except ProgramTimeoutError:
+            problem = f"the search took longer than {timeout_s:g} s: take a simpler pattern"
+            raise ToolError(f"{problem}, or name a path", "timeout") from None
+        except ProgramError as error:
+            raise ToolError(f"the search {error.problem}") from None
+    if outcome.exit_code:
+        raise ToolError(f"the search ended with {outcome.exit_code}: {outcome.tail(1)}")
+    found = msgspec.json.decode(outcome.stdout, type=Found)
+    if found.problem:
+        raise ToolError(found.problem, "wrong_arguments")
+    return found
+
+
+def files_of(place: Place, path: str, glob: str) -> list[str]:
+    """The files below *path* that *glob* means, relative to the place's folder, sorted.
+
+    Raises:
+        ToolError: There is no such path, the glob is none, or git cannot list the files.
+    """
+    try:
+        means = glob_of(glob) if glob else None
+    except ValueError as error:
+        raise ToolError(str(error), "wrong_arguments") from None
+    below = place.file(path or ".")
+    try:
+        files = Checkout(place.folder).files
+    except CheckoutError as error:
+        raise ToolError(place.plain(str(error))) from None
+    start = below.relative_to(place.folder).as_posix() if below != place.folder else ""
+    chosen = [f for f in files if not start or f == start or f.startswith(f"{start}/")]
+    if not chosen and below.is_file():
+        chosen = [start]  # git ignores it, and it was asked for by name
+    return [
+        file
+        for file in chosen
+        if (means is None or means.fullmatch(file)) and not place.hides(Path(place.folder, file))
+    ]

@@ -1,0 +1,95 @@
+"""Tools: what a model asked for in an agent step, and what came of it."""
+
+from typing import Any
+
+from ..event import Event
+
+
+class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
+    """Use a tool, as a model asked for it."""
+
+    belongs = ("execution", "execution_id")
+    routing = "provider"
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    turn: int  # of the model's answer that asked for it
+    call_id: str  # unique in the execution
+    tool: str
+    provider: str  # who takes it
+    arguments: dict[str, Any] = {}
+    workspace: str = ""
+    timeout_s: float = 120.0
+
+
+class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):
+    """A tool gave its result, which nobody vouches for."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    turn: int
+    call_id: str
+    tool: str
+    result: str  # digest of the blob that holds the whole text
+    excerpt: str = ""  # its beginning, for people
+    bytes: int = 0
+    lines: int = 0
+    summary: str = ""  # one line for people
+
+
+class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
+    """A tool did not give a result; the model is told, and goes on."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    turn: int
+    call_id: str
+    tool: str
+    error: str
+    kind: str = "failed"  # "failed", "timeout", "missing", "wrong_arguments", "interrupted"
+
+
+class ToolDenied(Event, frozen=True, kw_only=True, tag="tool.denied"):
+    """The step may not use the tool; the model is told, and goes on."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    turn: int
+    call_id: str
+    tool: str
+    reason: str
+
+
+class ToolEnabled(Event, frozen=True, kw_only=True, tag="tool.enabled"):
+    """A pack of tools or skills is shown in full from the next turn on."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    turn: int
+    pack: str
+    by: str = "model"
+
+
+class ToolListed(Event, frozen=True, kw_only=True, tag="tool.listed"):
+    """The tools that a server offers now; it replaces what was listed of it before."""
+
+    belongs = ("tools", "server")
+    routing = "server"
+
+    server: str
+    provider: str = "mcp"
+    tools: tuple[dict[str, Any], ...] = ()  # "name", "description", "parameters" (JSON Schema)
+    reason: str = ""  # why there are none

@@ -1,0 +1,1 @@
+from actors.handlers.repair import *

@@ -1,0 +1,188 @@
+"""`cortex model`: which models there are, whether they can be asked, and why one was."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import click
+
+from cortex.runtime.kernel import Config, Home
+from cortex.runtime.models import Price
+
+from ..completing import execution_ids, model_names
+from ..errors import NotFoundError
+from ..exits import OK, UNUSABLE
+from ..options import with_home, with_screen
+from ..reading import (
+    History,
+    ModelCall,
+    ModelChoice,
+    ModelRow,
+    WhyDocument,
+    duration,
+    models_of,
+    why_of,
+)
+from ..running import ModelCheck, check_model
+from ..screen import Screen
+from ..tree import Family
+
+AT_ONCE = 8  # endpoints that are checked beside each other
+HEADERS = (
+    "name",
+    "provider",
+    "where",
+    "reasoning/code/speed",
+    "window",
+    "price",
+    "key",
+    "model",
+)
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.group(cls=Family)
+def model() -> None:
+    """Look at models: which there are, whether they answer, why a step got one."""
+
+
+@model.command("list")
+@with_home
+@with_screen
+def list_(home: Home, screen: Screen) -> None:
+    """List the models that steps may get.
+
+    They stand in config.toml or come with a component. A price is four: US dollars a million tokens
+    of prompt, of prompt read from the endpoint's cache, of prompt written to it, and of answer. Of
+    a key only the variable is shown that holds it, and whether it is set.
+    """
+    rows = models_of(home)
+    screen.document(rows)
+    screen.table(HEADERS, map(_cells, rows))
+    for row in rows:
+        if row.default:
+            screen.note(f"default: {row.name}")
+        if not row.component:
+            screen.note(f"{row.name}: no component answers for the provider {row.provider!r}")
+
+
+@model.command()
+@click.argument("name", required=False, shell_complete=model_names)
+@with_home
+@with_screen
+def check(name: str | None, home: Home, screen: Screen) -> int:
+    """Check that the models, or the one called NAME, can be asked.
+
+    That is: the configuration is right, the variable with the key is set, the endpoint takes a
+    connection and, where it is OpenAI-compatible, has the model. No prompt is sent, and no endpoint
+    but the model's own is spoken to.
+
+    Ends with 4 if a model cannot be asked.
+    """
+    rows = models_of(home)
+    asked = [row for row in rows if name in (None, row.name)]
+    if not asked:
+        raise NotFoundError("model", name or "", "is not known: `cortex model list` shows what is")
+    models = Config.load(home).models
+    used = {each.name: each for each in models.use}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda row: check_model(row, used.get(row.name), home), asked))
+    if name is None and models.default and models.default not in {row.name for row in rows}:
+        todo = "correct `default` in [models], or it chooses nothing"
+        found.append(ModelCheck(models.default, "fail", "the default is no model", todo))
+    for each in found:
+        _show_check(screen, each)
+    screen.document(found)
+    return UNUSABLE if any(each.state == "fail" for each in found) else OK
+
+
+@model.command()
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@click.argument("step")
+@with_home
+@with_screen
+def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
+    """Say why STEP of EXECUTION got the models that it asked, and what they cost.
+
+    Every attempt and every turn of an agent step is shown with what it needed, the models that
+    would have done, those that would not and for what reason, and each call.
+    """
+    with History.open(home) as history:
+        document = why_of(history, history.execution_id(execution_id), step)
+    screen.document(document)
+    _show_why(screen, document)
+
+
+def _cells(row: ModelRow) -> tuple[str, ...]:
+    return (
+        row.name,
+        row.provider,
+        "local" if row.local else "remote",
+        "/".join(level or "-" for level in (row.reasoning, row.code, row.speed)),
+        f"{row.window:,}",
+        _prices(row.price),
+        f"{row.key_env}: {'yes' if row.key_set else 'no'}" if row.key_env else "-",
+        row.model,
+    )
+
+
+def _prices(price: Price) -> str:
+    each = (price.input, price.cached_read, price.cached_write, price.output)
+    return "/".join(f"{dollars:g}" for dollars in each) if any(each) else "free"
+
+
+def _show_check(screen: Screen, found: ModelCheck) -> None:
+    took = "" if found.took_s is None else f" ({duration(found.took_s)})"
+    todo = f": {found.todo}" if found.todo else ""
+    screen.line(f"{found.state:<5} {found.name}: {found.found}{took}{todo}", _STYLES[found.state])
+
+
+def _show_why(screen: Screen, document: WhyDocument) -> None:
+    screen.line(f"step {document.step} of execution {document.execution}", "bold")
+    for choice in document.choices:
+        turn = f", turn {choice.turn}" if choice.turn else ""
+        screen.line()
+        screen.line(f"attempt {choice.attempt}{turn}: {choice.model}", "bold")
+        for name, value in _facts(choice):
+            screen.paragraph(value, lead=f"  {name:<10} ")
+    for reason in document.refused:
+        screen.line()
+        screen.paragraph(reason, lead="refused: ", style="red")
+    screen.line()
+    screen.line(f"in all {_dollars(document.cost)}, {document.tokens:,} tokens")
+
+
+def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
+    if choice.provider:
+        yield "provider", choice.provider
+    if choice.because:
+        yield "because", choice.because
+    needs = ", ".join(f"{name} {need}" for name, need in choice.needs.items())
+    yield "needs", needs or "nothing in particular"
+    if choice.runners_up:
+        yield "runners-up", ", ".join(choice.runners_up)
+    for reason in choice.rejected:
+        yield "rejected", reason
+    yield "reckoned", _dollars(choice.reckoned_cost)
+    for call in choice.calls:
+        yield f"call {call.call}", _told(call)
+
+
+def _told(call: ModelCall) -> str:
+    took = "" if call.took_s is None else f" in {duration(call.took_s)}"
+    if call.status != "answered":
+        why = ": ".join(filter(None, (call.kind, call.error)))
+        return f"{call.status}{took}{f': {why}' if why else ''}"
+    cached = [
+        f"{tokens:,} {what} the cache"
+        for tokens, what in (
+            (call.cached_read_tokens, "read from"),
+            (call.cached_write_tokens, "written to"),
+        )
+        if tokens
+    ]
+    counted = (f"{call.input_tokens:,} in", *cached, f"{call.output_tokens:,} out")
+    return f"answered{took}, {_dollars(call.cost)}: {', '.join(counted)}"
+
+
+def _dollars(dollars: float) -> str:
+    return f"${dollars:.4f}" if dollars else "$0"

@@ -1,0 +1,136 @@
+"""What `cortex doctor` looks at in a home's log: its events, what moves with them, their blobs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Recorded
+from cortex.runtime.kernel import Home
+from cortex.runtime.log import (
+    BlobError,
+    BlobMissingError,
+    BlobStore,
+    EventLog,
+    LogCorruptError,
+    LogMissingError,
+    misplaced,
+)
+from cortex.runtime.projections import ProjectionError, checkpoints
+
+from ..reading import History
+from .findings import Check
+
+# the fields of an event that hold the digest of a blob, or a map of such digests
+HOLDERS = {
+    "context.compiled": ("prompt", "manifest"),
+    "execution.paused": ("prompt",),
+    "execution.started": ("linked",),
+    "model.invoke": ("prompt",),
+    "model.responded": ("prompt",),
+    "process.compiled": ("linked", "source"),
+    "process.submit": ("sources",),
+}
+ENDING = "_blob"  # of a field that holds one in what a handler or a gate gives
+HEX_CHARS = 64
+RESTORE = "restore log.db, with the log.db-wal beside it, from a backup"
+
+
+def recorded(home: Home, *, deep: bool) -> Iterator[Check]:
+    """The checks of a home's log; with *deep* every event and every blob is read."""
+    try:
+        log = EventLog.open(home.log_path, readonly=True)
+    except LogMissingError:
+        yield Check("log", "ok", "nothing was recorded yet")
+        return
+    try:
+        yield _log(home, log, deep=deep)
+        if deep:
+            yield _blobs(home, log)
+        yield _projections(home, log)
+    finally:
+        log.close()
+
+
+def blobs_of(record: Recorded) -> set[str]:
+    """Digests of the blobs that an event names."""
+    body = msgspec.msgpack.decode(record.body)
+    found = set(_ending(body))
+    for field in HOLDERS.get(record.topic, ()):
+        held = body.get(field)
+        found.update(held.values() if isinstance(held, dict) else [held])
+    return {digest for digest in found if isinstance(digest, str) and len(digest) == HEX_CHARS}
+
+
+def _ending(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from _ending(inner)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(key, str) and key.endswith(ENDING):
+                yield inner if isinstance(inner, str) else None
+            else:
+                yield from _ending(inner)
+
+
+def _log(home: Home, log: EventLog, *, deep: bool) -> Check:
+    state = log.state()
+    head = log.verify() if deep else state.head
+    problem = misplaced(state)
+    if problem:
+        raise LogCorruptError(str(home.log_path), problem)
+    size = sum(path.stat().st_size for path in home.path.glob("log.db*"))
+    how = "every one verified" if deep else "opened; --quick, so not verified"
+    return Check("log", "ok", f"{head:,} events, {size / (1 << 20):,.1f} MiB, {how}")
+
+
+def _blobs(home: Home, log: EventLog) -> Check:
+    """Whether every blob that an event names is there, and is what it was."""
+    named: dict[str, Recorded] = {}  # by digest, the first event that names it
+    store = BlobStore(home.blobs)
+    for record in History(home, log, store).read():
+        for digest in blobs_of(record):
+            named.setdefault(digest, record)
+    lost: list[tuple[str, BlobError]] = []
+    for digest in named:
+        try:
+            store.get(digest)
+        except BlobError as error:
+            lost.append((digest, error))
+    if not lost:
+        return Check("blobs", "ok", f"{len(named):,} named by events, every one read")
+    missing = sum(isinstance(error, BlobMissingError) for _, error in lost)
+    digest, reason = lost[0]
+    first = named[digest]
+    return Check(
+        "blobs",
+        "fail",
+        f"of {len(named):,} named by events {missing} are missing and {len(lost) - missing} "
+        f"damaged; the first, of {first.topic} at position {first.position}: {reason}",
+        "restore blobs/ from a backup; what does not need these goes on working",
+    )
+
+
+def _projections(home: Home, log: EventLog) -> Check:
+    """What was projected is in the log; if it is not, the log has lost its end."""
+    try:
+        found = checkpoints(home.projections_path)
+    except ProjectionError as error:
+        return Check("projections", "warn", str(error), f"delete {home.projections_path}")
+    head = log.state().head
+    ahead = max((each.position for each in found), default=0)
+    anew = "; to go on with what is there, delete projections.db* and snapshots.db"
+    if ahead > head:
+        return Check(
+            "projections",
+            "fail",
+            f"know {ahead:,} events, and the log ends after {head:,}: {ahead - head:,} are lost, "
+            "log.db is older or was parted from its log.db-wal",
+            RESTORE + anew,
+        )
+    for each in found:
+        if each.position and log.leaf_hashes(each.position, each.position) != each.leaf:
+            problem = f"{each.name} was made from another log: position {each.position} differs"
+            return Check("projections", "fail", problem, RESTORE + anew)
+    return Check("projections", "ok", f"{len(found)}, made from this log up to event {ahead:,}")

@@ -1,0 +1,98 @@
+"""Handing sources to the compiler of a station's runtime, and refusing what must not run."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Client
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import ProcessLoadError, submit
+
+from ..errors import RefusedError, RejectedError
+from ..reading import Catalog, History
+from ..screen import Screen
+from .rejections import by_file, in_passing, refuse_older, stands_in_the_way
+from .sources import changed, gone, source_at, sources_of
+
+
+class _Outcome(msgspec.Struct):
+    """What became of the sources of a home."""
+
+    rejected: list[RejectedError]
+    texts: dict[str, str]  # of all sources, by file
+    before: Catalog
+
+
+class Submitter:
+    """Compiles sources of one home through a client."""
+
+    def __init__(self, home: Home, client: Client, history: History, screen: Screen) -> None:
+        self._home, self._client = home, client
+        self._history, self._screen = history, screen
+
+    def changed(self, name: str = "") -> None:
+        """Compile what is new among the sources of the home; say what was rejected.
+
+        Raises:
+            RejectedError: It was a source of the process *name*, whose older form must not run.
+        """
+        found = self._submit_changed()
+        own = stands_in_the_way(name, found.rejected, found.texts, found.before) if name else None
+        if own:
+            raise own
+        self._tell(found.rejected)
+
+    def for_trigger(self, fields: Mapping[str, Any], version: int | None) -> None:
+        """As `changed`, for a trigger with *fields*.
+
+        Raises:
+            RejectedError: It was a source of a process that answers it, whose older form must not
+                run unless *version* names it.
+            RefusedError: *version* is not the one that would run.
+        """
+        found = self._submit_changed()
+        refuse_older(fields, version, found.rejected, found.texts, Catalog(self._history))
+        self._tell(found.rejected)
+
+    def file(self, path: Path) -> str:
+        """Compile the source at *path*; the name of the process to run from it comes back.
+
+        Raises:
+            NotFoundError: There is no such file.
+            RejectedError: It has errors.
+            RefusedError: It holds no process, or several.
+        """
+        file, text = source_at(path)
+        if changed({file: text}, Catalog(self._history)):
+            for rejected in self._submit({file: text}):
+                raise rejected
+        compiled = [c.event for c in Catalog(self._history).compiled.values()]
+        names = sorted({e.name for e in compiled if e.file == file and not e.abstract})
+        if len(names) != 1:
+            raise RefusedError(
+                f"{file} has {', '.join(names) or 'no process that can be run'}: "
+                "run a process by its name"
+            )
+        return names[0]
+
+    def _submit_changed(self) -> _Outcome:
+        sources, catalog = sources_of(self._home), Catalog(self._history)
+        for problem in sources.unreadable:
+            self._screen.note(str(problem), "yellow")
+        rejected = self._submit(changed(sources.texts, catalog), gone(sources, catalog))
+        return _Outcome(rejected, sources.texts, catalog)
+
+    def _submit(self, texts: dict[str, str], removed: Iterable[str] = ()) -> list[RejectedError]:
+        left = tuple(removed)
+        try:
+            if texts or left:
+                submit(self._client, self._history.blobs, texts, removed=left)
+        except ProcessLoadError as error:
+            return by_file(error)
+        return []
+
+    def _tell(self, rejected: list[RejectedError]) -> None:
+        if rejected:
+            self._screen.note(in_passing(rejected), "yellow")

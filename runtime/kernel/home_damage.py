@@ -1,0 +1,82 @@
+"""What is wrong with a home that is there: it is said before anything is opened or made in it."""
+
+import os
+from pathlib import Path
+
+from .errors import HomeError
+
+LOG, LOG_LOCK, WAL = "log.db", "log.db.lock", "log.db-wal"
+DERIVED = ("projections.db", "snapshots.db")  # made again from the log
+FILES = (LOG, LOG_LOCK, *DERIVED, "projections.db.lock", "config.toml", "version")
+FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
+HEADER_BYTES = 4_096  # of a database in which no table was made yet
+WAL_HEADER_BYTES = 32
+
+
+def examine(home: Path) -> None:
+    """Refuse a home in which something else stands in a file's place, or whose log is lost.
+
+    Raises:
+        HomeError: It names the file and what to do.
+    """
+    try:
+        _refuse_misplaced(home)
+        _refuse_lost_log(home)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise HomeError(
+            error.filename or str(home), f"cannot be looked at: {why}; check its owner and mode"
+        ) from error
+
+
+def refuse_unwritable(home: Path) -> None:
+    """Refuse a home whose derived files may not be written.
+
+    Raises:
+        HomeError: It names the file and what to do.
+    """
+    if not os.access(home, os.W_OK | os.X_OK):
+        return  # nor may anything else here be, as the log says when it is opened
+    # Components open them, and a component that fails is tried again until its time is over.
+    for path in (home / name for name in DERIVED):
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise HomeError(
+                str(path),
+                "may not be read and written: check its owner and mode, or delete it, it is made "
+                "again from the log",
+            )
+
+
+def _refuse_misplaced(home: Path) -> None:
+    for path in (home / name for name in FILES):
+        if path.exists() and not path.is_file():
+            raise HomeError(str(path), "is no plain file, as is expected there: move it away")
+    for path in (home / name for name in FOLDERS):
+        if path.exists() and not path.is_dir():
+            raise HomeError(str(path), "is no folder, as is expected there: move it away")
+
+
+def _refuse_lost_log(home: Path) -> None:
+    """Opening a log that is empty would make a new one, silently, beside what the old one left."""
+    log, wal = home / LOG, home / WAL
+    if _size(log) > HEADER_BYTES or _size(wal) > WAL_HEADER_BYTES:
+        return
+    if not any(path.exists() for path in (log, wal, home / LOG_LOCK)):
+        return  # it is kept elsewhere, or was never made
+    traces = [name for name in DERIVED if _size(home / name)]
+    if any((home / "blobs").glob("??/*")):
+        traces.append("blobs")
+    if traces:
+        raise HomeError(
+            str(log),
+            f"{'holds no events' if log.exists() else 'is gone'}, though events were recorded: "
+            f"there is {', '.join(traces)}; restore log.db, and log.db-wal if there is one, from a "
+            "backup, or move these away to begin anew",
+        )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,138 @@
+"""Typed answers: what a model has to answer, as JSON Schema, and whether it did.
+
+The schema comes from what an action announced or from a step's `output:`. It is validated here,
+without the network: a reference that leads out of a schema leads nowhere.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from .linked import Field
+from .shapes import schema_of_type
+
+PROBLEM_CHARS: Final = 400
+PROBLEMS: Final = 3  # that are told at once
+_DEFS = "#/$defs/"
+_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?```", re.DOTALL)
+
+
+def schema_of_fields(fields: Sequence[Field]) -> dict[str, Any]:
+    """The JSON Schema of an object with *fields*."""
+    properties: dict[str, Any] = {}
+    for field in fields:
+        schema = schema_of_type(field.type, field.enum)
+        properties[field.name] = (
+            {**schema, "description": field.description} if field.description else schema
+        )
+    required = [field.name for field in fields if field.required]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """*schema* with the object it refers to at its top, where endpoints want it."""
+    name = str(schema.get("$ref", "")).removeprefix(_DEFS)
+    definitions = schema.get("$defs", {})
+    if not isinstance(definitions, dict) or not isinstance(definitions.get(name), dict):
+        return dict(schema)
+    top = definitions[name]
+    left = {each: one for each, one in definitions.items() if each != name or _names(one, name)}
+    used = any(_names(one, name) for one in definitions.values())
+    kept = definitions if used else left
+    return {**top, "$defs": kept} if kept else dict(top)
+
+
+def schema_problem(schema: Any) -> str | None:
+    """Why *schema* cannot be the schema of an answer, or None."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    if not isinstance(schema, dict):
+        return "it is no map"
+    foreign = next((ref for ref in _references(schema) if not ref.startswith("#")), None)
+    if foreign is not None:
+        return f"it refers to {foreign[:100]!r}: only what stands in the schema itself is looked up"
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return f"{error.json_path} {_first_line(error.message)}"
+    except RecursionError:
+        return "it is too deep"
+    if object_schema(schema).get("type") != "object":
+        return "its type is not `object`: an answer has named fields"
+    return None
+
+
+def wrong_answer(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Where *value* is not as *schema* says and what it should be, in one line; None if it fits."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import relevance
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    # An empty registry: without one a reference to a URL would be fetched.
+    validator = Draft202012Validator(schema, registry=Registry())
+    try:
+        errors = sorted(validator.iter_errors(value), key=relevance, reverse=True)
+    except (Unresolvable, RecursionError) as error:
+        return f"its schema cannot be applied: {_first_line(str(error))}"
+    if not errors:
+        return None
+    told = [f"{_place(error)} {_first_line(error.message)}" for error in errors[:PROBLEMS]]
+    more = f"; and {len(errors) - PROBLEMS} more" if len(errors) > PROBLEMS else ""
+    return "; ".join(told) + more
+
+
+def typed_answer(
+    answer: Mapping[str, Any], schema: Mapping[str, Any], stop: str = "end"
+) -> tuple[Any, str | None]:
+    """The typed part of a model's *answer*, and what is wrong with it, if anything.
+
+    A provider that cannot ask for a schema leaves "data" out; then the text has to be the data.
+    """
+    data = answer.get("data")
+    if data is None:
+        data = _read(str(answer.get("text") or ""))
+    cut = " (the answer was cut off at its longest)" if stop == "length" else ""
+    if data is None:
+        return None, f"$ the answer is not JSON, expected an object{cut}"
+    problem = wrong_answer(data, schema)
+    return data, None if problem is None else problem + cut
+
+
+def _read(text: str) -> Any:
+    for candidate in (text.strip(), *_FENCED.findall(text)):
+        try:
+            return msgspec.json.decode(candidate)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            continue
+    return None
+
+
+def _place(error: Any) -> str:
+    return str(error.json_path)[:100]
+
+
+def _first_line(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) <= PROBLEM_CHARS:
+        return line
+    half = PROBLEM_CHARS // 2  # what is wrong stands at the end, after the value
+    return f"{line[:half]} … {line[-half:]}"
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("$ref", "$dynamicRef") and isinstance(value, str):
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from _references(each)
+
+
+def _names(schema: Any, name: str) -> bool:
+    return f"{_DEFS}{name}" in _references(schema)

@@ -1,0 +1,110 @@
+"""What becomes of a child execution means for the execution that waits for it.
+
+The two go together: a pause, a resume and a cancel of one are taken over by the other. A child that
+halts stops its parent, which keeps it, so that a resume of either goes on with both.
+"""
+
+from collections.abc import Mapping
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCharged,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPaused,
+    ExecutionResumed,
+    StepCompleted,
+)
+
+from .course import Course
+from .voice import Voice
+
+Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
+ChildFact = Ended | ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionCharged
+
+# What a parent is told of its children.
+CHILD_FACTS: Mapping[type[Event], str] = {
+    ExecutionCompleted: "completed",
+    ExecutionFailed: "failed",
+    ExecutionCancelled: "cancelled",
+    ExecutionHalted: "halted",
+    ExecutionPaused: "paused",
+    ExecutionResumed: "resumed",
+    ExecutionCharged: "",
+}
+
+
+def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
+    """Something happened to a child, the one that is waited for or one before it."""
+    if event.execution_id not in voice.state.children:
+        return
+    if isinstance(event, Ended) or (isinstance(event, ExecutionCharged) and event.late):
+        voice.charge(event.execution_id, event.tokens, event.cost, event.usage)
+    state = voice.state
+    if state.over or event.execution_id != state.child or state.stage not in ("child", "cleanup"):
+        return
+    match event:
+        case ExecutionPaused() if state.status == "running":
+            _pause(course, voice, event)
+        case ExecutionResumed() if state.status in ("paused", "halted"):
+            voice.resume(note=f"child {_told(event)}")
+            course.restart_timeout()
+        case ExecutionHalted() if state.status == "running":
+            _halt(course, voice, event)
+        case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled():
+            _end(course, voice, event)
+        case _:
+            return
+
+
+def _pause(course: Course, voice: Voice, event: ExecutionPaused) -> None:
+    state = voice.state
+    course.drop_deadlines()
+    # An approval can be given to the parent as well: a resume hands it on.
+    reason = "approval" if event.reason == "approval" else state.pausing or f"child {_told(event)}"
+    voice.pause(reason, state.step_id, question=event.question, prompt=event.prompt)
+
+
+def _halt(course: Course, voice: Voice, event: ExecutionHalted) -> None:
+    state, told = voice.state, _told(event)
+    if state.stage == "cleanup":
+        voice.cancel_child(f"its parent failed: {told}")
+        voice.fail(f"{state.reason}; cleaning up: {told}", state.step_id)
+    elif course.ends_here():
+        course.drop_deadlines()
+        evidence = {**event.evidence, "child": event.execution_id}
+        voice.halt(f"child {told}", state.step_id, gate=event.gate, evidence=evidence)
+    else:
+        voice.cancel_child(f"its parent goes on without it: {told}")
+        course.fail(f"child {told}", "failed")
+
+
+def _end(course: Course, voice: Voice, event: Ended) -> None:
+    state, told = voice.state, _told(event)
+    if state.stage == "cleanup":
+        voice.fail(f"{state.reason}; cleaning up: {told}", state.step_id)
+    elif isinstance(event, ExecutionCompleted):
+        if state.status != "running":
+            voice.resume(note=told)
+        completed = StepCompleted(
+            execution_id=state.execution_id,
+            step_id=state.step_id,
+            attempt=state.attempt,
+            result=event.outputs,
+            summary=told,
+        )
+        voice.say(completed)
+        course.settle()
+    elif state.status == "running":
+        cancelled = isinstance(event, ExecutionCancelled)
+        course.fail(f"child {told}", "failed", retry=not cancelled)
+    else:  # it stands still until it is resumed; then the step begins anew
+        voice.fail_step(state.step_id, state.attempt, f"child {told}", "failed", retry=False)
+
+
+def _told(event: ChildFact) -> str:
+    reason = getattr(event, "reason", "")
+    told = f"execution {event.execution_id} {CHILD_FACTS[type(event)]}"
+    return f"{told}: {reason}" if reason else told

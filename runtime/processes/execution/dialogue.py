@@ -1,0 +1,217 @@
+"""What an execution does about a model's answer: use tools, ask again, or go on with it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from cortex.bus.events import ModelFailed, ToolCall, ToolDenied, ToolEnabled, ToolFailed
+from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, ToolSpec, allowed, check_call
+
+from ..answers import typed_answer
+from ..linked import LinkedProcess, LinkedStep
+from .asking import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
+from .retrying import wait_before_call
+from .room import clipped
+from .spending import spent
+from .turns import MODEL_CALLS, PASSING
+from .voice import Voice
+
+CALLS: Final = 32  # of one turn that are looked at
+ID_CHARS: Final = 100  # of a call; a longer one gets another
+NAME_CHARS: Final = 200
+
+# What there is of the tools that a step lists.
+Offers = Callable[[Sequence[str]], Sequence[ToolSpec]]
+Fail = Callable[..., None]  # (error, kind, *, retry): ends the attempt
+
+
+class Dialogue:
+    """Leads one attempt through its turns with a model, in one delivery."""
+
+    def __init__(
+        self, process: LinkedProcess, step: LinkedStep, voice: Voice, offers: Offers, fail: Fail
+    ) -> None:
+        self._process = process
+        self._step = step
+        self._voice = voice
+        self._offers = offers
+        self._fail = fail
+
+    def answered(self) -> dict[str, Any] | None:
+        """The answer that the handler is given; None where something else comes first."""
+        state, step = self._voice.state, self._step
+        calls = state.answer.get("calls") if step.tools else None
+        if calls and isinstance(calls, list):
+            self._use_tools(calls)
+            return None
+        if state.stop == "refused":
+            said = str(state.answer.get("text") or "it gives no reason")
+            self._fail(f"{self._model()} refused to answer: {said[:300]}", "refused", retry=False)
+            return None
+        schema = answer_schema(step)
+        if not schema:
+            return state.answer
+        data, problem = typed_answer(state.answer, schema, state.stop)
+        if problem is not None:
+            self._correct(problem)
+            return None
+        return {**state.answer, "data": data}
+
+    def model_failed(self, failed: ModelFailed) -> None:
+        """Ask again in a while, or give the attempt up."""
+        voice = self._voice
+        if voice.state.stage != "waiting":
+            again = failed.kind in PASSING and failed.call >= MODEL_CALLS
+            who = f"{failed.model} was asked {failed.call} times" if again else failed.model
+            plain = failed.kind == "failed"
+            error = failed.error if plain else f"{who}: {failed.kind}: {failed.error}"
+            kind = "timeout" if failed.kind == "timeout" else "failed"
+            self._fail(error, kind, retry=failed.retry)
+        elif voice.state.pausing is not None:
+            self.stand_still(voice.state.pausing)
+        else:
+            asked_s = failed.retry_after_s
+            voice.ask_model_after(wait_before_call(failed.call, asked_s, voice.fraction()))
+
+    def stand_still(self, reason: str) -> None:
+        """Pause between two questions of the attempt; its time does not count then."""
+        self._voice.drop_timeout(self._step)
+        self._voice.pause(reason, self._step.id)
+
+    def tool_told(self) -> None:
+        """A tool answered: wait for the others, or show the model what came of them."""
+        if self._voice.state.open_calls:
+            self._voice.set_tools_timeout()
+        else:
+            self._voice.drop("tools")
+            self.next_turn()
+
+    def tools_ran_out(self, open_calls: int) -> None:
+        """Nobody answered since so many calls were open: the model is told, and goes on."""
+        if len(self._voice.state.open_calls) != open_calls:
+            return
+        reason = f"it did not answer within {TOOL_TIMEOUT_S:g} s"
+        for call_id in tuple(self._voice.state.open_calls):
+            self._give_up(call_id, reason, "timeout")
+        self.next_turn()
+
+    def tool_parked(self, asked: ToolCall, reason: str) -> None:
+        """Whoever was asked could not even say that it failed."""
+        self._give_up(asked.call_id, reason, "failed")
+        self.tool_told()
+
+    def next_turn(self, problem: str = "") -> None:
+        """Ask for the next prompt of the attempt."""
+        voice, state, step = self._voice, self._voice.state, self._step
+        if state.pausing is not None and not problem:
+            self.stand_still(state.pausing)
+            return
+        asked = context_compile(
+            state, self._process, step, state.attempt, state.parameters, state.turn + 1, problem
+        )
+        too_large = voice.ask(asked)
+        if too_large:
+            self._fail(too_large, "refused", retry=False)
+
+    def _correct(self, problem: str) -> None:
+        state, step = self._voice.state, self._step
+        if state.problems:
+            error = f"{self._model()} answered {step.id} twice not as it has to: {problem}"
+            self._fail(error, "wrong_answer")
+            return
+        too_much = spent(state, step, correcting=True)
+        if too_much:
+            self._fail(f"{too_much}; its last answer did not fit: {problem}", "budget", retry=False)
+        else:
+            self.next_turn(clipped(problem))
+
+    def _use_tools(self, calls: list[Any]) -> None:
+        state, step = self._voice.state, self._step
+        too_much = spent(state, step)
+        if too_much:
+            self._fail(too_much, "budget", retry=False)
+            return
+        may = allowed(step.tools, self._offers(step.tools))
+        # Nobody here looks at the disk: what is no tool may be a skill, if the model was shown it.
+        may = replace(may, skills=tuple(Skill(name, "", "") for name in may.unknown))
+        for number, call in enumerate(calls[:CALLS], 1):
+            self._use(may, state.enabled, number, call if isinstance(call, dict) else {})
+        for number, _ in enumerate(calls[CALLS:], CALLS + 1):
+            self._deny(self._id(number, {}), "", f"at most {CALLS} calls a turn are looked at")
+            break
+        if self._voice.state.open_calls:
+            self._voice.set_tools_timeout()
+        else:
+            self.next_turn()
+
+    def _use(
+        self, may: Allowed, enabled: tuple[str, ...], number: int, call: dict[str, Any]
+    ) -> None:
+        voice = self._voice
+        name, arguments = str(call.get("tool", "")), call.get("arguments")
+        call_id = self._id(number, call)
+        found = check_call(name, arguments, may, enabled)
+        if isinstance(found, str):
+            self._deny(call_id, name, found)
+        elif found is ENABLE_PACK:
+            self._enable(str((arguments or {}).get("pack", "")))
+        else:
+            problem = voice.ask(tool_call(voice.state, call_id, found, arguments or {}))
+            if problem:
+                self._deny(call_id, name, problem)
+
+    def _enable(self, pack: str) -> None:
+        state = self._voice.state
+        self._voice.say(
+            ToolEnabled(
+                execution_id=state.execution_id,
+                step_id=state.step_id,
+                attempt=state.attempt,
+                turn=state.turn,
+                pack=pack,
+            )
+        )
+
+    def _deny(self, call_id: str, tool: str, reason: str) -> None:
+        state = self._voice.state
+        self._voice.say(
+            ToolDenied(
+                execution_id=state.execution_id,
+                step_id=state.step_id,
+                attempt=state.attempt,
+                turn=state.turn,
+                call_id=call_id,
+                tool=tool[:NAME_CHARS],
+                reason=clipped(reason),
+            )
+        )
+
+    def _give_up(self, call_id: str, reason: str, kind: str) -> None:
+        state = self._voice.state
+        self._voice.say(
+            ToolFailed(
+                execution_id=state.execution_id,
+                step_id=state.step_id,
+                attempt=state.attempt,
+                turn=state.turn,
+                call_id=call_id,
+                tool=state.open_calls.get(call_id, ""),
+                error=clipped(reason),
+                kind=kind,
+            )
+        )
+
+    def _id(self, number: int, call: dict[str, Any]) -> str:
+        """The model's own id of a call, unless it used it before: one id, one call."""
+        state, said = self._voice.state, call.get("id")
+        if isinstance(said, str) and 0 < len(said) <= ID_CHARS and said not in state.call_ids:
+            return said
+        made = f"{state.step_id}/{state.attempt}/{state.turn}/{number}"
+        while made in state.call_ids:
+            made += "+"
+        return made
+
+    def _model(self) -> str:
+        compiled = self._voice.state.compiled
+        return compiled.model if compiled is not None else "the model"

@@ -1,0 +1,91 @@
+"""What an execution and its attempts spent, and whether there is anything left."""
+
+from typing import Any, Final
+
+import msgspec
+
+from cortex.runtime.models import Usage
+
+from ..linked import LinkedStep
+from .state import Execution
+
+TURNS: Final = 12  # of an attempt that may use tools, where its budget says nothing
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """Both together."""
+    return Usage(
+        input=one.input + other.input,
+        cached_read=one.cached_read + other.cached_read,
+        cached_write=one.cached_write + other.cached_write,
+        output=one.output + other.output,
+    )
+
+
+def tokens_of(usage: Usage) -> int:
+    """Tokens of all classes."""
+    return usage.input + usage.cached_read + usage.cached_write + usage.output
+
+
+def by_class(usage: Usage) -> dict[str, int]:
+    """*usage* as it stands in events: the classes that are not nothing."""
+    plain: dict[str, int] = msgspec.to_builtins(usage)
+    return {name: tokens for name, tokens in plain.items() if tokens}
+
+
+def usage_of(plain: dict[str, Any]) -> Usage:
+    """Usage as events have it."""
+    return Usage(**{name: int(plain.get(name, 0)) for name in Usage.__struct_fields__})
+
+
+def left(state: Execution, step: LinkedStep) -> float | None:
+    """US dollars that the attempt may still spend; None where nothing bounds it."""
+    bounds: list[float] = []
+    if state.begun().max_cost is not None:
+        bounds.append((state.begun().max_cost or 0.0) - state.cost)
+    if step.budget.cost is not None:
+        bounds.append(step.budget.cost - state.attempt_cost)
+    return max(0.0, min(bounds)) if bounds else None
+
+
+def spent_by_execution(state: Execution) -> str | None:
+    """Why the execution may ask no model any more, or None."""
+    allowed = state.begun().max_cost
+    if allowed is None or state.cost < allowed or state.cost == 0:
+        return None
+    return (
+        f"the execution has spent {dollars(state.cost)} of the {dollars(allowed)} that it may: "
+        "give it a higher `max_cost` and run it again"
+    )
+
+
+def spent(state: Execution, step: LinkedStep, *, correcting: bool = False) -> str | None:
+    """Why the attempt may ask its model no more, or None.
+
+    Asking once more for an answer that did not fit is no turn that counts.
+    """
+    budget = step.budget
+    turns = state.turn + 1 - state.problems
+    allowed = budget.turns or TURNS
+    if not correcting and turns >= allowed:
+        return f"{step.id} took the {_turns(allowed)} that its budget allows, and wants another"
+    if budget.tokens is not None and state.attempt_tokens >= budget.tokens:
+        return (
+            f"{step.id} has spent {state.attempt_tokens:,} of the {budget.tokens:,} tokens that "
+            "its budget allows"
+        )
+    if budget.cost is not None and state.attempt_cost >= budget.cost:
+        return (
+            f"{step.id} has spent {dollars(state.attempt_cost)} of the {dollars(budget.cost)} that "
+            "its budget allows"
+        )
+    return spent_by_execution(state)
+
+
+def dollars(cost: float) -> str:
+    """*cost* for people: small amounts keep their digits."""
+    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4g}"
+
+
+def _turns(number: int) -> str:
+    return "turn" if number == 1 else f"{number} turns"

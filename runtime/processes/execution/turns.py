@@ -1,0 +1,136 @@
+"""The fold of an attempt that asks a model: prompts, answers, and the tools it was asked for.
+
+A turn is one prompt and its answer. The first has the number 0; a turn that comes after tools were
+used, or after an answer that did not fit, has the next one in the same attempt.
+"""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from cortex.bus.events import (
+    ContextCompile,
+    ContextCompiled,
+    ContextRefused,
+    ModelFailed,
+    ModelInvoke,
+    ModelResponded,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolReturned,
+)
+from cortex.runtime.models import Usage
+
+from .spending import added, tokens_of
+from .state import Execution, answers
+
+# What a model failed of that passes by itself: the same prompt is sent again.
+PASSING: Final = frozenset(("rate_limited", "overloaded", "unreachable", "cut_off"))
+MODEL_CALLS: Final = 5  # of one prompt; then the attempt fails
+
+
+def another_turn(state: Execution, event: ContextCompile) -> Execution:
+    """The next prompt of the attempt is compiled."""
+    here = (state.status, state.step_id, state.attempt, state.turn + 1)
+    if here != ("running", event.step_id, event.attempt, event.turn):
+        return state
+    if state.stage not in ("answered", "tools"):
+        return state
+    return replace(
+        state,
+        stage="context",
+        turn=event.turn,
+        call=0,
+        compiled=None,
+        answer={},
+        stop="",
+        open_calls={},
+        problems=state.problems + bool(event.problem),
+    )
+
+
+def compiled(state: Execution, event: ContextCompiled, _: int) -> Execution:
+    """The prompt stands."""
+    if not answers(state, event, "context"):
+        return state
+    return replace(state, stage="compiled", compiled=event)
+
+
+def refused(state: Execution, event: ContextRefused, _: int) -> Execution:
+    """There is no prompt; the attempt knows why until the `step.failed` that follows."""
+    return replace(state, reason=event.reason) if answers(state, event, "context") else state
+
+
+def invoked(state: Execution, event: ModelInvoke, _: int) -> Execution:
+    """The prompt was sent, for the first time or again."""
+    if not answers(state, event, "compiled", "waiting"):
+        return state
+    return replace(state, stage="model", call=event.call)
+
+
+def responded(state: Execution, event: ModelResponded, _: int) -> Execution:
+    """The model answered."""
+    prompt = state.compiled
+    if not answers(state, event, "model") or prompt is None or event.call != state.call:
+        return state
+    usage = Usage(
+        input=event.input_tokens,
+        cached_read=event.cached_read_tokens,
+        cached_write=event.cached_write_tokens,
+        output=event.output_tokens,
+    )
+    if tokens_of(usage) == event.output_tokens:  # it does not say what it read
+        usage = replace(usage, input=prompt.tokens)
+    tokens = tokens_of(usage)
+    return replace(
+        state,
+        stage="answered",
+        answer=event.answer,
+        stop=event.stop,
+        tokens=state.tokens + tokens,
+        own_tokens=state.own_tokens + tokens,
+        usage=added(state.usage, usage),
+        own_usage=added(state.own_usage, usage),
+        cost=state.cost + event.cost,
+        own_cost=state.own_cost + event.cost,
+        attempt_tokens=state.attempt_tokens + tokens,
+        attempt_cost=state.attempt_cost + event.cost,
+    )
+
+
+def model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
+    """The model did not answer; some failures pass, so that it is asked again."""
+    if not answers(state, event, "model") or event.call != state.call:
+        return state
+    passes = event.retry and event.kind in PASSING and event.call < MODEL_CALLS
+    return replace(state, stage="waiting" if passes else "model", reason=event.error)
+
+
+def called(state: Execution, event: ToolCall | ToolDenied, _: int) -> Execution:
+    """A tool was asked for, or refused at once."""
+    if not answers(state, event, "answered", "tools"):
+        return state
+    opened = {event.call_id: event.tool} if isinstance(event, ToolCall) else {}
+    return replace(
+        state,
+        stage="tools",
+        open_calls={**state.open_calls, **opened},
+        call_ids=state.call_ids | {event.call_id},
+    )
+
+
+def enabled(state: Execution, event: ToolEnabled, _: int) -> Execution:
+    """A pack is shown in full from the next turn on."""
+    if not answers(state, event, "answered", "tools"):
+        return state
+    return replace(state, stage="tools", enabled=(*state.enabled, event.pack))
+
+
+def told(state: Execution, event: ToolReturned | ToolFailed | ToolDenied, _: int) -> Execution:
+    """What came of a call."""
+    if not answers(state, event, "tools") or event.call_id not in state.open_calls:
+        return state
+    left: dict[str, Any] = {k: v for k, v in state.open_calls.items() if k != event.call_id}
+    return replace(state, open_calls=left)

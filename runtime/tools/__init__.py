@@ -1,0 +1,28 @@
+"""Tools of a step: what there is, what it may use, what its model is shown, what it may call."""
+
+from .calls import check_call
+from .names import wire_name
+from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
+from .servers import McpServer, ToolsConfig
+from .skills import Skill, find_skills, read_skill, skill_of
+from .specs import Effect, Tools, ToolSpec, specs_of
+
+__all__ = [
+    "ENABLE_PACK",
+    "Allowed",
+    "Effect",
+    "McpServer",
+    "Shown",
+    "Skill",
+    "ToolSpec",
+    "Tools",
+    "ToolsConfig",
+    "allowed",
+    "check_call",
+    "find_skills",
+    "read_skill",
+    "shown",
+    "skill_of",
+    "specs_of",
+    "wire_name",
+]

@@ -1,0 +1,61 @@
+"""Servers of tools, as config.toml says them: `[[tools.mcp]]`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One server of tools, which is started here or stands on a URL."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9](-|_(?!_)|[A-Za-z0-9]){0,31}$",
+            description="its tools are called NAME.tool",
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...], Meta(description="program and words that start it here; or give url")
+    ] = ()
+    url: Annotated[
+        str,
+        Meta(pattern=r"^(https?://.+)?$", description="where it stands; or give command"),
+    ] = ""
+    env: Annotated[
+        tuple[Name, ...], Meta(description="names of environment variables that its program gets")
+    ] = ()
+    key_env: Annotated[
+        str, Meta(description="name of the variable that holds the bearer token for its url")
+    ] = ""
+    timeout_s: Annotated[
+        float, Meta(gt=0, description="seconds that a connection and a call may take at most")
+    ] = 60.0
+    allow: Annotated[
+        tuple[Name, ...], Meta(description="names of its tools that are offered; none means all")
+    ] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be connected to."""
+        if bool(self.command and self.command[0]) == bool(self.url):
+            raise ValueError(f"the server {self.name} needs a command or a url, and not both")
+
+    def offers(self, tool: str) -> bool:
+        """Whether its *tool* may be used."""
+        return not self.allow or tool in self.allow
+
+
+class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tools beside those that come with Cortex."""
+
+    mcp: Annotated[tuple[McpServer, ...], Meta(description="servers of tools, one table each")] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse two servers of one name."""
+        names = [server.name for server in self.mcp]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two servers are called {twice[0]}: give each a name of its own")

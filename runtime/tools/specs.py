@@ -1,0 +1,128 @@
+"""What a tool says about itself, from what components announced and servers listed."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+
+from .names import wire_name
+
+Effect: TypeAlias = Literal["read", "write"]
+
+KIND = "tool"  # of an announcement
+_DEFS = "#/$defs/"
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool that a model may call."""
+
+    name: str  # "read_file"; "server.tool" of a server
+    description: str
+    parameters: dict[str, Any]  # JSON Schema, of an object
+    provider: str  # who takes `tool.call`; "" for what the execution does itself
+    pack: str
+    effect: Effect = "write"
+
+    @property
+    def wire(self) -> str:
+        """Its name as it is given to a model."""
+        return wire_name(self.name)
+
+    def shown(self) -> dict[str, Any]:
+        """What a model is told of it."""
+        return {
+            "name": self.wire,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+
+
+class Tools:
+    """The tools that are there now: a fold of announcements, withdrawals and listings."""
+
+    def __init__(self) -> None:
+        self._announced: dict[str, ComponentAnnounced] = {}
+        self._listed: dict[str, ToolListed] = {}
+
+    def fold(self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed) -> bool:
+        """Take in what was said; whether it changed anything."""
+        if isinstance(event, ToolListed):
+            changed = self._listed.get(event.server) != event
+            self._listed[event.server] = event
+            return changed
+        if event.kind != KIND:
+            return False
+        standing = self._announced.get(event.name)
+        if isinstance(event, ComponentAnnounced):
+            self._announced[event.name] = event
+            return standing != event
+        if standing is None or standing.component != event.component:
+            return False  # what another component announced since stays
+        del self._announced[event.name]
+        return True
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Each of them, by name."""
+        return specs_of(self._announced.values(), self._listed.values())
+
+
+def specs_of(
+    announced: Iterable[ComponentAnnounced], listed: Iterable[ToolListed]
+) -> tuple[ToolSpec, ...]:
+    """The tools in announcements and listings that stand, by name; what is announced wins."""
+    found: dict[str, ToolSpec] = {}
+    for listing in listed:
+        for tool in listing.tools:
+            spec = _of_server(listing, tool)
+            found[spec.name] = spec
+    for said in announced:
+        if said.kind == KIND:
+            found[said.name] = _of_component(said)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _of_component(said: ComponentAnnounced) -> ToolSpec:
+    traits = said.traits
+    provider = str(traits.get("provider", ""))
+    return ToolSpec(
+        name=said.name,
+        description=str(traits.get("description", "")),
+        parameters=_of_object(said.parameters),
+        provider=provider,
+        pack=str(traits.get("pack", provider)),
+        effect="read" if traits.get("effect") == "read" else "write",
+    )
+
+
+def _of_server(listing: ToolListed, tool: dict[str, Any]) -> ToolSpec:
+    parameters = tool.get("parameters")
+    return ToolSpec(
+        name=f"{listing.server}.{tool.get('name', '')}",
+        description=str(tool.get("description", "")),
+        parameters=_of_object(parameters if isinstance(parameters, dict) else {}),
+        provider=listing.provider,
+        pack=listing.server,
+        effect="read" if tool.get("effect") == "read" else "write",
+    )
+
+
+def _of_object(schema: dict[str, Any]) -> dict[str, Any]:
+    """*schema* with the type `object` at its top, where endpoints want it, not a reference."""
+    reference = schema.get("$ref", "")
+    definitions = schema.get("$defs", {})
+    name = str(reference).removeprefix(_DEFS)
+    if isinstance(definitions, dict) and isinstance(definitions.get(name), dict):
+        top = dict(definitions[name])
+        left = {n: d for n, d in definitions.items() if n != name or _names(definitions, name)}
+        return {**top, "$defs": left} if left else top
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _names(schema: Any, name: str) -> bool:
+    """Whether something in *schema* refers to the definition *name*."""
+    if isinstance(schema, dict):
+        inside = any(_names(value, name) for value in schema.values())
+        return inside or schema.get("$ref") == f"{_DEFS}{name}"
+    return isinstance(schema, list) and any(_names(each, name) for each in schema)

@@ -1,0 +1,476 @@
+"""Real MCP servers, over stdio and over HTTP, behind a component on its own event loop."""
+
+import contextlib
+import importlib.util
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cortex.actors.tools.mcp import McpTools, servers_of
+from cortex.bus import Draft, Event, Recorded
+from cortex.bus.events import (
+    VOCABULARY,
+    RuntimeStarted,
+    ToolCall,
+    ToolDenied,
+    ToolFailed,
+    ToolListed,
+    ToolReturned,
+)
+from cortex.runtime.kernel import ComponentInvalidError, Config, Home
+from cortex.runtime.kernel.async_host import AsyncHost
+from cortex.runtime.log import MemoryBlobs
+
+SERVER = Path(__file__).with_name("tools_mcp_server.py")
+STDIO = {"name": "tiny", "command": [sys.executable, str(SERVER)], "env": ["TINY_TOKEN"]}
+NAMES = ["add", "boom", "grow", "pixel", "secret", "slow", "who"]
+STARTED = RuntimeStarted(runtime="r1", cortex_version="1")
+PATIENCE_S = 30.0
+
+needs_sdk = pytest.mark.skipif(
+    importlib.util.find_spec("mcp") is None, reason="the extra `mcp` is not installed"
+)
+
+
+class World:
+    """The component in its host, and a log of what came of it."""
+
+    def __init__(
+        self, home: Home | None, *servers: dict[str, Any], recorded: Sequence[Recorded] = ()
+    ) -> None:
+        self.blobs = MemoryBlobs()
+        self.recorded = [*recorded]
+        self._servers = len(servers)
+        self.told: list[ToolListed] = []  # at once, not with the answer to a call
+        self._numbers = itertools.count(1)
+
+        def make() -> McpTools:
+            return McpTools(
+                Config(),
+                self.blobs,
+                VOCABULARY,
+                home,
+                {"servers": list(servers)},
+                self.history,
+                self._publish,
+            )
+
+        self.host = AsyncHost(make, VOCABULARY, lambda _drafts: None)
+        self.host.start()
+
+    def tell(self, event: Event) -> list[Event]:
+        """What comes of an event; it is recorded."""
+        outcome = self.host.handle([self._record(Draft.of(event))], 1)
+        assert outcome.failure is None, outcome.failure
+        answers = [self._record(draft) for draft in outcome.done[0].events]
+        return [VOCABULARY.read(answer) for answer in answers]
+
+    def begin(self) -> list[ToolListed]:
+        """What is recorded after a start, of servers that nothing is recorded of."""
+        assert self.tell(STARTED) == []
+        wait_for(lambda: len(self.told) == self._servers)
+        return self.told
+
+    def call(self, tool: str, within_s: float = 60.0, **arguments: Any) -> list[Event]:
+        """What comes of a call."""
+        return self.tell(
+            ToolCall(
+                execution_id="e1",
+                step_id="s1",
+                turn=1,
+                call_id=f"c{next(self._numbers)}",
+                tool=tool,
+                provider="mcp",
+                arguments=arguments,
+                timeout_s=within_s,
+            )
+        )
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        """All that a tool gives."""
+        answer = self.call(tool, **arguments)[0]
+        assert isinstance(answer, ToolReturned), answer
+        return self.blobs.get(answer.result).decode()
+
+    def failure(self, tool: str, **arguments: Any) -> ToolFailed:
+        """Why a tool gives nothing: one clear line."""
+        answer = self.call(tool, **arguments)[0]
+        assert isinstance(answer, ToolFailed), answer
+        assert answer.error
+        assert "\n" not in answer.error
+        return answer
+
+    def history(self, stream: str) -> Iterator[Recorded]:
+        """The events of one stream."""
+        return iter([record for record in self.recorded if record.stream == stream])
+
+    def _publish(self, *events: ToolListed) -> int:
+        for event in events:
+            self._record(Draft.of(event))
+            self.told.append(event)
+        return len(self.recorded)
+
+    def _record(self, draft: Draft) -> Recorded:
+        VOCABULARY.check(draft)
+        at = len(self.recorded) + 1
+        record = Recorded(
+            1,
+            at,
+            draft.stream,
+            at,
+            bytes(16),
+            1_700_000_000_000_000_000 + at,
+            draft.topic,
+            draft.schema,
+            "e1",
+            None,
+            "tester",
+            draft.key,
+            None,
+            draft.body,
+        )
+        self.recorded.append(record)
+        return record
+
+
+@contextlib.contextmanager
+def world(
+    home: Home | None, *servers: dict[str, Any], recorded: Sequence[Recorded] = ()
+) -> Iterator[World]:
+    made = World(home, *servers, recorded=recorded)
+    try:
+        yield made
+    finally:
+        made.host.stop()
+
+
+@contextlib.contextmanager
+def serving(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The server over HTTP, once it takes connections."""
+    words = [sys.executable, str(SERVER), "http", str(port)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: is_open(port))
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 0.2).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_for(happened: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+
+
+def listed(events: Iterable[Event]) -> dict[str, list[str]]:
+    """Names of tools by server."""
+    lists = [event for event in events if isinstance(event, ToolListed)]
+    return {each.server: [tool["name"] for tool in each.tools] for each in lists}
+
+
+def pid_of(there: World, server: str) -> int:
+    pid: int = msgspec.json.decode(there.text(f"{server}.who"))["pid"]
+    return pid
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.create(tmp_path / ".cortex")
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Iterator[World]:
+    """A world that several tests may look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TINY_TOKEN", "s3cret-token")
+        patch.setenv("OTHER", "0ther-token")
+        with world(None, STDIO) as there:
+            there.begin()
+            yield there
+
+
+# --- lists and calls
+
+
+@needs_sdk
+def test_what_a_server_offers_is_recorded(tiny: World) -> None:
+    said = [VOCABULARY.read(record) for record in tiny.history("tools/tiny")]
+
+    assert listed(said) == {"tiny": NAMES}
+    (found,) = [event for event in said if isinstance(event, ToolListed)]
+    assert found.tools[0]["description"] == "Add two numbers."
+    assert found.tools[0]["parameters"]["required"] == ["a", "b"]
+
+
+@needs_sdk
+def test_a_call_gives_a_text(tiny: World) -> None:
+    assert tiny.text("tiny.add", a=1, b=2) == "3\n"
+
+
+@needs_sdk
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("tiny.boom", {}, "Error executing tool boom"),
+        ("tiny.add", {"a": "x"}, "Field required"),
+        ("tiny.nothing", {}, "Unknown tool: nothing"),
+    ],
+)
+def test_a_tool_that_fails_is_an_observation(
+    tiny: World, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    failed = tiny.failure(tool, **arguments)
+
+    assert failed.kind == "failed"
+    assert said in failed.error
+
+
+@needs_sdk
+def test_a_tool_that_never_returns_ends_as_a_timeout_and_the_next_call_works(tiny: World) -> None:
+    failed = tiny.failure("tiny.slow", within_s=0.3, seconds=600)
+
+    assert (failed.kind, failed.error) == ("timeout", "tiny.slow gave nothing within 0.3 s")
+    assert tiny.text("tiny.add", a=2, b=2) == "4\n"
+
+
+@needs_sdk
+def test_an_image_is_said_and_kept(tiny: World) -> None:
+    said = tiny.text("tiny.pixel")
+
+    digest = said.split()[-1].rstrip("]")
+    assert said.startswith("[image image/png, 70 bytes, kept as ")
+    assert tiny.blobs.get(digest).startswith(b"\x89PNG")
+
+
+@needs_sdk
+def test_a_server_gets_the_variables_it_is_to_get_and_events_never_hold_them(tiny: World) -> None:
+    assert tiny.text("tiny.secret") == "token [TINY_TOKEN], other none\n"
+    assert not [record for record in tiny.recorded if b"s3cret" in record.body]
+
+
+@needs_sdk
+def test_a_call_that_takes_its_time_holds_up_no_other(tiny: World) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(tiny.call, "tiny.slow", within_s=2.0, seconds=600)
+        quick = tiny.text("tiny.add", a=1, b=1)
+        first = not slow.done()
+
+    assert (quick, first) == ("2\n", True)
+
+
+@needs_sdk
+def test_what_a_server_says_on_standard_error_goes_to_a_file(
+    home: Home, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with world(home, STDIO) as there:
+        there.failure("tiny.boom")
+
+    log = home.path / "logs" / "mcp-tiny.log"
+    assert "boom was called" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_sdk
+def test_only_tools_that_are_allowed_are_listed_and_called(home: Home) -> None:
+    with world(home, STDIO | {"allow": ["add"]}) as there:
+        assert listed(there.begin()) == {"tiny": ["add"]}
+        denied = there.call("tiny.boom")[0]
+        assert isinstance(denied, ToolDenied)
+        assert denied.reason == "config.toml does not allow 'boom' of tiny"
+        assert there.text("tiny.add", a=1, b=1) == "2\n"
+
+
+# --- changes
+
+
+@needs_sdk
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+def test_a_list_that_changes_in_mid_run_is_recorded(kind: str) -> None:
+    port = free_port()
+    server = STDIO if kind == "stdio" else {"name": "tiny", "url": f"http://127.0.0.1:{port}/mcp"}
+    with serving(port) if kind == "http" else contextlib.nullcontext(), world(None, server) as it:
+        assert listed(it.begin()) == {"tiny": NAMES}
+
+        with_call = it.call("tiny.grow")
+
+        wait_for(lambda: len(it.told) > 1 or len(with_call) > 1)
+        news = listed([*with_call, *it.told[1:]])
+        assert news == {"tiny": sorted([*NAMES, "hello"])}
+        assert it.text("tiny.hello") == "hi\n"
+
+
+@needs_sdk
+def test_a_list_is_recorded_again_only_when_it_has_changed(tiny: World) -> None:
+    before = len(list(tiny.history("tools/tiny")))
+
+    again = tiny.tell(STARTED)
+    tiny.text("tiny.add", a=1, b=1)
+
+    assert again == []
+    assert len(list(tiny.history("tools/tiny"))) == before
+
+
+@needs_sdk
+def test_a_server_whose_tools_are_recorded_is_not_started_before_it_is_needed(home: Home) -> None:
+    with world(home, STDIO) as there:
+        there.begin()
+    other = {"name": "tiny", "command": ["/no/such/program"]}
+
+    with world(home, other, recorded=there.recorded) as later:
+        assert later.tell(STARTED) == []
+        assert later.failure("tiny.add").error == "tiny: its command is not installed"
+        assert later.told == []
+
+
+@needs_sdk
+def test_a_server_that_was_killed_is_started_again(tiny: World) -> None:
+    with world(None, STDIO) as there:
+        first = pid_of(there, "tiny")
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: not is_alive(first))
+
+        there.call("tiny.add", a=1, b=1)  # may meet the end of the first one
+        second = pid_of(there, "tiny")
+
+        assert second != first
+        assert there.text("tiny.add", a=1, b=2) == "3\n"
+
+
+@needs_sdk
+def test_a_server_that_is_killed_during_a_call_is_said_to_have_ended(home: Home) -> None:
+    with world(home, STDIO) as there:
+        pid = pid_of(there, "tiny")
+        killer = subprocess.Popen([sys.executable, "-c", KILLER, str(pid)])
+        failed = there.failure("tiny.slow", seconds=60)
+        killer.wait()
+
+        assert failed.kind == "interrupted"
+        assert "the next call starts anew" in failed.error
+        assert there.text("tiny.add", a=1, b=2) == "3\n"
+
+
+KILLER = "import os, sys, time; time.sleep(1); os.kill(int(sys.argv[1]), 9)"
+
+
+@needs_sdk
+def test_a_server_over_http_that_was_started_again_is_found_again() -> None:
+    port = free_port()
+    with world(None, {"name": "web", "url": f"http://127.0.0.1:{port}/mcp"}) as there:
+        with serving(port):
+            assert there.text("web.add", a=1, b=2) == "3\n"
+        there.call("web.add", a=1, b=2)
+        with serving(port):
+            answers = [there.call("web.add", a=1, b=2)[0] for _ in range(2)]
+
+    assert isinstance(answers[-1], ToolReturned)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with contextlib.suppress(ChildProcessError):
+            return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}").exists()
+
+
+# --- servers that cannot be used
+
+
+@needs_sdk
+def test_servers_that_cannot_be_used_say_why_and_leave_the_others_alone(home: Home) -> None:
+    garbage = "import time; print('hello', flush=True); time.sleep(60)"
+    bad = [
+        {"name": "absent", "command": ["/no/such/program"]},
+        {"name": "ends", "command": [sys.executable, "-c", ""]},
+        {"name": "silent", "command": ["sleep", "60"], "timeout_s": 2.0},
+        {"name": "garbage", "command": [sys.executable, "-c", garbage], "timeout_s": 2.0},
+        {"name": "refused", "url": f"http://127.0.0.1:{free_port()}/mcp"},
+    ]
+    with world(home, *bad, STDIO) as there:
+        reasons = {each.server: each.reason for each in there.begin()}
+        failed = there.failure("absent.anything")
+
+    assert reasons == {
+        "absent": "absent: its command is not installed",
+        "ends": "ends: it ended, or closed the connection",
+        "silent": "silent: it did not answer within 2 s",
+        "garbage": "garbage: it did not answer within 2 s",
+        "refused": "refused: it cannot be reached",
+        "tiny": "",
+    }
+    assert failed.error == "absent: its command is not installed"
+
+
+def test_a_server_that_is_not_configured_is_missing_and_its_tools_are_taken_back() -> None:
+    with world(None) as there:
+        failed, gone = there.call("other.tool")
+
+    assert isinstance(failed, ToolFailed)
+    assert failed.kind == "missing"
+    assert gone == ToolListed(server="other", reason="it is not in config.toml")
+
+
+def test_without_the_sdk_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+
+    with world(None, STDIO) as there:
+        (said,) = there.begin()
+        failed = there.failure("tiny.add", a=1, b=2)
+
+    assert failed.kind == "missing"
+    assert "pip install 'cortex-runtime[mcp]'" in failed.error
+    assert "pip install 'cortex-runtime[mcp]'" in said.reason
+
+
+def test_the_sdk_is_imported_only_when_a_server_is_connected_to() -> None:
+    script = "import cortex.actors.tools.mcp, sys; sys.exit('mcp' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ([{"name": "a"}], "the server a needs a command or a url, and not both"),
+        ([{"name": "a", "command": ["x"], "url": "http://x"}], "needs a command or a url"),
+        ([{"name": "a.b", "command": ["x"]}], "cannot be started: Expected `str` matching"),
+        ([{"name": "a", "command": ["x"]}] * 2, "two servers are called a"),
+        ([{"name": "a", "comand": ["x"]}], "unknown field `comand`"),
+        ([{"name": "a", "url": "file:///etc"}], "cannot be started"),
+        ([{"name": "a", "command": [""]}], "needs a command"),
+    ],
+)
+def test_a_server_that_is_not_said_rightly_is_refused(servers: list[Any], said: str) -> None:
+    with pytest.raises(ComponentInvalidError, match=said.replace("`", "[`]")):
+        servers_of(Config(), {"servers": servers})

@@ -1,0 +1,243 @@
+"""Patching files and running programs: in a worktree, never on the user's files."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cortex.bus.events import ToolDenied, ToolFailed, ToolReturned
+from cortex.runtime.kernel import Config
+
+from .repair_world import CART, CART_TEST, files_of, git, repository
+from .tools_world import Toolbox
+
+FIX = """\
+--- a/cart.py
++++ b/cart.py
+@@ -2,4 +2,4 @@
+     result = 0
+     for price in prices:
+-        result -= price
++        result += price
+     return result
+"""
+NEW = """\
+diff --git a/docs/new.md b/docs/new.md
+new file mode 100644
+--- /dev/null
++++ b/docs/new.md
+@@ -0,0 +1 @@
++new
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Toolbox:
+    files = {"cart.py": CART, "test_cart.py": CART_TEST, "sub/a.txt": "a\n", "old.txt": "old\n"}
+    folder = repository(tmp_path / "work", files)
+    return Toolbox(folder, folder / ".cortex")
+
+
+def patched(box: Toolbox) -> Path:
+    return box.workspace / ".cortex" / "worktrees" / "e1"
+
+
+# --- apply_patch
+
+
+def test_a_patch_changes_the_worktree_and_later_calls_see_it(box: Toolbox) -> None:
+    before = files_of(box.workspace)
+
+    said = box.text("apply_patch", patch=FIX)
+
+    assert said == "changed 1 file:\ncart.py\n"
+    assert "result += price" in box.text("read_file", path="cart.py")
+    assert "cart.py:4:" in box.text("search_code", pattern=r"\+= price")
+    assert files_of(box.workspace) == before
+    assert git(box.workspace, "status", "--porcelain") == "?? .cortex/\n" or not git(
+        box.workspace, "status", "--porcelain"
+    )
+
+
+def test_what_a_patch_changes_belongs_to_the_next_commit(box: Toolbox) -> None:
+    gone = "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n"
+    moved = (
+        "diff --git a/sub/a.txt b/sub/b.txt\nsimilarity index 100%\n"
+        "rename from sub/a.txt\nrename to sub/b.txt\n"
+    )
+
+    for patch in (FIX, NEW, gone, moved):
+        box.text("apply_patch", patch=patch)
+
+    staged = git(patched(box), "diff", "--cached", "--name-status", "--no-renames").split()
+    assert " ".join(staged) == "M cart.py A docs/new.md D old.txt D sub/a.txt A sub/b.txt"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        f"```diff\n{FIX}```",
+        f"```\n{FIX}\n```\n",
+        FIX.replace("a/", "").replace("b/", ""),
+        FIX.replace("@@ -2,4 +2,4 @@", "@@ -2,9 +2,7 @@"),
+        FIX.rstrip("\n"),
+    ],
+    ids=["fenced", "fenced without a language", "no prefix", "wrong counts", "no last line end"],
+)
+def test_a_patch_is_taken_as_models_write_it(box: Toolbox, patch: str) -> None:
+    box.text("apply_patch", patch=patch)
+
+    assert "result += price" in (patched(box) / "cart.py").read_text()
+
+
+def test_paths_start_at_the_workspace_wherever_it_is_in_the_checkout(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "work", {"sub/a.txt": "a\n", "a.txt": "top\n"})
+    box = Toolbox(folder / "sub", tmp_path / ".cortex")
+
+    said = box.text("apply_patch", patch="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n")
+
+    assert said == "changed 1 file:\na.txt\n"
+    assert box.text("read_file", path="a.txt") == "1\tb\n"
+    assert box.text("run_command", argv=["cat", "../a.txt"]) == "exit code 0\nstdout:\ntop\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        ("please change cart.py", "that is no unified diff"),
+        ("", "that is no unified diff"),
+        (FIX.replace("result -= price", "nonsense"), "the patch does not apply: "),
+        (FIX.replace("cart.py", "none.py"), "none.py: No such file or directory"),
+        (FIX.replace("cart.py", "../x.py"), "'../x.py'"),
+        (FIX.replace("b/cart.py", "b/../../x.py").replace("a/cart.py", "a/../../x.py"), "../x.py"),
+        (NEW.replace("docs/new.md", ".git/hooks/x"), ".git"),
+        (NEW.replace("100644", "120000"), "plain files only"),
+        (NEW.replace("100644", "160000"), "plain files only"),
+        (NEW + "GIT binary patch\n", "text files only"),
+        (NEW.replace("docs/new.md", "out/new.md"), "beyond a symbolic link"),
+    ],
+)
+def test_a_patch_that_may_not_be_made_changes_nothing(
+    box: Toolbox, tmp_path: Path, patch: str, said: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (box.workspace / "out").symlink_to(tmp_path / "outside")
+    git(box.workspace, "add", "out")
+    git(box.workspace, "commit", "--quiet", "--message=link")
+
+    error = box.error("apply_patch", patch=patch)
+
+    assert said in error
+    assert not list((tmp_path / "outside").iterdir())
+    if patched(box).exists():
+        assert git(patched(box), "status", "--porcelain") == ""
+
+
+def test_a_patch_of_which_one_part_does_not_apply_is_not_applied_at_all(box: Toolbox) -> None:
+    box.error("apply_patch", patch=NEW + FIX.replace("result -= price", "nonsense"))
+
+    assert not (patched(box) / "docs").exists()
+
+
+def test_a_patch_that_was_applied_before_the_runtime_ended_is_not_applied_again(
+    box: Toolbox,
+) -> None:
+    answer = box.call("apply_patch", tries=2, patch=FIX)
+
+    assert isinstance(answer, ToolReturned)
+    assert answer.excerpt == "the patch is applied\n"
+    assert (patched(box) / "cart.py").read_text().count("+= price") == 1
+
+
+def test_a_workspace_that_is_no_checkout_is_not_patched(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "cart.py").write_text(CART)
+
+    with_home = Toolbox(tmp_path / "plain", tmp_path / "home")
+    without = Toolbox(tmp_path / "plain", None)
+
+    assert "are no git checkout" in with_home.error("apply_patch", patch=FIX)
+    assert "there is no home" in without.error("apply_patch", patch=FIX)
+    without.close()
+    assert (tmp_path / "plain" / "cart.py").read_text() == CART
+
+
+def test_calls_of_one_turn_do_not_get_into_each_others_way(box: Toolbox) -> None:
+    patches = [NEW.replace("docs/new.md", f"docs/{n}.md") for n in range(6)]
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda patch: box.call("apply_patch", patch=patch), patches))
+
+    assert [type(answer) for answer in answers] == [ToolReturned] * 6
+    assert len(list((patched(box) / "docs").iterdir())) == 6
+
+
+# --- run_command
+
+
+def test_a_program_runs_in_the_worktree(box: Toolbox) -> None:
+    before = files_of(box.workspace)
+    box.text("apply_patch", patch=FIX)
+
+    tests = box.text("run_command", argv=["python3", "-m", "unittest"])
+    box.text("run_command", argv=["rm", "cart.py"])
+
+    assert tests.startswith("exit code 0\n")
+    assert files_of(box.workspace) == before
+
+
+def test_a_program_that_fails_is_a_result_without_names_of_this_machine(box: Toolbox) -> None:
+    said = box.text("run_command", argv="sh -c 'pwd; pwd >&2; exit 3'", folder="sub")
+
+    assert said == "exit code 3\nstdout:\n./sub\nstderr:\n./sub\n"
+
+
+def test_a_program_that_never_ends_is_ended(box: Toolbox) -> None:
+    answer = box.call("run_command", argv=["sleep", "600"], within_s=0.5)
+
+    assert isinstance(answer, ToolFailed)
+    assert (answer.kind, answer.error) == ("timeout", "sleep was ended after 0.5 s")
+
+
+def test_only_programs_that_the_configuration_allows_are_run(box: Toolbox) -> None:
+    config = Config.parse('[handlers.shell]\nallow = ["make"]\n')
+    strict = Toolbox(box.workspace, box.workspace / ".cortex", config)
+
+    answer = strict.call("run_command", argv=["rm", "-r", "."])
+
+    assert isinstance(answer, ToolDenied)
+    assert "is not among the programs that config.toml allows (make)" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"argv": ["no-such-program"]}, "cannot be started"),
+        ({"argv": []}, "without words"),
+        ({"argv": ["ls"], "folder": ".."}, "leads out"),
+        ({"argv": ["ls"], "timeout_s": -1}, "expected `float` > 0"),
+    ],
+)
+def test_what_cannot_be_run_is_told(box: Toolbox, arguments: dict[str, object], said: str) -> None:
+    assert said in box.error("run_command", **arguments)
+
+
+def test_a_program_is_run_once_for_a_call(box: Toolbox) -> None:
+    box.call("run_command", tries=3, argv=["sh", "-c", "echo once >> ran.txt"])
+
+    assert (patched(box) / "ran.txt").read_text() == "once\n"
+
+
+def test_a_program_gets_no_secrets(box: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "s3cret")
+
+    assert "s3cret" not in box.text("run_command", argv=["env"])
+
+
+def test_without_a_checkout_a_program_runs_in_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    box = Toolbox(tmp_path / "plain", None)
+
+    assert box.text("run_command", argv=["touch", "x"]) == "exit code 0\n"
+    box.close()
+    assert [path.name for path in (tmp_path / "plain").iterdir()] == ["x"]

@@ -1,0 +1,18 @@
+"""HTTP servers on loopback that answer from a script, in the shapes that model providers speak."""
+
+from .anthropic import ScriptedAnthropic
+from .asking import PROMPT, Asking, config_for
+from .http import Answer, Asked, ScriptedServer, Tool
+from .openai import ScriptedOpenAI
+
+__all__ = [
+    "PROMPT",
+    "Answer",
+    "Asked",
+    "Asking",
+    "ScriptedAnthropic",
+    "ScriptedOpenAI",
+    "ScriptedServer",
+    "Tool",
+    "config_for",
+]

@@ -1,0 +1,176 @@
+"""What a home gives to the command line without a runtime: completion, hints, and its health."""
+
+import importlib
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import CompletionItem, ShellComplete
+
+from cortex.bus.events import ExecutionCompleted, ExecutionRequest
+from cortex.runtime.cli import main
+from cortex.runtime.kernel import Home, Runtime
+
+root: click.Group = importlib.import_module("cortex.runtime.cli.tree").root
+IDS = ("aaaabbbbccccdddd", "aaaaeeeeffffgggg", "zzzzyyyyxxxxwwww")
+NAMES = {"answer_from_notes", "ci_failure_response", "triage_ci_failure"}  # they come with Cortex
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home with three executions, which the working folder belongs to."""
+    monkeypatch.delenv("CORTEX_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    home = Home.create(tmp_path / ".cortex")
+    with Runtime(home, components=[]) as runtime:
+        for execution_id in IDS:
+            runtime.client("me").publish(
+                ExecutionRequest(execution_id=execution_id, process="triage", goal="find it"),
+                ExecutionCompleted(execution_id=execution_id),
+            )
+    return home
+
+
+def offered(words: list[str], incomplete: str) -> list[CompletionItem]:
+    return ShellComplete(root, {}, "cortex", "_CORTEX_COMPLETE").get_completions(words, incomplete)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["trace"],
+        *(["execution", each] for each in ("show", "resume", "pause", "cancel", "finish", "rate")),
+        ["events", "query", "--execution"],
+    ],
+)
+def test_ids_of_executions_are_completed_the_newest_first(home: Home, words: list[str]) -> None:
+    assert [item.value for item in offered(words, "")] == list(reversed(IDS))
+    assert [item.value for item in offered(words, "aaaae")] == [IDS[1]]
+    assert offered(words, "")[0].help == "triage find it"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        *(["process", each] for each in ("inspect", "history", "diff", "dry-run")),
+        ["execution", "list", "--process"],
+    ],
+)
+def test_names_of_processes_are_completed_compiled_or_not(home: Home, words: list[str]) -> None:
+    (home.processes / "mine.yaml").write_text("process: my_own\nversion: 1\n")
+
+    assert {item.value for item in offered(words, "")} >= {*NAMES, "my_own"}
+    assert [item.value for item in offered(words, "my")] == ["my_own"]
+
+
+def test_where_no_name_fits_a_source_is_completed_by_its_file(home: Home) -> None:
+    assert [item.type for item in offered(["run"], "./")] == ["file"]
+
+
+def test_completion_takes_the_home_that_is_named(home: Home, tmp_path: Path) -> None:
+    assert len(offered(["trace", "--home", str(home.path)], "")) == len(IDS)
+    assert offered(["trace", "--home", str(tmp_path / "other")], "") == []
+
+
+def test_completion_is_silent_where_the_home_is_broken(home: Home) -> None:
+    home.log_path.write_bytes(b"no log" * 1_000)
+
+    assert offered(["trace"], "") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("step.complted", "step.completed"),
+        ("excution.*", "execution.*"),
+        ("gate.evaluted", "gate.evaluated"),
+    ],
+)
+def test_a_topic_that_no_event_has_is_answered_with_the_nearest(
+    home: Home, capsys: pytest.CaptureFixture[str], asked: str, meant: str
+) -> None:
+    code = main(["events", "query", "--topic", asked])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (0, "")
+    assert said.err == f"cortex: there is no topic {asked!r}: did you mean {meant}?\n"
+
+
+def test_a_topic_that_is_like_none_is_told_without_a_guess(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["events", "tail", "--topic", "qqq"])
+
+    assert capsys.readouterr().err == "cortex: there is no topic 'qqq'\n"
+
+
+def test_a_topic_that_is_there_is_not_commented(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["events", "query", "--topic", "execution.*"])
+
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert len(said.out.splitlines()) == 2 * len(IDS)
+
+
+def doctor(capsys: pytest.CaptureFixture[str], home: Path) -> tuple[int, str]:
+    code = main(["doctor", "--home", str(home)])
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+def test_a_healthy_home_has_nothing_to_be_done(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = doctor(capsys, home.path)
+
+    assert code == 0
+    assert "->" not in said
+    assert f"ok home {home.path}" in said
+    assert "ok runtime none runs on this home" in said
+
+
+def test_a_home_that_is_missing_is_no_failure_and_init_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = doctor(capsys, tmp_path / "none")
+
+    assert code == 0
+    assert "warn home" in said
+    assert "`cortex init` makes it" in said
+
+
+def test_a_home_that_others_may_read_is_closed_by_the_command_that_is_named(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.path.chmod(0o755)
+
+    code, said = doctor(capsys, home.path)
+
+    assert code == 0
+    assert "may be read by others (mode 755)" in said
+    assert f"-> chmod -R go-rwx {home.path}" in said
+
+
+def test_a_config_that_is_wrong_is_a_failure_that_names_the_key(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.config_path.write_text("durabilty = 'full'\n")
+
+    code, said = doctor(capsys, home.path)
+
+    assert code == 4
+    assert "fail config" in said
+    assert "durabilty" in said
+
+
+def test_a_runtime_that_holds_the_home_is_named(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Runtime(home, components=[]):
+        code, said = doctor(capsys, home.path)
+
+    assert code == 0
+    assert "runs one; commands that record are refused until it ends" in said

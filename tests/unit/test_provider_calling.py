@@ -1,0 +1,307 @@
+"""The parts of a call that need no endpoint: frames, the fold of an answer, schemas, failures."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.actors.providers.calling import (
+    Answer,
+    CallFailedError,
+    CallPiece,
+    Frames,
+    Piece,
+    UsagePiece,
+    failure_of,
+    failure_of_frame,
+    kept,
+    native_schema,
+    parsed,
+)
+from cortex.runtime.models import Usage
+
+MANY = settings(deadline=None, max_examples=200)
+
+
+@MANY
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"))),
+    st.lists(st.integers(1, 40), min_size=1),
+    st.sampled_from([b"\n", b"\r\n"]),
+)
+def test_frames_are_the_same_however_the_body_is_cut(
+    texts: list[str], sizes: list[int], end: bytes
+) -> None:
+    sent = b"".join(b"event: x" + end + b"data: " + t.encode() + end + end for t in texts)
+    frames, found, at = Frames(), list[bytes](), 0
+
+    while at < len(sent):
+        size = sizes[at % len(sizes)]
+        found += frames.feed(sent[at : at + size])
+        at += size
+
+    assert [frame.decode() for frame in found] == texts
+    assert frames.count == len(texts)
+
+
+def test_a_line_separator_inside_of_json_ends_no_line() -> None:
+    assert Frames().feed('data: "a\u2028b\x85c"\n\n'.encode()) == ['"a\u2028b\x85c"'.encode()]
+
+
+def test_a_body_without_lines_is_given_up_before_it_fills_the_memory() -> None:
+    frames = Frames()
+
+    with pytest.raises(CallFailedError, match="without an end") as caught:
+        frames.feed(b"x" * 1_500_000)
+
+    assert caught.value.kind == "garbage"
+
+
+ARGUMENTS = st.dictionaries(st.text(max_size=5), st.integers(-(2**60), 2**60), max_size=4)
+
+
+@MANY
+@given(
+    st.lists(st.text(max_size=9)),
+    st.lists(st.tuples(st.sampled_from(["read", "write"]), ARGUMENTS), max_size=3),
+    st.integers(1, 7),
+    st.randoms(use_true_random=False),
+)
+def test_an_answer_is_the_same_however_it_is_cut_and_shuffled_together(
+    texts: list[str], tools: list[tuple[str, dict[str, int]]], size: int, chance: Any
+) -> None:
+    lanes: list[list[Piece]] = [[Piece(text=text) for text in texts]]
+    for index, (tool, arguments) in enumerate(tools):
+        written = json.dumps(arguments)
+        lane = [Piece(calls=(CallPiece(index, f"c{index}", tool),))]
+        for start in range(0, len(written), size):
+            part = CallPiece(index, arguments=written[start : start + size])
+            lane.append(Piece(calls=(part,)))
+        lanes.append(lane)
+    heads, taken, answer = [lane.pop(0) for lane in lanes[1:]], "", Answer()
+    for head in heads:
+        answer.add(head)
+    while any(lanes):
+        answer.add(chance.choice([lane for lane in lanes if lane]).pop(0))
+        if chance.random() < 0.5:
+            taken += answer.take()
+    answer.add(Piece(stop="end", usage=UsagePiece(input=1, output=2)))
+
+    assert answer.text == "".join(texts) == taken + answer.take()
+    assert [(call["tool"], call["arguments"]) for call in answer.calls()] == tools
+    assert answer.usage == Usage(input=1, output=2)
+
+
+@pytest.mark.parametrize("written", ['{"a": ', "[1]", '"x"', '{"a": 1e999}', f'{{"a": {10**30}}}'])
+def test_arguments_that_cannot_be_read_are_kept_and_said(written: str) -> None:
+    answer = Answer()
+
+    answer.add(Piece(calls=(CallPiece(0, "c", "read", written),)))
+
+    (call,) = answer.calls()
+    assert call["arguments"] == {"_raw": written}
+    assert call["problem"] == "the arguments are not a JSON object"
+
+
+def test_no_arguments_at_all_are_an_empty_object() -> None:
+    answer = Answer()
+
+    answer.add(Piece(calls=(CallPiece(0, "c", "list"),)))
+
+    assert answer.calls() == [{"id": "c", "tool": "list", "arguments": {}}]
+
+
+def test_another_id_is_another_call_whatever_its_number() -> None:
+    answer = Answer()
+
+    for call_id in ("a", "b"):
+        answer.add(Piece(calls=(CallPiece(0, call_id, "read", "{}"),)))
+
+    assert [call["id"] for call in answer.calls()] == ["a", "b"]
+
+
+def test_later_usage_replaces_only_what_it_tells() -> None:
+    answer = Answer()
+
+    answer.add(Piece(usage=UsagePiece(input=10, cached_read=5, cached_write=2, output=1)))
+    answer.add(Piece(usage=UsagePiece(output=7)))
+
+    assert answer.usage == Usage(input=10, cached_read=5, cached_write=2, output=7)
+
+
+def test_an_answer_larger_than_an_event_is_given_up() -> None:
+    answer = Answer()
+
+    with pytest.raises(CallFailedError, match="more than 60,000 characters"):
+        answer.add(Piece(text="x" * 60_001))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('Here it is:\n```json\n{"a": 1}\n```\nDone.', {"a": 1}),
+        ('Sure! {"a": {"b": "}"}} That is all.', {"a": {"b": "}"}}),
+        ("[1, 2]", [1, 2]),
+        ("nothing of the kind", None),
+        ('{"a": ', None),
+        (f'{{"a": {2**70}}}', None),
+        ("{" * 20_000, None),
+    ],
+)
+def test_json_is_found_in_what_a_model_writes(text: str, value: Any) -> None:
+    assert parsed(text) == value
+
+
+class Edit(msgspec.Struct):
+    path: str
+    line: int = 1
+
+
+class Edits(msgspec.Struct):
+    summary: str
+    edits: list[Edit]
+    kind: str | None = None
+
+
+def test_a_schema_for_an_endpoint_is_closed_and_its_root_is_an_object() -> None:
+    schema = msgspec.json.schema(Edits)
+
+    strict = native_schema(schema)
+
+    assert strict is not None
+    assert strict["type"] == "object"
+    assert strict["required"] == ["summary", "edits", "kind"]
+    assert strict["additionalProperties"] is False
+    assert strict["$defs"]["Edit"]["required"] == ["path", "line"]
+    assert "default" not in json.dumps(strict)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "properties": {"a": {}}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {"a": {"type": "object"}}},
+    ],
+)
+def test_a_schema_that_endpoints_cannot_hold_to_is_left_to_the_prompt(schema: Any) -> None:
+    assert native_schema(schema) is None
+
+
+class StatusError(Exception):
+    """As SDKs raise it."""
+
+    def __init__(self, status: int, body: Any = None, **headers: str) -> None:
+        self.status_code, self.body = status, body
+        self.response = type("Response", (), {"headers": {}})()
+        self.response.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (307, "failed"), (400, "failed"), (401, "unauthorised"), (403, "unauthorised"),
+        (404, "missing"), (408, "overloaded"), (409, "overloaded"), (413, "failed"),
+        (422, "failed"), (429, "rate_limited"), (500, "overloaded"), (502, "overloaded"),
+        (503, "overloaded"), (504, "overloaded"), (529, "overloaded"),
+    ],
+)  # fmt: skip
+def test_a_status_says_whether_asking_again_may_help(status: int, kind: str) -> None:
+    assert failure_of(StatusError(status), begun=False).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({}, None),
+        ({"retry_after": "7"}, 7.0),
+        ({"retry_after": "0.5"}, 0.5),
+        ({"retry_after_ms": "250", "retry_after": "7"}, 0.25),
+        ({"retry_after": "nan"}, None),
+        ({"retry_after": "-1"}, None),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": "Wed, 21 Oct 2026 07:28:30 GMT"}, None),
+        (
+            {
+                "retry_after": "Wed, 21 Oct 2026 07:28:30 GMT",
+                "date": "Wed, 21 Oct 2026 07:28:00 GMT",
+            },
+            30.0,
+        ),
+    ],
+)
+def test_the_wait_that_an_endpoint_asks_for_is_read(
+    headers: dict[str, str], wait_s: float | None
+) -> None:
+    assert failure_of(StatusError(429, **headers), begun=False).retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"type": "overloaded_error"}, "overloaded"),
+        ({"type": "rate_limit_error"}, "rate_limited"),
+        ({"type": "api_error"}, "overloaded"),
+        ({"type": "invalid_request_error", "code": "rate_limit_exceeded"}, "rate_limited"),
+        ({"type": "invalid_request_error"}, "failed"),
+        ("broken", "failed"),
+        ({"type": ["x"]}, "failed"),
+    ],
+)
+def test_an_error_inside_a_stream_has_the_kind_of_its_type(error: Any, kind: str) -> None:
+    assert failure_of_frame(error).kind == kind
+
+
+def test_an_account_without_credit_is_no_rate_limit() -> None:
+    body = {"error": {"type": "insufficient_quota", "message": "You exceeded your quota"}}
+
+    assert failure_of(StatusError(429, body), begun=False).kind == "failed"
+
+
+def test_what_an_endpoint_says_stands_in_the_error() -> None:
+    body = {"error": {"message": "maximum context\nlength is 8192 tokens"}}
+
+    error = failure_of(StatusError(400, body), begun=False, prompt="say hello")
+
+    assert str(error).endswith("(400): maximum context length is 8192 tokens")
+
+
+KEY = "sk-live-0123456789abcdef"
+SECRETS = "the vault's code is 77-41-09"
+
+
+@MANY
+@given(
+    st.sampled_from([300, 400, 401, 403, 404, 413, 422, 429, 500, 529]),
+    st.integers(0, 12),
+    st.integers(13, 24),
+    st.text(max_size=30),
+    st.booleans(),
+)
+def test_no_error_repeats_a_key_or_a_prompt(
+    status: int, start: int, size: int, around: str, of_key: bool
+) -> None:
+    leaked = (KEY if of_key else SECRETS)[start : start + size]
+    body = {"error": {"message": around + leaked + around}}
+
+    told = str(failure_of(StatusError(status, body), begun=False, prompt=SECRETS, key=KEY))
+
+    assert leaked not in told or len(leaked) < 12
+
+
+def test_only_listed_headers_leave_and_a_key_only_where_there_is_one() -> None:
+    sdk = [
+        ("Host", "h"), ("Authorization", "Bearer none"), ("X-Api-Key", "none"), ("Cookie", "c"),
+        ("X-Stainless-OS", "Linux"), ("OpenAI-Organization", "o"), ("traceparent", "t"),
+        ("User-Agent", "OpenAI/Python"),
+    ]  # fmt: skip
+
+    assert kept(sdk, keyless=True) == [("Host", "h"), ("user-agent", "cortex")]
+    assert [name for name, _ in kept(sdk, keyless=False)] == [
+        "Host", "Authorization", "X-Api-Key", "user-agent",
+    ]  # fmt: skip
