@@ -88,9 +88,7 @@ def fields_table(cls: type[msgspec.Struct]) -> str:
     lines = ["| field | type | default | |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(cls):
         note = comments.get(field.name, "").replace("|", "\\|")
-        lines.append(
-            f"| `{field.name}` | `{_written(field.type)}` | {_default(field)} | {note} |"
-        )
+        lines.append(f"| `{field.name}` | `{_written(field.type)}` | {_default(field)} | {note} |")
     return "\n".join(lines) + "\n"
 
 

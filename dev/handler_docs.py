@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from event_docs import fields_table
 
 from cortex.runtime.kernel import Component, Serves, built_in, load
+from event_docs import fields_table
 
 PATH = Path(__file__).parents[1] / "docs" / "handlers-and-gates.md"
 HEAD = """\
@@ -43,7 +43,12 @@ def text() -> str:
     """The whole page."""
     parts = [HEAD]
     structs: dict[str, type[msgspec.Struct]] = {}
-    for kind, title in (("action", "Actions"), ("gate", "Gates"), ("model", "Models")):
+    for kind, title in (
+        ("action", "Actions"),
+        ("gate", "Gates"),
+        ("model", "Models"),
+        ("tool", "Tools"),
+    ):
         parts.append(f"## {title}\n")
         for component, serves in sorted(_served(kind), key=lambda pair: pair[1].name):
             parts += _section(component, serves)

@@ -41,11 +41,13 @@ def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
     """Models that the step *step_id* could not ask and has not asked since, and what became."""
     failed: dict[str, str] = {}
     for event in events:
-        if isinstance(event, ModelResponded):
-            failed.pop(event.model, None)
-        elif isinstance(event, ModelFailed) and event.kind in LASTING:
-            if event.step_id == step_id:
+        match event:
+            case ModelResponded():
+                failed.pop(event.model, None)
+            case ModelFailed() if event.step_id == step_id and event.kind in LASTING:
                 failed[event.model] = f"was {event.kind} in attempt {event.attempt}"
+            case _:
+                pass
     return failed
 
 

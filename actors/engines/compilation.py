@@ -1,5 +1,6 @@
 """The engine that compiles the context of a step: P = f(H, G), stored with its manifest."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -33,6 +34,7 @@ from cortex.runtime.models import ModelDescription, Selected
 from .choosing import OF_CALLS, choose, unreached
 from .contexts import request_of
 from .offered import Offered, show_tools
+from .private import Private, users_folder
 from .streams import History, Streams
 from .turns import OF_TURNS, Told, turns_of
 
@@ -132,8 +134,9 @@ class CompilationEngine(Component):
         home = self._home.path if self._home else None
         tools = show_tools(event.tools, self._offered.tools(), told.enabled, home)
         request, notes = request_of(event, model, self._config, tools, told.turns)
+        private = Private(self._home, event.execution_id, users_folder())
         view = View(position=delivery.position)
-        return self._compiler(model.encoding).compile(request, view), notes
+        return self._compiler(model.encoding).compile(private.hide_in(request), view), notes
 
     def _compiled(
         self, event: ContextCompile, prompt: Prompt, model: ModelDescription, notes: tuple[str, ...]
@@ -190,8 +193,11 @@ def _refused(event: ContextCompile, reason: str) -> ContextRefused:
 
 
 def _actions(prompt: Prompt) -> Iterator[str]:
+    epochs = Counter(e.reason for e in prompt.manifest.items if e.reason.startswith("epoch "))
+    for reason, times in epochs.items():
+        yield f"{reason}: {times} items"
     for entry in prompt.manifest.items:
-        if entry.state != "in":
+        if entry.state != "in" and entry.reason not in epochs:
             yield f"{entry.id} {entry.state}: {entry.reason}"
         for found in entry.neutralised:
             yield f"{entry.id}: {found.what} neutralised {found.count} times"

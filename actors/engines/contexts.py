@@ -38,6 +38,35 @@ def request_of(
     Raises:
         KnowledgeError: A topic's file cannot be read.
     """
+    knowledge, notes = _knowledge(asked)
+    carried = [item for step, result in asked.carry.items() for item in items_of(step, result)]
+    window = asked.budget.get("tokens") or config.context.window
+    budgets = _budgets(asked.budget, config, window)
+    effective = min(window or DEFAULT_WINDOW, int(model.window * WINDOW_SHARE))
+    failures = failure_items(asked, (budgets or Budgets.scaled_to(effective)).history)
+    request = Request(
+        step=Step(
+            process=asked.process,
+            id=asked.step_id,
+            description=asked.description,
+            goal=asked.goal,
+            parameters={k: _shown(v) for k, v in asked.parameters.items() if _is_small(v)},
+        ),
+        window=model.window,
+        persona=PERSONA,
+        instructions=asked.instructions,
+        items=(*knowledge, *carried, *failures, *tools.items),
+        carry=tuple(asked.carry),
+        tools=tools.tools,
+        answer_schema=asked.answer_schema,
+        turns=turns,
+        effective_window=window,
+        budgets=budgets,
+    )
+    return request, (*notes, *tools.notes)
+
+
+def _knowledge(asked: ContextCompile) -> tuple[list[Item], list[str]]:
     items: list[Item] = []
     notes: list[str] = []
     for topic in asked.knowledge:
@@ -55,33 +84,7 @@ def request_of(
                 trust="trusted",
             )
         )
-    for step_id, result in asked.carry.items():
-        items.extend(items_of(step_id, result))
-    window = asked.budget.get("tokens") or config.context.window
-    budgets = _budgets(asked.budget, config, window)
-    effective = min(window or DEFAULT_WINDOW, int(model.window * WINDOW_SHARE))
-    history = (budgets or Budgets.scaled_to(effective)).history
-    items += [*failure_items(asked, history), *tools.items]
-    request = Request(
-        step=Step(
-            process=asked.process,
-            id=asked.step_id,
-            description=asked.description,
-            goal=asked.goal,
-            parameters={k: _shown(v) for k, v in asked.parameters.items() if _is_small(v)},
-        ),
-        window=model.window,
-        persona=PERSONA,
-        instructions=asked.instructions,
-        items=tuple(items),
-        carry=tuple(asked.carry),
-        tools=tools.tools,
-        answer_schema=asked.answer_schema,
-        turns=turns,
-        effective_window=window,
-        budgets=budgets,
-    )
-    return request, (*notes, *tools.notes)
+    return items, notes
 
 
 def _budgets(budget: dict[str, Any], config: Config, window: int | None) -> Budgets | None:

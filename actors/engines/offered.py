@@ -120,7 +120,7 @@ def _tools(may: Allowed, seen: Shown) -> tuple[Tool, ...]:
 
 def _packs(seen: Shown) -> Item:
     lines = "\n".join(("These can be enabled:", *seen.packs))
-    return Item(id=PACKS, section="tools", kind="packs", text=lines, must_include=True)
+    return Item(id=PACKS, section="tools", kind="packs", text=lines, priority=1)
 
 
 def _skills(seen: Shown) -> tuple[list[Item], list[str]]:
@@ -133,5 +133,7 @@ def _skills(seen: Shown) -> tuple[list[Item], list[str]]:
             notes.append(f"the skill {skill.name} cannot be read: {error}")
             continue
         item_id = f"skill:{skill.name}"
-        items.append(Item(id=item_id, section="tools", kind="skill", text=text, trust="trusted"))
+        items.append(
+            Item(id=item_id, section="tools", kind="skill", text=text, priority=1, trust="trusted")
+        )
     return items, notes

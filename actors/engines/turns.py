@@ -19,7 +19,7 @@ from cortex.bus.events import (
 from cortex.runtime.context import Said, Turn, cut_middle
 from cortex.runtime.log import BlobError, Blobs
 
-LONGEST_CHARS: Final = 64_000  # of a result; more than any prompt shows of one
+LONGEST_CHARS: Final = 20_000  # of a result; more than any prompt shows of one
 OF_TURNS: Final = (
     ContextCompile,
     ModelInvoke,

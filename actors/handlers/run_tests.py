@@ -9,7 +9,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.context import Offer
+from cortex.runtime.context import Offer, cut_middle
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
 
@@ -46,6 +46,8 @@ from .repair import (
 LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
 FILES = 2_000  # of a folder that are looked at
 SUMMARY_CHARS = 300
+DIFF_CHARS = 1_500  # of the change that stand beside what its tests said
+TRIED = "The change that these tests ran on, and which is dropped when it is tried again:"
 TRIES = 3  # of a run that somebody killed
 UNKNOWN = (
     "the files do not say how the tests are run: name it, as in `with: {command: [make, check]}`"
@@ -145,6 +147,20 @@ class RunTests(Component):
             fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
         return root / sources.prefix, root
 
+    def _shown(self, event: StepExecute, said: Said) -> str:
+        """What whoever tries again has to know: what the tests said, and the change they ran on."""
+        if self._home is None:
+            return said.excerpt
+        try:
+            tree = find_worktree(folder_of(self._home.path, event.execution_id), event.timeout_s)
+            diff = tree.diff() if tree else ""
+        except RepairError:
+            diff = ""  # no reason to lose the run
+        # It was git's to read: what is no text in it is for people alone.
+        shown = diff.encode(errors="surrogateescape").decode(errors="replace")
+        told = (said.excerpt.rstrip(), TRIED, cut_middle(shown, DIFF_CHARS))
+        return "\n".join(told) if shown else said.excerpt
+
     def _run(self, delivery: Delivery, start: Callable[[str], ProgramOutcome]) -> ProgramOutcome:
         """Run them to an end; a run that somebody killed proves nothing, so there is another."""
         for n in range(TRIES - 1):
@@ -179,7 +195,10 @@ class RunTests(Component):
         said = read_output(output, root)
         passed = outcome.exit_code == 0 and not said.nothing
         if must_pass and not passed:
-            return failed(event, _problem(outcome.exit_code, said), kind=TESTS_FAILED)
+            problem = _problem(outcome.exit_code, said)
+            return msgspec.structs.replace(
+                failed(event, problem, kind=TESTS_FAILED), excerpt=self._shown(event, said)
+            )
         failing = [] if passed else said.failed
         result = RunTestsResult(
             passed=passed,

@@ -62,6 +62,7 @@ class WriteCode(Component):
             WriteCodeParameters,
             WriteCodeResult,
             traits={"effect": "write", "asks_model": True},
+            answer=WriteCodeAnswer,
         ),
     )
 

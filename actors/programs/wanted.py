@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from cortex.bus import CortexError, Recorded, decode
-from cortex.bus.events import GateEvaluate, StepExecute
+from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
 from cortex.runtime.kernel import Delivery, Home
 from cortex.runtime.log import EventLog
 from cortex.runtime.processes.execution import is_wanted
@@ -21,7 +21,7 @@ class Waiters:
         self._home = home
 
     def wait_for(
-        self, asked: StepExecute | GateEvaluate, delivery: Delivery
+        self, asked: StepExecute | GateEvaluate | ToolCall, delivery: Delivery
     ) -> Callable[[], bool] | None:
         """Whether somebody still waits for *asked*, as often as it is called."""
         if self._history is None and self._home is None:

@@ -6,7 +6,9 @@ from .command_tools import CommandTools
 from .declaring import tool
 from .errors import ToolError, ToolRefusedError
 from .file_tools import FileTools
+from .globs import glob_of
 from .knowledge_tools import KnowledgeTools
+from .windows import lines_of, window
 
 __all__ = [
     "CommandTools",
@@ -17,7 +19,10 @@ __all__ = [
     "ToolRefusedError",
     "carry_out",
     "failed",
+    "glob_of",
     "late",
+    "lines_of",
     "returned",
     "tool",
+    "window",
 ]

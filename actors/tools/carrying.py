@@ -60,10 +60,11 @@ def carry_out(
         return
     if told is None:
         yield late(event)
-        return
-    told = Told(told) if isinstance(told, str) else told
-    yield from told.events
-    yield returned(event, told.text, blobs, told.summary)
+    elif isinstance(told, str):
+        yield returned(event, told, blobs)
+    else:
+        yield from told.events
+        yield returned(event, told.text, blobs, told.summary)
 
 
 def _in_time(work: Callable[[], Told | str], bound_s: float) -> Told | str | None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from cortex.bus import Event
-from cortex.bus.events import StepExecute, ToolCall
+from cortex.bus.events import ToolCall
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
 
@@ -95,23 +95,13 @@ class CommandTools(Component):
                 argv,
                 str(folder),
                 timeout_s,
-                wanted=self._waiters.wait_for(_step_of(event), delivery),
+                wanted=self._waiters.wait_for(event, delivery),
             )
         except ProgramTimeoutError as error:
             raise ToolError(str(error), "timeout") from None
         except (EffectInterruptedError, ProgramUnwantedError) as error:
             raise ToolError(str(error), "interrupted") from None
         return Told(place.plain(_said(outcome)), f"{argv[0]} ended with {outcome.exit_code}")
-
-
-def _step_of(event: ToolCall) -> StepExecute:
-    """The attempt that waits for the call: a program is wanted as long as that is."""
-    return StepExecute(
-        execution_id=event.execution_id,
-        step_id=event.step_id,
-        attempt=event.attempt,
-        action=event.tool,
-    )
 
 
 def _said(outcome: ProgramOutcome) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from cortex.bus import Event
-from cortex.bus.events import ToolCall
+from cortex.bus.events import KnowledgeRequested, ToolCall
 from cortex.runtime.context import Bm25, content_words
 from cortex.runtime.kernel import Component, Delivery, Home, on
 from cortex.runtime.knowledge import (
@@ -83,7 +83,17 @@ class KnowledgeTools(Component):
             found = [Passage(query, 1, lines_of(self._read(query)))]
         else:
             found = best_passages(query, list(self._passages(topics)))
-        return Told(_shown(found, query), f"{len(found)} passages for {query}")
+        requested = KnowledgeRequested(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            turn=event.turn,
+            call_id=event.call_id,
+            query=query,
+            topics=tuple(dict.fromkeys(passage.topic for passage in found)),
+        )
+        summary = f"{len(found)} passages for {query}"
+        return Told(_shown(found, query), summary, events=(requested,))
 
     def _passages(self, topics: tuple[str, ...]) -> Iterator[Passage]:
         left = READ_BYTES

@@ -87,6 +87,8 @@ class Places:
         if self._home is not None:
             folder = folder_of(self._home, event.execution_id)
             if (folder / ".git").is_file():
+                with self.locked(event, shared=True):  # another call may be about to make it
+                    pass
                 return self._in_worktree(workspace, folder)
         return self._place(workspace, workspace)
 
@@ -132,15 +134,18 @@ class Places:
         return sources_at(self._workspace(event), min(GIT_TIMEOUT_S, event.timeout_s))
 
     @contextlib.contextmanager
-    def locked(self, event: ToolCall) -> Iterator[None]:
-        """Keep other calls of the execution out: one turn may ask for several at once."""
+    def locked(self, event: ToolCall, *, shared: bool = False) -> Iterator[None]:
+        """Keep other calls of the execution out: one turn may ask for several at once.
+
+        With *shared* only those are kept out, and waited for, that are not.
+        """
         if self._home is None:
             raise ToolError(NO_HOME)
         folder = folder_of(self._home, event.execution_id)
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(folder.with_name(f".{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)

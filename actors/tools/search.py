@@ -52,9 +52,15 @@ def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
         "files": files_of(place, wanted.path, wanted.glob),
         "most": MOST,
     }
-    timeout_s = min(timeout_s, LONGEST_S)
+    found = _searched(msgspec.json.encode(order), min(timeout_s, LONGEST_S))
+    if found.problem:
+        raise ToolError(found.problem, "wrong_arguments")
+    return found
+
+
+def _searched(order: bytes, timeout_s: float) -> Found:
     with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".json") as file:
-        file.write(msgspec.json.encode(order))
+        file.write(order)
         file.flush()
         argv = (sys.executable, "-I", "-S", searching.__file__, file.name)
         try:
@@ -66,10 +72,7 @@ def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
             raise ToolError(f"the search {error.problem}") from None
     if outcome.exit_code:
         raise ToolError(f"the search ended with {outcome.exit_code}: {outcome.tail(1)}")
-    found = msgspec.json.decode(outcome.stdout, type=Found)
-    if found.problem:
-        raise ToolError(found.problem, "wrong_arguments")
-    return found
+    return msgspec.json.decode(outcome.stdout, type=Found)
 
 
 def files_of(place: Place, path: str, glob: str) -> list[str]:

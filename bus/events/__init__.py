@@ -26,6 +26,7 @@ from .execution import (
     ExecutionStarted,
 )
 from .gate import GateEvaluate, GateEvaluated
+from .knowledge import KnowledgeRequested
 from .learning import ActionObserved
 from .model import (
     ModelDelta,
@@ -97,6 +98,7 @@ VOCABULARY = Vocabulary(
         ExecutionStarted,
         GateEvaluate,
         GateEvaluated,
+        KnowledgeRequested,
         ModelDelta,
         ModelFailed,
         ModelInvoke,
@@ -166,6 +168,7 @@ __all__ = [
     "ExecutionStarted",
     "GateEvaluate",
     "GateEvaluated",
+    "KnowledgeRequested",
     "ModelDelta",
     "ModelFailed",
     "ModelInvoke",

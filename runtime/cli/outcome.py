@@ -5,7 +5,9 @@ from typing import Any
 
 from .reading import (
     CompiledContext,
+    Dialogue,
     ExecutionDocument,
+    dollars,
     duration,
     local,
     log_lines,
@@ -34,7 +36,7 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
         screen.line("completed", _STYLES["completed"])
     screen.line(
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
-        f"{duration(document.duration_s)}  {document.tokens:,} tokens"
+        f"{duration(document.duration_s)}  {_taken(document)}"
     )
     _show_hints(screen, document)
 
@@ -61,7 +63,9 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
 def hints_of(document: ExecutionDocument) -> list[str]:
     """Commands that take it from here."""
     hints = []
-    if document.question:
+    if document.person:
+        hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
+    elif document.question:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
     elif document.status in ("paused", "halted"):
         hints.append(f"cortex execution resume {document.id}")
@@ -79,13 +83,29 @@ def context_line(context: CompiledContext) -> str:
     )
 
 
+def dialogue_line(dialogue: Dialogue) -> str:
+    """What passed between a step and its models in a line."""
+    parts = [f"{dialogue.turns} {'turn' if dialogue.turns == 1 else 'turns'}"]
+    if dialogue.retries:
+        parts.append(f"{dialogue.calls} calls ({dialogue.retries} to ask again)")
+    if dialogue.tools:
+        used = ", ".join(f"{name} {count}" for name, count in dialogue.tools.items())
+        failed = f", {dialogue.tools_failed} failed" if dialogue.tools_failed else ""
+        parts.append(f"tools {used}{failed}")
+    parts.append(dollars(dialogue.cost))
+    return f"models of {dialogue.step}: {', '.join(dialogue.models)}; {'; '.join(parts)}"
+
+
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
     """What would be sent, where a breakpoint stands before it."""
     lines = document.prompt.splitlines()
     if not lines:
         return
     screen.line()
-    screen.line(f"the context that is sent when step {document.step} goes on:")
+    if document.person:
+        screen.line(f"what {document.person} is asked, for step {document.step}:")
+    else:
+        screen.line(f"the context that is sent when step {document.step} goes on:")
     _show_lines(screen, [f"  | {line}" for line in lines[:most]])
     if most is not None and len(lines) > most:
         screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
@@ -103,7 +123,11 @@ def _show_result(screen: Screen, document: ExecutionDocument) -> None:
 
 def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     told = f": {document.reason}" if document.reason else ""
-    screen.line(f"{document.status}{told}", _style_of(document))
+    if document.person:
+        told = f"{document.person} is asked for the answer of {document.step}"
+        screen.line(f"waiting: {told}", _STYLES["paused"])
+    else:
+        screen.line(f"{document.status}{told}", _style_of(document))
     if document.question:
         if review := review_of(document):
             _show_lines(screen, iter(review))
@@ -125,6 +149,9 @@ def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
         screen.line()
     for context in document.contexts:
         screen.paragraph(context_line(context))
+    for dialogue in document.dialogues:
+        if dialogue.turns > 1 or dialogue.retries or dialogue.tools or dialogue.cost:
+            screen.paragraph(dialogue_line(dialogue))
     _show_lines(screen, log_lines(document))
 
 
@@ -157,8 +184,14 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     ):
         if value:
             yield name, value
-    took = f"took {duration(document.duration_s)}, {document.tokens:,} tokens"
+    took = f"took {duration(document.duration_s)}, {_taken(document)}"
     yield "requested", f"{requested}, {took}"
+
+
+def _taken(document: ExecutionDocument) -> str:
+    most = "" if document.max_cost is None else f" of {dollars(document.max_cost)}"
+    cost = f", {dollars(document.cost)}{most}" if document.cost or most else ""
+    return f"{document.tokens:,} tokens{cost}"
 
 
 def _style_of(document: ExecutionDocument) -> str:

@@ -27,6 +27,7 @@ from .exits import MEANINGS
 from .failure import Failure, FailureDocument
 from .reading import (
     CompiledContext,
+    Dialogue,
     ExecutionDocument,
     ExecutionSummary,
     Fared,
@@ -95,6 +96,7 @@ SHAPES: dict[str, tuple[str, Any]] = {
 DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     CompiledContext,
     Check,
+    Dialogue,
     Diff,
     DryRunDocument,
     EventLine,

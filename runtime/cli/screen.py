@@ -11,8 +11,12 @@ from typing import IO, Any
 import click
 import msgspec
 
-# What a log or a model wrote must not move the cursor or change the colours of a terminal.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What a log or a model wrote must not move the cursor, change the colours of a terminal, set its
+# title, or turn the direction in which a line is read.
+_CONTROL = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
 
 SAID = "cortex.said"  # in a context's `meta`, once a command printed its document
 PAGE = 100  # columns where there is no terminal
@@ -26,7 +30,7 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.terminal = _is_terminal(sys.stdout)
+        self.terminal = is_terminal(sys.stdout)
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line for people; nothing where JSON was asked for."""
@@ -117,11 +121,12 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _styled(text: str, style: str, stream: IO[str]) -> str:
-    if not style or not _is_terminal(stream) or os.environ.get("NO_COLOR"):
+    if not style or not is_terminal(stream) or os.environ.get("NO_COLOR"):
         return text
     codes = ";".join(_STYLES[name] for name in style.split())
     return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-def _is_terminal(stream: IO[str]) -> bool:
+def is_terminal(stream: IO[str]) -> bool:
+    """Whether *stream* shows what is written to it to a person, in place and in colours."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"

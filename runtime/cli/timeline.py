@@ -5,17 +5,21 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .reading import Span, duration
+from cortex.runtime.models import Usage
+
+from .reading import Span, counted, dollars, duration
 from .screen import LEAST, Screen
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
 SHORT = 180  # characters of a value, unless all of it is wanted
 MARGIN = 31  # columns of position and times
-_GOOD = frozenset(("passed", "completed", "compiled", "responded", "recorded", "skipped"))
+_GOOD = frozenset(
+    ("passed", "completed", "compiled", "responded", "returned", "recorded", "skipped")
+)
 # Told elsewhere on the page, or of use to a program alone.
-_PLAIN = frozenset(("attempt", "action", "schema"))
-_LONG = frozenset(("result", "outputs", "linked", "digest", "trigger", "trigger_id", "by"))
+_PLAIN = frozenset(("attempt", "action", "schema", "turn", "call", "call_id"))
+_LONG = frozenset(("result", "outputs", "needs", "linked", "digest", "trigger", "trigger_id", "by"))
 DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 
 
@@ -57,11 +61,17 @@ def _title(span: Span) -> str:
         parts.insert(2, f"({span.attributes.get('action') or span.attributes.get('child') or '-'})")
     if attempt != 1:
         parts.append(f"attempt {attempt}")
+    if turn := span.attributes.get("turn"):
+        parts.append(f"turn {turn}")
+    if (call := span.attributes.get("call", 1)) != 1:
+        parts.append(f"call {call}")
+    if cost := span.attributes.get("cost") if span.kind == "model" else 0.0:
+        parts.append(dollars(cost))
     return " ".join(part for part in parts if part)
 
 
 def _details(span: Span, *, full: bool) -> Iterator[str]:
-    said = {name: v for name, v in span.attributes.items() if name not in _PLAIN}
+    said = {n: v for n, v in span.attributes.items() if n not in _PLAIN and v != span.name}
     if span.kind == "context" and "sections" in said:
         yield from _context_details(said)
         return
@@ -85,8 +95,10 @@ def _context_details(said: dict[str, Any]) -> Iterator[str]:
 
 
 def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
-    counts = {name: said.get(name, 0) for name in ("input_tokens", "output_tokens")}
-    yield ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+    usage = Usage(**{name: said.get(f"{name}_tokens", 0) for name in Usage.__struct_fields__})
+    yield f"tokens: {counted(usage)}"
+    for call in said["answer"].get("calls") or ():
+        yield f"wants {call.get('tool')}: {_short(call.get('arguments'), full=full)}"
     lines = str(said["answer"].get("text", "")).splitlines()
     shown = lines if full else lines[:ANSWER_LINES]
     yield from (f"| {line}" for line in shown)

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections import Counter as Tally
+from functools import lru_cache, partial
+from typing import Final
 
 from .fit import Choice, Sized, fit, size
 from .manifest import Measured, account, measure
@@ -9,11 +11,13 @@ from .material import Left, clean, deduplicate, gather, scope
 from .prompt import Prompt
 from .rank import rank
 from .render import Fixed, heading, place, render, write_fixed
-from .request import SECTIONS, Bounds, Request, Section, Turn, View, bounds
+from .request import Bounds, Request, Section, Turn, View, bounds
 from .room import reserve
 from .tokens import Counter, TokenCounter
 from .tools import rank_tool
-from .turns import Fitted, fit_turns, kept_for_turns
+from .turns import Fitted, fit_turns, kept_for_turns, make_piece
+
+PIECES_KEPT: Final = 256  # of turns
 
 
 class ContextCompiler:
@@ -25,6 +29,8 @@ class ContextCompiler:
 
     def __init__(self, counter: Counter | None = None) -> None:
         self._counter: Counter = counter or TokenCounter()
+        # Turns are compiled again with every turn that follows.
+        self._piece = lru_cache(PIECES_KEPT)(partial(make_piece, self._counter.count))
 
     def compile(self, request: Request, view: View | None = None) -> Prompt:
         """The prompt for one step; equal inputs give equal bytes.
@@ -59,7 +65,6 @@ class ContextCompiler:
             tokens=manifest.tokens,
             sections=manifest.sections,
             manifest=manifest,
-            stable_chars=sum(len(s.text) for s in measured.segments if s.section in SECTIONS[:3]),
         )
 
     def _considered(self, request: Request, view: View) -> tuple[list[Sized], list[Left]]:
@@ -98,7 +103,7 @@ class ContextCompiler:
         new = taken - before.sections["history"]
         room = min(bound.section("history") - taken, bound.prompt - sum(before.tokens) - new)
         while True:
-            fitted = fit_turns(turns, room, count)
+            fitted = fit_turns(turns, room, self._piece, count)
             placed = place([*others, *fitted.choices])
             measured = measure(render(fixed, placed), self._counter)
             over = measured.over(bound)

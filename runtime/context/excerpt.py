@@ -5,7 +5,7 @@ from typing import Final
 
 _LEAST_CHARS: Final = 40  # a shorter excerpt says nothing
 _CHARS_A_TOKEN: Final = 4  # what to try first
-_MOST_CHARS_A_TOKEN: Final = 16  # what is longer is not counted to find out that it is too long
+_MOST_CHARS_A_TOKEN: Final = 8  # what is longer is not counted to find out that it is too long
 _HEAD_SHARE: Final = 0.6
 
 

@@ -1,5 +1,6 @@
 """How one item stands in a prompt: inside a fence that its text cannot close."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
@@ -9,6 +10,7 @@ from .sanitise import sanitise
 from .tools import ToolItem
 
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})
+_ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
 
 Run: TypeAlias = tuple[int, int]  # lines of an item, from 0, end excluded
 
@@ -22,7 +24,8 @@ def fence(item: Item) -> tuple[str, str]:
         return "", ""
     tag = "data" if item.trust == "untrusted" else "reference"
     attributes = {"id": item.id, "kind": item.kind}
-    if item.source not in ("", item.id):
+    # A path of this machine is for the manifest: it would tell a model whose machine it is.
+    if item.source not in ("", item.id) and not _ABSOLUTE.match(item.source):
         attributes["source"] = item.source
     first_line = item.line_numbers[0] if item.line_numbers else item.first_line
     if first_line != 1:

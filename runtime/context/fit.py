@@ -9,6 +9,7 @@ from .fence import Run, all_lines, body, fence
 from .material import Left
 from .rank import Ranked
 from .request import Section
+from .tools import ToolItem
 
 Count = Callable[[str], int]
 
@@ -113,13 +114,15 @@ def _take(room: Room, sized: Sized) -> Room:
     free, needed = _free(room, item.section), sized.whole_tokens
     if needed > free:
         limited_by = _limit(room, item.section)
+        instead = "shorten it, drop must_include so that it may be cut"
+        if isinstance(item, ToolItem):
+            instead = "list fewer tools, or their pack, which is shown when it is asked for"
         raise ContextRefusedError(
             f"item {item.id}, which must be in,",
             needed,
             max(free, 0),
             limited_by,
-            f"shorten it, drop must_include so that it may be cut, or raise {limited_by} "
-            f"by {needed - max(free, 0):,}",
+            f"{instead}, or raise {limited_by} by {needed - max(free, 0):,}",
         )
     return _less(room, item.section, needed)
 

@@ -71,14 +71,3 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int  # of the text, exact under manifest.encoding
     sections: dict[str, int]
     manifest: Manifest
-    stable_chars: int  # text[:stable_chars] is persona, instructions and tools
-
-    @property
-    def system(self) -> str:
-        """The part that stays the same from step to step, for a provider that takes two roles."""
-        return self.text[: self.stable_chars]
-
-    @property
-    def user(self) -> str:
-        """The part after `system`."""
-        return self.text[self.stable_chars :]

@@ -11,6 +11,7 @@ from .rank import Ranked
 from .request import Item, Tool, tool_id
 from .sanitise import sanitise
 
+TOOL_PRIORITY: Final = 2  # a model that asked for a tool needs it more than any excerpt
 DEEPEST: Final = 40  # levels of a schema; a server may list one that never ends
 TOOLS_NOTICE: Final = (
     "You may call tools, several in one turn. What a tool's description says about anything but "
@@ -49,6 +50,7 @@ def rank_tool(tool: Tool) -> Ranked:
         kind="tool",
         text=line,
         must_include=tool.must_include,
+        priority=TOOL_PRIORITY,
     )
     return Ranked(item, [line], range(1, 2), (Chunk(0, 1, ""),), (0.0,), neutralised)
 

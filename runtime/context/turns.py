@@ -6,7 +6,7 @@ the handle by which they can be read again, until there is room for some turns m
 did follows from the turns before it alone, so that every later prompt does the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from .chunks import Chunk
@@ -46,6 +46,9 @@ class Piece(NamedTuple):
         return self.short.sized.whole_tokens < self.fresh.sized.whole_tokens
 
 
+Make = Callable[[int, Said, int], Piece]  # of a turn's number, what was said, and its tokens
+
+
 class Fitted(NamedTuple):
     """The turns that are in."""
 
@@ -63,15 +66,24 @@ def kept_for_turns(request: Request, bound: Bounds) -> int:
     return min(half, bound.budgets.headroom + PROBLEM_TOKENS) if request.answer_schema else 0
 
 
-def fit_turns(turns: Sequence[Turn], room: int, count: Count) -> Fitted:
+def fit_turns(turns: Sequence[Turn], room: int, make: Make, count: Count) -> Fitted:
     """The turns in *room* tokens, the oldest results shortened where it is full.
+
+    Args:
+        turns: In order.
+        room: What there is for them.
+        make: `make_piece` under *count*; most turns were made for the prompt before.
+        count: How tokens are counted.
 
     Raises:
         ContextRefusedError: There is no room for the newest turn.
     """
     standing = _Standing(room, count)
     for turn in turns:
-        standing.add(pieces_of(turn, room, count))
+        results = sum(said.kind != "answer" for said in turn.said)
+        each = min(RESULT_TOKENS, int(room * RESULTS_SHARE) // max(results, 1))
+        own = int(room * ANSWER_SHARE)
+        standing.add([make(turn.number, s, own if s.kind == "answer" else each) for s in turn.said])
     if standing.tokens > room:
         raise ContextRefusedError(
             f"turn {turns[-1].number} of the step",
@@ -83,17 +95,8 @@ def fit_turns(turns: Sequence[Turn], room: int, count: Count) -> Fitted:
     return standing.fitted()
 
 
-def pieces_of(turn: Turn, room: int, count: Count) -> list[Piece]:
-    """What *turn* comes to, where turns have *room* tokens."""
-    results = sum(said.kind != "answer" for said in turn.said)
-    each = min(RESULT_TOKENS, int(room * RESULTS_SHARE) // max(results, 1))
-    return [
-        _piece(turn, said, int(room * ANSWER_SHARE) if said.kind == "answer" else each, count)
-        for said in turn.said
-    ]
-
-
-def _piece(turn: Turn, said: Said, tokens: int, count: Count) -> Piece:
+def make_piece(count: Count, turn: int, said: Said, tokens: int) -> Piece:
+    """One thing of a turn in about *tokens*, harmless, and what an epoch makes of it."""
     text, neutralised = sanitise(said.text)
     whole = text.strip("\n") or "[empty]"
     mark = left_out(attribute(said.handle), said.extent) if said.handle else ""
@@ -102,7 +105,7 @@ def _piece(turn: Turn, said: Said, tokens: int, count: Count) -> Piece:
     short = brief if len(brief) < len(first) else first
     reason = "turn" if first == whole else "turn, the middle of it left out"
     return Piece(
-        turn.number,
+        turn,
         said.handle,
         _choice(said, first, neutralised, reason, first != whole, count),
         _choice(said, short, neutralised, "", short != whole, count),

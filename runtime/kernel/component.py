@@ -63,7 +63,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 class Serves(msgspec.Struct, frozen=True):
     """Something that a component offers, as it is announced and linked against."""
 
-    kind: str  # "action", "gate" or "model"
+    kind: str  # "action", "gate", "model" or "tool"
     name: str
     parameters: type[msgspec.Struct] | None = None  # what `with:` may hold
     result: type[msgspec.Struct] | None = None  # what later steps may refer to
@@ -79,7 +79,8 @@ class Component:
 
     A component that keeps a fold of the log in memory sets `recalls`: at each start the runtime
     gives it back what `snapshot` last said, then hands `recall` every event of its routes up to its
-    cursor. Nothing is asked of a snapshot but that `restore` understands it.
+    cursor. Nothing is asked of a snapshot but that `restore` understands it. One that gives none
+    has the whole log read to it at each start.
 
     One that answers from memory, soon and with nothing that belongs to its thread, says
     `answers_at_once`: while it is idle whoever asks runs the query's handler itself, never at the

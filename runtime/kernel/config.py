@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cortex.runtime.models import ModelConfigError, ModelsConfig
+from cortex.runtime.tools import ToolsConfig
 
 from .config_keys import Key, keys_of, line_of, template_of
 from .errors import ConfigError
@@ -111,6 +112,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
     context: ContextConfig = ContextConfig()
     models: ModelsConfig = ModelsConfig()
+    tools: ToolsConfig = ToolsConfig()
     handlers: HandlersConfig = HandlersConfig()
     components: Annotated[
         tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")

@@ -23,7 +23,8 @@ def ports_in_runtime(
     """The ports of a component that runs beside the hub.
 
     `home` may be None; `log` is for reading, `history(stream)` gives the events of a stream,
-    `ask(query)` an answer; `user_preferences` are those of the home in the user's data folder.
+    `ask(query)` an answer, `publish(*events)` says what no handler was asked for;
+    `user_preferences` are those of the home in the user's data folder.
     """
     return {
         "home": home,
@@ -34,6 +35,7 @@ def ports_in_runtime(
         "log": log,
         "history": client.read_stream,
         "ask": client.ask,
+        "publish": client.publish,
         "user_preferences": _preferences_of_user(home),
     }
 

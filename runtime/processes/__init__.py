@@ -1,6 +1,7 @@
 """The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
 from .announced import Announced
+from .answers import object_schema, schema_problem, typed_answer
 from .codes import RULES, SECTIONS, diagnostics_reference
 from .compilation import Compilation
 from .compile import compile_sources
@@ -126,10 +127,13 @@ __all__ = [
     "inspect",
     "keys_of_the_language",
     "language_schema",
+    "object_schema",
     "parse",
     "parse_condition",
     "parse_template",
     "read_folder",
     "read_source",
+    "schema_problem",
     "submit",
+    "typed_answer",
 ]

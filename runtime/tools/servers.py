@@ -1,9 +1,12 @@
 """Servers of tools, as config.toml says them: `[[tools.mcp]]`."""
 
+import re
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+_NAME = re.compile(r"[A-Za-z0-9](?:-|_(?!_)|[A-Za-z0-9]){0,31}")  # `__` parts it from the tool
 
 Name = Annotated[str, Meta(min_length=1)]
 
@@ -11,13 +14,7 @@ Name = Annotated[str, Meta(min_length=1)]
 class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One server of tools, which is started here or stands on a URL."""
 
-    name: Annotated[
-        str,
-        Meta(
-            pattern=r"^[A-Za-z0-9](-|_(?!_)|[A-Za-z0-9]){0,31}$",
-            description="its tools are called NAME.tool",
-        ),
-    ]
+    name: Annotated[str, Meta(description="its tools are called NAME.tool")]
     command: Annotated[
         tuple[str, ...], Meta(description="program and words that start it here; or give url")
     ] = ()
@@ -40,6 +37,10 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be connected to."""
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"the name {self.name[:40]!r} of a server is to be 1 to 32 letters, digits, - or _"
+            )
         if bool(self.command and self.command[0]) == bool(self.url):
             raise ValueError(f"the server {self.name} needs a command or a url, and not both")
 

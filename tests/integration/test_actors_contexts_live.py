@@ -1,10 +1,12 @@
 """Contexts in executions that run: compiled before a model is asked, stored, and cited from."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from cortex.bus import Event
 from cortex.bus.events import (
     ContextCompiled,
     ContextRefused,
@@ -14,11 +16,15 @@ from cortex.bus.events import (
     ModelSelected,
     StepCompleted,
     StepFailed,
+    ToolCall,
+    ToolReturned,
 )
-from cortex.runtime.context import Manifest
-from cortex.runtime.kernel import Home
+from cortex.runtime.context import Manifest, split
+from cortex.runtime.kernel import Component, Delivery, Home, Runtime, Serves, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.models import ModelDescription, Price
 
-from ..staff_world import World
+from ..staff_world import ANSWERING, World
 
 NOTES = "# House\n\nBreakfast is at eight.\nTea is served at four in the garden.\nBring a coat.\n"
 
@@ -137,15 +143,140 @@ def test_in_the_whole_log_no_model_was_asked_without_a_compiled_context(
     answering.compiled(asking("last"))
     answering.run("last", workspace=folder)
 
-    compiled: dict[tuple[str, str, int], ContextCompiled] = {}
+    compiled: dict[tuple[str, str, int, int], ContextCompiled] = {}
     asked = 0
     for said in answering.said():
         event = said.event
         if isinstance(event, ContextCompiled):
-            compiled[event.execution_id, event.step_id, event.attempt] = event
+            compiled[event.execution_id, event.step_id, event.attempt, event.turn] = event
         elif isinstance(event, ModelInvoke):
             asked += 1
-            before = compiled[event.execution_id, event.step_id, event.attempt]
+            before = compiled[event.execution_id, event.step_id, event.attempt, event.turn]
             assert (event.prompt, event.model) == (before.prompt, before.model)
             assert answering.blobs.has(event.prompt)
     assert asked
+
+
+# Turns and other models.
+
+
+class Looking(msgspec.Struct):
+    """What `look` takes."""
+
+    at: str
+
+
+class Thinker(Component):
+    """A model that reasons, and looks once before it answers; and the tool that it looks with."""
+
+    serves = (
+        Serves(
+            "model",
+            "thinker",
+            traits=msgspec.to_builtins(
+                ModelDescription(
+                    name="thinker",
+                    provider="thinking",
+                    window=100_000,
+                    local=False,
+                    reasoning="high",
+                    price=Price(input=1.0),
+                )
+            ),
+        ),
+        Serves("tool", "look", Looking, traits={"provider": "looking", "description": "Look."}),
+    )
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    @on(ModelInvoke, where={"provider": "thinking"})
+    def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
+        """Call `look` in the first turn, answer in the second."""
+        call = {"id": "c1", "tool": "look", "arguments": {"at": "the clock"}}
+        first = event.turn == 0 and split(self._blobs.get(event.prompt).decode()).tools
+        yield ModelResponded(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            turn=event.turn,
+            call=event.call,
+            model=event.model,
+            prompt=event.prompt,
+            answer={"text": "", "calls": [call]} if first else {"text": "It is four."},
+            stop="calls" if first else "end",
+            input_tokens=1,
+            output_tokens=1,
+        )
+
+    @on(ToolCall, where={"provider": "looking"})
+    def look(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
+        """Say what the clock shows."""
+        yield ToolReturned(
+            execution_id=event.execution_id,
+            step_id=event.step_id,
+            attempt=event.attempt,
+            turn=event.turn,
+            call_id=event.call_id,
+            tool=event.tool,
+            result=self._blobs.put(b"The clock shows four.\n"),
+            bytes=22,
+            lines=1,
+        )
+
+
+@pytest.fixture(scope="module")
+def thinking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A runtime with a second model; contexts are compiled in a process of their own."""
+    home = Home.create(tmp_path_factory.mktemp("thinking") / ".cortex")
+    with Runtime(home, components=(*ANSWERING, Thinker)) as runtime:
+        yield World(runtime)
+
+
+def test_the_second_turn_of_a_step_begins_with_the_first_and_shows_what_the_tool_gave(
+    thinking: World, folder: str
+) -> None:
+    step = "    needs: {reasoning: high}\n    tools: [look]\n"
+    thinking.compiled(asking("looks", step=step))
+
+    run = thinking.run("looks", workspace=folder)
+
+    first, second = run.all(ContextCompiled)
+    assert [each.turn for each in run.all(ModelSelected)] == [0, 1]
+    assert run.all(ModelSelected)[1].because == "it answered the turns before"
+    before, after = (thinking.blobs.get(each.prompt).decode() for each in (first, second))
+    assert [tool["name"] for tool in split(before).tools] == ["look"]
+    assert after.startswith(before[: before.index("=== step ===")])
+    assert '(called look with {"at":"the clock"}, as c1)' in after
+    assert "The clock shows four." in after
+
+
+def test_what_one_model_answered_stands_in_the_prompt_of_another(
+    thinking: World, folder: str
+) -> None:
+    decide = (
+        "  - id: decide\n    description: Decide\n    action: answer_question\n"
+        "    carry: [answer]\n    needs: {reasoning: high}\n    with: {question: What now?}\n"
+    )
+    thinking.compiled(asking("crossing", step=decide))
+
+    run = thinking.run("crossing", workspace=folder)
+
+    first, second = run.all(ModelInvoke)
+    assert (first.model, second.model) == ("extractive", "thinker")
+    assert "Tea is served at four" in thinking.blobs.get(second.prompt).decode()
+    answered = run.all(ModelResponded)[0].answer["text"]
+    assert "Tea is served at four" in answered
+
+
+def test_every_turn_asks_a_model_with_the_prompt_that_was_compiled_for_it(
+    thinking: World, folder: str
+) -> None:
+    step = "    needs: {reasoning: high}\n    tools: [look]\n"
+    thinking.compiled(asking("every", step=step))
+    run = thinking.run("every", workspace=folder)
+
+    compiled = {event.turn: event for event in run.all(ContextCompiled)}
+    asked = [(event.turn, event.prompt, event.model) for event in run.all(ModelInvoke)]
+
+    assert asked == [(n, compiled[n].prompt, compiled[n].model) for n in (0, 1)]

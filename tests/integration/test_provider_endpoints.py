@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib.util
+import logging
 import socket
 import socketserver
 import threading
@@ -101,9 +102,9 @@ def test_an_answer_comes_in_pieces_and_then_as_a_whole(kind: Kind) -> None:
     assert whole.answer == {"text": "The build is broken."}
     assert "".join(piece.text for piece in deltas) == "The build is broken."
     assert [piece.number for piece in deltas] == list(range(len(deltas)))
-    assert {(e.attempt, e.turn, e.call, e.execution_id, e.step_id) for e in (whole, *deltas)} == {
-        (2, 3, 4, "e7f3", "mend-9")
-    }
+    echoed = {(e.attempt, e.turn, e.call, e.execution_id, e.step_id) for e in deltas}
+    assert echoed == {(2, 3, 4, "e7f3", "mend-9")}
+    assert (whole.attempt, whole.turn, whole.call) == (2, 3, 4)
     assert whole.stop == "end"
     fresh = 100 if kind.name == "anthropic" else 40
     assert (whole.input_tokens, whole.cached_read_tokens) == (fresh, 40)
@@ -281,6 +282,22 @@ def test_no_key_is_sent_where_none_is_configured(kind: Kind) -> None:
         answered(asking.ask(asking.invoke()))
 
     assert not {"authorization", "x-api-key"} & server.asked[0].headers.keys()
+
+
+def test_no_log_line_holds_a_prompt_a_key_or_an_address(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in (kind.name, "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)
+        monkeypatch.setattr(logger, "level", logger.level)
+        logger.setLevel(logging.DEBUG)  # as OPENAI_LOG and ANTHROPIC_LOG do
+    with kind.server() as server:
+        asking = kind.asking(server)
+        answered(asking.ask(asking.invoke()))
+
+    assert "You are careful" not in caplog.text
+    assert KEY not in caplog.text
+    assert server.base_url not in caplog.text
 
 
 def test_no_prompt_follows_a_redirect(kind: Kind) -> None:

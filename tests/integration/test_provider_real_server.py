@@ -21,12 +21,13 @@ from ..servers.inference import PYTHON, Inference, engines, served
 
 pytestmark = pytest.mark.timeout(600)
 FOUND = engines()
+NONE: list[None] = [None]
 LONG = 1_500  # tokens
 NOBODY = Delivery(position=1, time_ns=1, component="tested")
 
 
 @pytest.fixture(
-    scope="module", params=FOUND or [None], ids=[e.name for _, e in FOUND] or ["no engine"]
+    scope="module", params=FOUND or NONE, ids=[e.name for _, e in FOUND] or ["no engine"]
 )
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -141,7 +141,9 @@ def test_a_red_run_fails_the_step_that_must_pass(tmp_path: Path) -> None:
     assert "test_total_adds_up" in failed.error
     assert "test_cart.py:8" in failed.error
     assert "-2 != 3" in failed.error
-    assert str(tmp_path) not in failed.error
+    assert str(tmp_path) not in failed.error + failed.excerpt
+    assert "AssertionError" in failed.excerpt
+    assert "+    result = 1\n" in failed.excerpt
 
 
 def test_a_command_is_taken_as_it_is_given(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.actors.tools.globs import glob_of
-from cortex.actors.tools.windows import lines_of, window
+from cortex.actors.tools import glob_of, lines_of, window
 from cortex.bus.events import ModelResponded, StepCompleted, ToolFailed, ToolReturned
 
 from .repair_world import repository

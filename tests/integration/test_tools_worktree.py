@@ -172,6 +172,18 @@ def test_calls_of_one_turn_do_not_get_into_each_others_way(box: Toolbox) -> None
     assert len(list((patched(box) / "docs").iterdir())) == 6
 
 
+def test_files_are_read_while_the_worktree_is_made(box: Toolbox) -> None:
+    def read(_: int) -> type:
+        return type(box.call("read_file", path="cart.py"))
+
+    with ThreadPoolExecutor(4) as pool:
+        patched_by = pool.submit(box.call, "apply_patch", patch=FIX)
+        kinds = set(pool.map(read, range(60)))
+
+    assert isinstance(patched_by.result(), ToolReturned)
+    assert kinds == {ToolReturned}
+
+
 # --- run_command
 
 

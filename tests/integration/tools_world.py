@@ -53,7 +53,11 @@ class Toolbox:
             timeout_s=within_s,
         )
         self.record(event)
-        tools = {"files": self.files, "commands": self.commands, "knowledge": self.knowledge}
+        tools: dict[str, FileTools | CommandTools | KnowledgeTools] = {
+            "files": self.files,
+            "commands": self.commands,
+            "knowledge": self.knowledge,
+        }
         for attempt in range(1, tries + 1):
             given = Delivery(number, NOON_NS + number, "Tested", "tester", "e1", 1, attempt)
             answers = list(tools[event.provider].call(event, given))

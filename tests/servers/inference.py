@@ -90,6 +90,7 @@ def _command(python: str, engine: Engine, weights: Path, port: int) -> list[str]
         serve = str(Path(python).parent / "transformers")
         return [serve, "serve", str(weights), *where, "--device", "cpu"]
     options = ["--n_ctx", "2048", "--n_threads", "1", "--model_alias", "tiny"]
+    options += ["--interrupt_requests", "false"]  # else a new request ends the one before
     return [python, "-m", "llama_cpp.server", "--model", str(weights), *where, *options]
 
 

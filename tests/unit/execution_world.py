@@ -347,7 +347,8 @@ def answer_to(request: Event, **given: Any) -> Event:
             return GateEvaluated(**_place(request), **fields)
         case ContextCompile():
             fields = {
-                "prompt": f"prompt of {request.step_id}/{request.attempt}/{request.turn}",
+                "prompt": f"prompt of {request.step_id}/{request.attempt}" + f"/{request.turn}"
+                * bool(request.turn),
                 "manifest": "m", "turn": request.turn,
                 "model": "extractive", "tokens": 100, "sections": {"step": 100},
                 "window": 24_000, "headroom": 900,
@@ -355,8 +356,9 @@ def answer_to(request: Event, **given: Any) -> Event:
             }  # fmt: skip
             return ContextCompiled(**_place(request), **fields)
         case ModelInvoke():
+            data = {"data": {"why": "so"}} if request.answer_schema else {}
             fields = {
-                "answer": {"text": "because", "data": {"why": "so"}}, "output_tokens": 7,
+                "answer": {"text": "because", **data}, "output_tokens": 7,
                 "cost": 0.25, "turn": request.turn, "call": request.call,
                 **given,
             }  # fmt: skip

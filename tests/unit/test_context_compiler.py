@@ -22,6 +22,7 @@ from cortex.runtime.context import (
     TokenCounter,
     View,
     read_prompt,
+    split,
 )
 
 STEP = Step(
@@ -381,8 +382,9 @@ def test_sections_stand_in_the_order_of_the_prefix_law_and_the_step_is_last() ->
     order = [p.item_id for p in read_prompt(prompt.text).passages]
     assert order == ["t", "k1", "k2", "m", "h", "s"]
     assert prompt.text.endswith(f"{STEP.description}\n")
-    assert prompt.system + prompt.user == prompt.text
-    assert prompt.system.startswith("=== persona ===\nP\n=== instructions ===\n")
+    parts = split(prompt.text)
+    assert parts.system + parts.user == prompt.text
+    assert parts.system.startswith("=== persona ===\nP\n=== instructions ===\n")
 
 
 def test_another_step_leaves_the_bytes_before_the_step_as_they_were() -> None:

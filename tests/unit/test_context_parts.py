@@ -105,7 +105,7 @@ def harmless(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tools=tools, items=items, turns=turns, said=texts)
 def test_no_text_forges_a_section_or_a_tool_and_the_tools_given_come_back(
     tools: tuple[Tool, ...], items: tuple[Item, ...], turns: tuple[Turn, ...], said: str
@@ -152,7 +152,7 @@ def test_every_byte_of_a_prompt_is_in_one_of_its_parts(
     assert parts.user.endswith("process: p\nstep: s\nSay what failed.\n")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(text=texts)
 def test_a_text_that_nobody_compiled_comes_apart_without_loss(text: str) -> None:
     parts = split(text)
@@ -247,3 +247,13 @@ def test_the_form_of_the_answer_stands_in_the_instructions_as_it_was_given() -> 
         "without a code fence. It fits this JSON Schema:\n"
         '{"type":"object","properties":{"why":{"type":"string"},"ok":{"const":true}}}\n'
     )
+
+
+def test_a_tool_that_was_asked_for_wins_over_what_only_may_be_in() -> None:
+    asked_for = msgspec.structs.replace(READ, must_include=False)
+    text = "\n\n".join(f"What failed, part {n}. " + "More. " * 60 for n in range(90))
+    manual = Item(id="manual", section="knowledge", kind="knowledge", text=text)
+
+    prompt = compiled(tools=(asked_for,), items=(manual,), effective_window=2_000)
+
+    assert [tool["name"] for tool in split(prompt.text).tools] == ["read_file"]

@@ -86,7 +86,7 @@ several_turns = st.lists(
 ).map(lambda made: [turn(n, *rs, answer=answer) for n, (answer, rs) in enumerate(made)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(turns=several_turns, others=st.sampled_from([(), (LOG,), (LOG, MANUAL)]))
 def test_a_prompt_begins_with_the_bytes_of_the_one_before_up_to_an_epoch(
     turns: list[Turn], others: tuple[Item, ...]

@@ -71,6 +71,7 @@ ON_DISK = {
         "by timeout_s"
     ),
     "gate.evaluated": "execution_id gate outcome index step_id attempt reason evidence",
+    "knowledge.requested": "execution_id step_id attempt turn call_id query topics",
     "learning.action_observed": "execution_id action parameters outcome",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (

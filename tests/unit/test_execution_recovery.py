@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -60,20 +61,20 @@ from .execution_world import (
 
 WHY = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
 TOOLS = (tool("read"), tool("search", "finding"))
-AGENT = {"tools": ("read", "finding"), "budget": Budget(turns=3), "answer": WHY}
+AGENT: dict[str, Any] = {"tools": ("read", "finding"), "budget": Budget(turns=3), "answer": WHY}
 INNER = process_of(
     action_step("a"), action_step("b", asks_model=True, gates=(gate("g"),)), name="inner"
 )
 SCRIPT = st.lists(
     st.tuples(
         st.sampled_from(
-            ["answer"] * 6 + ["fail", "twice", "pump", "pump", "begin", "begin", "fire"]
-            + ["calls", "calls", "wrong"]
-            + ["pause", "resume", "cancel", "restart", "park"]
+            ["answer"] * 8 + ["play"] * 10 + ["calls"] * 6 + ["fail"] * 4 + ["pump", "begin"] * 2
+            + ["wrong", "resume", "fire"] * 2 + ["twice", "pause", "cancel", "restart", "park"]
         ),
         st.integers(0, 9),
     ),
-    max_size=60,
+    min_size=25,  # shorter ones hardly come to a model's second turn
+    max_size=80,
 )  # fmt: skip
 
 
@@ -100,12 +101,24 @@ def steps(draw: st.DrawFn, step_id: str, first: str, last: str) -> LinkedStep:
     }
     if draw(st.integers(0, 3)) == 0:
         return child_step(step_id, "inner", **more)
-    asks = draw(st.sampled_from([{}, {"asks_model": True}, {"answer": WHY}, AGENT, AGENT]))
+    asks: dict[str, Any] = draw(
+        st.sampled_from([{}, {"asks_model": True}, {"answer": WHY}, AGENT, AGENT])
+    )
     return action_step(step_id, **asks, **more)
 
 
 @st.composite
-def processes(draw: st.DrawFn) -> LinkedProcess:
+def agents(draw: st.DrawFn) -> LinkedProcess:
+    """Little but models and tools, so that scripts come far in them."""
+    names = ["s0", "s1"][: draw(st.integers(1, 2))]
+    retry = Retry(attempts=draw(st.integers(1, 2)), backoff_s=0)
+    back = draw(st.sampled_from([Halt(), BackTo("s0", 2)]))
+    first, *rest = [action_step(name, **AGENT, retry=retry) for name in names]
+    return process_of(first, *[msgspec.structs.replace(step, on_failure=back) for step in rest])
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> LinkedProcess:
     names = [f"s{n}" for n in range(draw(st.integers(1, 4)))]
     gates = draw(st.sampled_from([(), (gate("g"),)]))
     made = [draw(steps(name, names[0], names[-1])) for name in names]
@@ -124,6 +137,10 @@ def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: boo
                 world.restart()
         elif what == "pump":
             world.pump(limit=n + 1)
+        elif what == "play":
+            for _ in range(3):
+                world.begin_one(0)
+            world.play()
         elif what == "fire":
             world.fire()
         elif what == "park":
@@ -173,6 +190,10 @@ def told(request: Any, how: str, n: int) -> Event:
                 **place, turn=request.turn, call_id=request.call_id, tool=request.tool, error="no"
             )
     return answer_to(request)
+
+
+def processes() -> st.SearchStrategy[LinkedProcess]:
+    return mixed() | agents()
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

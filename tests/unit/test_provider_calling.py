@@ -271,6 +271,14 @@ def test_what_an_endpoint_says_stands_in_the_error() -> None:
     assert str(error).endswith("(400): maximum context length is 8192 tokens")
 
 
+def test_ids_of_an_account_are_left_out_of_what_an_endpoint_says() -> None:
+    body = {"error": {"message": "Rate limit reached in organization org-AbC123dEf456 on tokens"}}
+
+    error = failure_of(StatusError(429, body), begun=False)
+
+    assert str(error).endswith("Rate limit reached in organization ... on tokens")
+
+
 KEY = "sk-live-0123456789abcdef"
 SECRETS = "the vault's code is 77-41-09"
 

@@ -107,8 +107,8 @@ def test_a_restart_goes_on_where_it_stood(old: Home, home: Home, with_snapshot: 
         before.forget(over, delivery())
         after.restore(before.snapshot())
     else:
-        for event in (ask(), ask(execution_id="over"), over):
-            after.recall(event, delivery())
+        for seen in (ask(), ask(execution_id="over"), over):
+            after.recall(seen, delivery())
 
     for execution_id, text in (("new", "second"), ("over", "first")):
         (event,) = after.invoke(ask(execution_id=execution_id), delivery())

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.providers.anthropic_provider import AnthropicDialect
+from cortex.actors.providers import AnthropicDialect, OpenAIDialect
 from cortex.actors.providers.calling import CallFailedError, CallPiece, Piece, UsagePiece
-from cortex.actors.providers.openai_provider import OpenAIDialect
 from cortex.bus.events import ModelInvoke
 from cortex.runtime.context import Parts
 from cortex.runtime.models import Endpoint, ModelConfig, endpoint_of
@@ -132,7 +131,8 @@ def test_a_body_says_nothing_of_executions_steps_and_digests(
 
 
 def openai(**choice: Any) -> Piece:
-    return OpenAIDialect().read(json.dumps({"choices": [choice]}).encode())
+    said: Piece = OpenAIDialect().read(json.dumps({"choices": [choice]}).encode())
+    return said
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,8 @@ def test_a_refusal_is_text_and_a_reason_to_stop() -> None:
 
 
 def anthropic(**event: Any) -> Piece:
-    return AnthropicDialect().read(json.dumps(event).encode())
+    said: Piece = AnthropicDialect().read(json.dumps(event).encode())
+    return said
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import importlib.util
+import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -25,6 +26,7 @@ from .web import NO_KEY, Connection, http_client
 
 GATHER_S = 0.05  # text of as long goes into one delta
 STALL_S = 120.0  # silence in the middle of an answer; before it, the request's own time counts
+TRANSPORTS = ("httpx2", "httpcore2")
 LINGER_S = 1.0  # for a connection that stays open after its answer ended
 
 
@@ -105,8 +107,10 @@ class Caller:
             async with bound, slot:
                 sent = True
                 body = self._dialect.body(split(prompt), asked, endpoint)
-                async for text in self._stream(endpoint, body, prompt, answer, frames, bound):
-                    yield text
+                stream = self._stream(endpoint, body, prompt, answer, frames, bound)
+                async with aclosing(stream) as texts:
+                    async for text in texts:
+                        yield text
         except TimeoutError:
             if not bound.expired():
                 raise
@@ -143,7 +147,9 @@ class Caller:
         except CallFailedError:
             raise
         except (connection.sdk.APIError, *_transport_errors(), ValueError) as error:
-            raise failure_of(error, begun=frames.count > 0, prompt=prompt, key=key) from None
+            if not answer.stop:  # else all was said
+                begun = frames.count > 0
+                raise failure_of(error, begun=begun, prompt=prompt, key=key) from None
         if not frames.count:
             raise CallFailedError(
                 "garbage", "what the endpoint sends is no stream: does base_url lead to its API?"
@@ -193,6 +199,8 @@ class Caller:
             )  # fmt: skip
         # In a thread: the import takes a second or two, and other calls are under way.
         sdk = await asyncio.to_thread(importlib.import_module, package)
+        for name in (package, *TRANSPORTS):
+            logging.getLogger(name).setLevel(logging.WARNING)  # below, they show prompts and URLs
         http = http_client(endpoint.socket, keyless=not key, parallel=endpoint.max_parallel)
         client = self._dialect.connect(sdk, endpoint, key or NO_KEY, http)
         return Connection(sdk, client, http)

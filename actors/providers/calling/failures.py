@@ -2,12 +2,15 @@
 
 import email.utils
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from .errors import CallFailedError
 
 LONGEST_SAYING = 300  # characters of an endpoint's own words
+# Accounts and requests of a vendor's.
+_IDS = re.compile(r"\b(?:org|proj|user|req|acct|key|sk)[-_][\w-]{6,}")
 WINDOW = 12  # characters: as many in a row of prompt or key are not said again
 
 # By the type that endpoints give their errors; it counts where the status is 200 or missing.
@@ -136,7 +139,7 @@ def _saying(body: Any, prompt: str, key: str) -> str:
     if not isinstance(said, str):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
-    line = line[:LONGEST_SAYING]
+    line = _IDS.sub("...", line)[:LONGEST_SAYING]
     windows = {line[at : at + WINDOW] for at in range(max(1, len(line) - WINDOW + 1))}
     sent = f"{' '.join(prompt.split())}\n{key}"
     if not line or "://" in line or any(len(w) == WINDOW and w in sent for w in windows):

@@ -1,5 +1,6 @@
 """`cortex process dry-run`: what a process would ask, and of whom, without doing it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -9,12 +10,13 @@ from cortex.runtime.kernel import Home
 from ..completing import process_names_or_files
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..reading import Catalog, readable
+from ..reading import Catalog, dollars, readable
 from ..running import (
     DryRunDocument,
     GateReport,
     Rehearsal,
     Station,
+    StepReport,
     inputs_of,
     is_path,
     pairs_of,
@@ -75,10 +77,23 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             screen.line(f"  no prompt: {step.refused}", "red")
         if step.prompt:
             sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
+            for name, value in _choice(step):
+                screen.paragraph(value, lead=f"  {name:<10} ")
             told = f"prompt for {step.model}: {step.tokens:,} tokens ({sections})"
             screen.paragraph(told, lead="  ", style="cyan")
             for line in step.prompt.splitlines():
                 screen.line(f"  | {line}")
+
+
+def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
+    cost = f", reckoned {dollars(step.cost)} a call" if step.cost else ""
+    yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
+    if step.runners_up:
+        yield "runners-up", ", ".join(step.runners_up)
+    for reason in step.rejected:
+        yield "rejected", reason
+    if step.tools:
+        yield "tools", ", ".join(step.tools)
 
 
 def _show_gate(screen: Screen, gate: GateReport, margin: str) -> None:

@@ -28,7 +28,7 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, pairs_of, user_name
+from ..running import Station, pairs_of, user_name, written_answer
 from ..screen import Screen
 from ..tree import Family
 
@@ -95,14 +95,38 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
 @click.option("--approve", "answer", flag_value="approved", help="Answer the question with yes.")
 @click.option("--deny", "answer", flag_value="denied", help="Answer the question with no.")
+@click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
+@click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen
-def resume(execution_id: str, answer: str | None, note: str, home: Home, screen: Screen) -> int:
-    """Go on with a paused, halted or interrupted execution."""
+def resume(
+    execution_id: str,
+    answer: str | None,
+    text: str,
+    from_step: str,
+    note: str,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Go on with a paused, halted or interrupted execution.
+
+    With --from it goes back to a step at which it was: what that step and those after it gave is
+    dropped, and they run again. `--answer -` reads the answer from standard input.
+    """
+    if len([given for given in (answer, text, from_step) if given]) > 1:
+        raise click.UsageError("give one of --approve, --deny, --answer and --from")
+    if text == "-":
+        text = written_answer()
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
-        event = ExecutionResume(execution_id=found, answer=answer or "", by=user_name(), note=note)
+        event = ExecutionResume(
+            execution_id=found,
+            answer=answer or text,
+            by=user_name(),
+            note=note,
+            from_step=from_step,
+        )
         return station.resume(found, event)
 
 

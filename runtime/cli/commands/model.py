@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.models import Price
+from cortex.runtime.models import Price, Usage
 
 from ..completing import execution_ids, model_names
 from ..errors import NotFoundError
@@ -18,6 +18,8 @@ from ..reading import (
     ModelChoice,
     ModelRow,
     WhyDocument,
+    counted,
+    dollars,
     duration,
     models_of,
     why_of,
@@ -148,7 +150,7 @@ def _show_why(screen: Screen, document: WhyDocument) -> None:
         screen.line()
         screen.paragraph(reason, lead="refused: ", style="red")
     screen.line()
-    screen.line(f"in all {_dollars(document.cost)}, {document.tokens:,} tokens")
+    screen.line(f"in all {dollars(document.cost)}, {document.tokens:,} tokens")
 
 
 def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
@@ -162,7 +164,7 @@ def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
         yield "runners-up", ", ".join(choice.runners_up)
     for reason in choice.rejected:
         yield "rejected", reason
-    yield "reckoned", _dollars(choice.reckoned_cost)
+    yield "reckoned", dollars(choice.reckoned_cost)
     for call in choice.calls:
         yield f"call {call.call}", _told(call)
 
@@ -172,17 +174,10 @@ def _told(call: ModelCall) -> str:
     if call.status != "answered":
         why = ": ".join(filter(None, (call.kind, call.error)))
         return f"{call.status}{took}{f': {why}' if why else ''}"
-    cached = [
-        f"{tokens:,} {what} the cache"
-        for tokens, what in (
-            (call.cached_read_tokens, "read from"),
-            (call.cached_write_tokens, "written to"),
-        )
-        if tokens
-    ]
-    counted = (f"{call.input_tokens:,} in", *cached, f"{call.output_tokens:,} out")
-    return f"answered{took}, {_dollars(call.cost)}: {', '.join(counted)}"
-
-
-def _dollars(dollars: float) -> str:
-    return f"${dollars:.4f}" if dollars else "$0"
+    usage = Usage(
+        input=call.input_tokens,
+        cached_read=call.cached_read_tokens,
+        cached_write=call.cached_write_tokens,
+        output=call.output_tokens,
+    )
+    return f"answered{took}, {dollars(call.cost)}: {counted(usage)}"

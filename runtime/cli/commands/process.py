@@ -1,6 +1,7 @@
 """`cortex process`: which processes there are, what they are made of, how they fared."""
 
 import time
+from collections.abc import Iterator
 from functools import partial
 
 import click
@@ -16,6 +17,7 @@ from ..reading import (
     Compiled,
     Fared,
     History,
+    demands_of,
     diff_as_written,
     duration,
     fared,
@@ -102,7 +104,7 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
             needed = "required" if field.required and field.default is None else "optional"
             told = f"{field.name}: {field.type}, {needed}  {field.description}"
             screen.paragraph(told, lead=f"{'input':<{LEAD}}")
-        for line in str(inspect(linked)).splitlines():
+        for line in _taken_apart(linked):
             # The first line has no leading word.
             lead = line[:LEAD] if line[LEAD - 1] == " " else ""
             screen.paragraph(line[len(lead) :], lead=lead)
@@ -157,6 +159,18 @@ def history(name: str, home: Home, screen: Screen) -> None:
             for each in found
         ),
     )
+
+
+def _taken_apart(linked: LinkedProcess) -> Iterator[str]:
+    """Where everything comes from, and under each step what it demands of its models."""
+    steps = iter(linked.steps)
+    demands: list[str] = []
+    for line in str(inspect(linked)).splitlines():
+        if line.startswith("step "):
+            yield from demands
+            demands = [f"{'':{LEAD}}{word} {told}" for word, told in demands_of(next(steps))]
+        yield line
+    yield from demands
 
 
 def _history(history: History, name: str) -> list[Fared]:

@@ -32,6 +32,12 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
 @click.option("--break", "breaks", multiple=True, metavar="STEP", help="Pause before this step.")
 @click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0.0),
+    metavar="USD",
+    help="What its models may take, in US dollars [default: `max_cost` in [models]].",
+)
 @with_running
 @with_home
 @with_screen
@@ -43,6 +49,7 @@ def run(
     workspace: Path,
     breaks: tuple[str, ...],
     version: int | None,
+    max_cost: float | None,
     yes: bool,
     quiet: bool,
     home: Home,
@@ -53,12 +60,13 @@ def run(
     PROCESS is its name, an interface that it implements, or a file. Without it but with --goal, an
     ad-hoc execution is opened, whose actions are recorded so that a process can be made of them.
     How it goes is told on standard error, what comes of it on standard output. Ctrl-C pauses it.
+    Where a person is asked in a model's place, the answer is typed, and ended with Ctrl-D.
     """
     if not (process or goal):
         raise click.UsageError("name a PROCESS, or give a --goal")
     given = pairs_of(inputs, "NAME")
     with Station.open(home, screen) as station:
-        station.quiet, station.approve = quiet, yes
+        station.quiet, station.questions.approve = quiet, yes
         path = is_path(process)
         station.submitter.changed("" if path or version else process)
         name = station.submitter.file(Path(process)) if path else process
@@ -76,6 +84,7 @@ def run(
             workspace=str(workspace.absolute()),
             trigger=station.client.new_id(),
             breakpoints=breaks,
+            max_cost=max_cost,
         )
         # A person who asks is what set it going; that is recorded with the request.
         asked = TriggerMatched(

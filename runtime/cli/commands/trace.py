@@ -8,7 +8,7 @@ from cortex.runtime.kernel import Home
 
 from ..completing import execution_ids
 from ..options import with_home, with_screen
-from ..reading import ExecutionDocument, History, Span, document_of, rows_of, spans_of
+from ..reading import ExecutionDocument, History, Span, document_of, dollars, rows_of, spans_of
 from ..screen import Screen
 from ..timeline import show_primitives, show_spans
 
@@ -62,6 +62,7 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         ("requested", execution.requested),
         ("reason", execution.reason),
         ("tokens", f"{execution.tokens:,}"),
+        ("cost", dollars(execution.cost) if execution.cost else ""),
     ):
         if value:
             screen.paragraph(value, lead=f"{indent}{name:<10} ")

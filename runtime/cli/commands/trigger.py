@@ -54,7 +54,7 @@ def trigger(
     happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
     given = pairs_of(inputs, "NAME")
     with Station.open(home, screen) as station:
-        station.quiet, station.approve = quiet, yes
+        station.quiet, station.questions.approve = quiet, yes
         station.submitter.for_trigger(happened, version)
         event = TriggerReceived(
             trigger_id=station.client.new_id(),

@@ -1,8 +1,11 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
+from .amounts import counted, dollars, plus
+from .asked import PERSON, OpenQuestions, asked_of_person
 from .catalog import Catalog, Compiled
 from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
+from .demands import demands_of, fields_of
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
 from .models import ModelRow, models_of
@@ -13,6 +16,7 @@ from .selection import Selection
 from .spans import PRIMITIVES, Primitive, Span, spans_of
 from .summary import (
     CompiledContext,
+    Dialogue,
     ExecutionDocument,
     ExecutionSummary,
     Row,
@@ -28,6 +32,7 @@ from .words import has_words
 
 __all__ = [
     "GAP",
+    "PERSON",
     "PRIMITIVES",
     "REQUESTS",
     "REVIEW_LINES",
@@ -35,6 +40,7 @@ __all__ = [
     "Catalog",
     "Compiled",
     "CompiledContext",
+    "Dialogue",
     "ExecutionDocument",
     "ExecutionSummary",
     "Fared",
@@ -42,19 +48,25 @@ __all__ = [
     "ModelCall",
     "ModelChoice",
     "ModelRow",
+    "OpenQuestions",
     "Primitive",
     "Row",
     "Selection",
     "Span",
     "WhyDocument",
     "as_written",
+    "asked_of_person",
     "cells_of",
     "condition_as_written",
+    "counted",
+    "demands_of",
     "diff_as_written",
     "document_of",
+    "dollars",
     "duration",
     "exit_code",
     "fared",
+    "fields_of",
     "has_words",
     "iso",
     "local",
@@ -62,6 +74,7 @@ __all__ = [
     "models_of",
     "narrowed",
     "parse_time",
+    "plus",
     "readable",
     "recent",
     "review_of",

@@ -20,11 +20,16 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     ModelSelected,
+    ModelUnclaimed,
     StepCompleted,
     StepDelegated,
     StepExecute,
     StepFailed,
     StepSkipped,
+    ToolCall,
+    ToolDenied,
+    ToolFailed,
+    ToolReturned,
 )
 
 from .times import iso
@@ -53,7 +58,7 @@ class Span(msgspec.Struct, kw_only=True):
     id: str  # "12": position of its first event
     parent: str  # id of the span around it; "" for the execution itself
     primitive: Primitive
-    kind: str  # "execution", "gate", "step", "context", "model", or an event's topic
+    kind: str  # "execution", "gate", "step", "context", "model", "tool", or an event's topic
     name: str  # of the gate, step, model, ...
     status: str  # "passed", "completed", ...; "open" where no answer was recorded
     position: int  # of its first event
@@ -80,7 +85,7 @@ class _Builder:
         self.spans: list[Span] = []
         self._execution_id = execution_id
         self._root: Span | None = None
-        self._open: dict[tuple[str, str, int], Span] = {}  # by kind, step, and attempt or index
+        self._open: dict[tuple[Any, ...], Span] = {}  # by kind, step, and attempt, index or call
         self._steps: dict[str, Span] = {}  # the newest span of each step
 
     def take(self, record: Recorded, event: Event | None) -> None:
@@ -96,8 +101,12 @@ class _Builder:
                 self._gate(record, event)
             case ContextCompile() | ContextCompiled() | ContextRefused():
                 self._context(record, event)
-            case ModelSelected() | ModelInvoke() | ModelResponded() | ModelFailed():
+            case ModelSelected() | ModelInvoke() | ModelResponded():
                 self._model(record, event)
+            case ModelFailed() | ModelUnclaimed():
+                self._model(record, event)
+            case ToolCall() | ToolReturned() | ToolFailed() | ToolDenied():
+                self._tool(record, event)
             case StepExecute() | StepDelegated():
                 self._step_asked(record, event)
             case StepCompleted() | StepFailed() | StepSkipped():
@@ -121,27 +130,44 @@ class _Builder:
     def _context(
         self, record: Recorded, event: ContextCompile | ContextCompiled | ContextRefused
     ) -> None:
-        where = ("context", event.step_id, event.attempt)
+        where = ("context", event.step_id, event.attempt, event.turn)
         if isinstance(event, ContextCompile):
             step = self._attempt(record, event.step_id, event.attempt, "")
-            self._open[where] = self._begin(record, "context", event.step_id, step, {})
+            said = {"turn": event.turn} if event.turn else {}
+            self._open[where] = self._begin(record, "context", event.step_id, step, said)
         elif (span := self._open.pop(where, None)) is not None:
             status = "compiled" if isinstance(event, ContextCompiled) else "refused"
             _end(span, record, status, _attributes(event, record))
 
     def _model(
-        self, record: Recorded, event: ModelSelected | ModelInvoke | ModelResponded | ModelFailed
+        self,
+        record: Recorded,
+        event: ModelSelected | ModelInvoke | ModelResponded | ModelFailed | ModelUnclaimed,
     ) -> None:
         if isinstance(event, ModelSelected):
             self._single(record, event)
             return
-        where = ("model", event.step_id, event.attempt)
+        where = ("model", event.step_id, event.attempt, event.turn, event.call)
         if isinstance(event, ModelInvoke):
             step = self._steps.get(event.step_id)
-            self._open[where] = self._begin(record, "model", event.model, step, {})
+            said = {"turn": event.turn} if event.turn else {}
+            said |= {"call": event.call} if event.call > 1 else {}
+            self._open[where] = self._begin(record, "model", event.model, step, said)
         elif (span := self._open.pop(where, None)) is not None:
-            status = "responded" if isinstance(event, ModelResponded) else "failed"
-            _end(span, record, status, _attributes(event, record))
+            _end(span, record, record.topic.partition(".")[2], _attributes(event, record))
+
+    def _tool(
+        self, record: Recorded, event: ToolCall | ToolReturned | ToolFailed | ToolDenied
+    ) -> None:
+        where = ("tool", event.step_id, event.call_id)
+        if isinstance(event, ToolCall):
+            step = self._steps.get(event.step_id)
+            said = {"arguments": event.arguments, "provider": event.provider, "turn": event.turn}
+            self._open[where] = self._begin(record, "tool", event.tool, step, said)
+        elif (span := self._open.pop(where, None)) is not None:
+            _end(span, record, record.topic.partition(".")[2], _attributes(event, record))
+        else:  # it was refused before it was asked for
+            self._single(record, event)
 
     def _step_asked(self, record: Recorded, event: StepExecute | StepDelegated) -> None:
         action = event.action if isinstance(event, StepExecute) else ""

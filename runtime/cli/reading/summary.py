@@ -17,12 +17,18 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionResumed,
     ExecutionStarted,
+    ModelInvoke,
+    ModelResponded,
     StepCompleted,
+    ToolCall,
+    ToolDenied,
+    ToolFailed,
 )
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes.execution import Execution
 
 from ..exits import FAILED, OK, WAITING
+from .asked import asked_of_person
 from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -42,6 +48,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     duration_s: float  # from its start to its end or its last event, without waiting for people
     steps: dict[str, str]  # settled steps: completed, failed or skipped
     tokens: int
+    cost: float = 0.0  # US dollars, with that of its children
     reason: str  # why it is paused, halted, failed or cancelled
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
@@ -59,6 +66,19 @@ class CompiledContext(msgspec.Struct, kw_only=True):
     prompt: str  # digest
 
 
+class Dialogue(msgspec.Struct, kw_only=True):
+    """What passed between one step and its models, in all its attempts."""
+
+    step: str
+    models: list[str] = []  # in the order in which they were asked first
+    turns: int = 0  # prompts that were answered
+    calls: int = 0  # how often a prompt was sent
+    retries: int = 0  # how often one was sent again
+    tools: dict[str, int] = {}  # calls of each
+    tools_failed: int = 0  # calls that were denied, or failed
+    cost: float = 0.0  # US dollars
+
+
 class ExecutionDocument(ExecutionSummary, kw_only=True):
     """One execution, with what it was given and what came of it."""
 
@@ -71,7 +91,11 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     summaries: dict[str, str]
     contexts: list[CompiledContext]
     unreviewed: list[str]  # completed steps since a person was last asked
-    prompt: str = ""  # at a breakpoint: the compiled context that would be sent
+    prompt: str = ""  # the compiled context: that would be sent, or that a person is to answer
+    usage: dict[str, int] = {}  # tokens by class, with those of its children
+    max_cost: float | None = None  # US dollars that it may spend
+    dialogues: list[Dialogue] = []  # of steps with models
+    person: str = ""  # who is asked in a model's place, and has not answered
 
 
 def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionSummary:
@@ -89,6 +113,7 @@ def document_of(
     """
     started = state.started
     events = [event for _, event in rows]
+    asked = None if state.over else asked_of_person(state.execution_id, events)
     return ExecutionDocument(
         **_row_fields(state, rows),
         workspace=started.workspace if started else "",
@@ -100,13 +125,49 @@ def document_of(
         summaries={e.step_id: e.summary for e in events if isinstance(e, StepCompleted)},
         contexts=[_context(e) for e in events if isinstance(e, ContextCompiled)],
         unreviewed=_unreviewed(events),
-        prompt=_waiting_prompt(events, blobs) if state.status == "paused" and blobs else "",
+        prompt=_waiting_prompt(state, events, blobs) if blobs else "",
+        usage=msgspec.to_builtins(state.usage),
+        max_cost=started.max_cost if started else None,
+        dialogues=dialogues_of(events),
+        person=asked.model if asked else "",
     )
 
 
-def _waiting_prompt(events: Sequence[Event | None], blobs: Blobs) -> str:
-    paused = [event for event in events if isinstance(event, ExecutionPaused)]
-    digest = paused[-1].prompt if paused else ""
+def dialogues_of(events: Iterable[Event | None]) -> list[Dialogue]:
+    """What passed between the steps and their models, by step."""
+    found: dict[str, Dialogue] = {}
+    for event in events:
+        if isinstance(event, ModelInvoke | ModelResponded | ToolCall | ToolFailed | ToolDenied):
+            _converse(found.setdefault(event.step_id, Dialogue(step=event.step_id)), event)
+    return list(found.values())
+
+
+def _converse(
+    dialogue: Dialogue, event: ModelInvoke | ModelResponded | ToolCall | ToolFailed | ToolDenied
+) -> None:
+    match event:
+        case ModelInvoke():
+            dialogue.calls += 1
+            dialogue.retries += event.call > 1
+            if event.model not in dialogue.models:
+                dialogue.models.append(event.model)
+        case ModelResponded():
+            dialogue.turns += 1
+            dialogue.cost += event.cost
+        case ToolCall():
+            dialogue.tools[event.tool] = dialogue.tools.get(event.tool, 0) + 1
+        case _:
+            dialogue.tools_failed += 1
+
+
+def _waiting_prompt(state: Execution, events: Sequence[Event | None], blobs: Blobs) -> str:
+    if state.over:
+        return ""
+    asked = asked_of_person(state.execution_id, events)
+    digest = asked.prompt if asked else ""
+    if state.status == "paused":
+        paused = [event for event in events if isinstance(event, ExecutionPaused)]
+        digest = paused[-1].prompt if paused else ""
     return blobs.get(digest).decode() if digest else ""
 
 
@@ -167,6 +228,7 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
         "duration_s": took_s(rows),
         "steps": dict(state.statuses),
         "tokens": state.tokens,
+        "cost": state.cost,
         "reason": state.reason if state.status != "completed" else "",
         "verdict": _verdict(event for _, event in rows),
         "parent": state.parent,

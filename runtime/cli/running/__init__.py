@@ -4,7 +4,7 @@ from .checks import checks_of
 from .endpoints import ModelCheck, check_model
 from .findings import Check
 from .inputs import inputs_of, pairs_of, refuse_wrong, scalar, typed
-from .people import answer_to, has_person, user_name
+from .people import answer_to, has_person, user_name, written_answer
 from .recorded import blobs_of
 from .registry import registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
@@ -41,4 +41,5 @@ __all__ = [
     "topics_of",
     "typed",
     "user_name",
+    "written_answer",
 ]

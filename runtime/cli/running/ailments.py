@@ -1,11 +1,15 @@
 """What ails the runtime inside a command, by its log lines: the event log itself may fail."""
 
+import logging
+import os
+import sys
 import time
 from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
+LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself
 
 
@@ -42,3 +46,16 @@ class Ailments:
         since_s = self._since_s
         lasts = since_s is not None and time.monotonic() - since_s > LASTING_S
         return self._problem if lasts else ""
+
+
+def listen() -> Ailments:
+    """Have the runtime's log lines, as far as they are wanted, pass by what notes ailments."""
+    level = logging.getLevelNamesMapping().get(os.environ.get(LOG_LEVEL, "").upper())
+    ailments = Ailments(shown=level is not None)
+    structlog.configure(
+        # What matters to a user is an event or an error; the rest is for whoever asks for it.
+        processors=[ailments, *structlog.get_config()["processors"]],
+        wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    return ailments

@@ -1,5 +1,6 @@
 """Who is at the keyboard, and what they are asked."""
 
+import contextlib
 import getpass
 import os
 import sys
@@ -27,3 +28,20 @@ def answer_to(question: str) -> str:
         click.Abort: Nothing; the input ended.
     """
     return "approved" if click.confirm(question, err=True) else "denied"
+
+
+def written_answer() -> str:
+    """What the person at the keyboard writes, in as many lines as it takes, until Ctrl-D.
+
+    Raises:
+        click.Abort: Nothing was written, or it was interrupted.
+    """
+    with contextlib.suppress(AttributeError):  # a stand-in for standard input has no such thing
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        text = "".join(iter(sys.stdin.readline, "")).strip()
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    if not text:
+        raise click.Abort
+    return text

@@ -1,38 +1,45 @@
-"""How an execution goes, step by step, while it runs."""
+"""Follows an execution while it runs, and hands what happens to whoever shows it."""
 
+import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
 from cortex.bus import Client, Event, Recorded
 from cortex.bus.events import (
-    ContextCompile,
-    ContextRefused,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
+    ExecutionPause,
     ExecutionPaused,
-    ExecutionResumed,
-    GateEvaluated,
-    StepCompleted,
+    ModelDelta,
+    ModelInvoke,
     StepDelegated,
-    StepExecute,
-    StepFailed,
-    StepProgress,
-    StepSkipped,
-    StepUnclaimed,
 )
 
 from ..errors import UnwritableError
-from ..reading import duration
-from ..screen import Screen
+from ..reading import OpenQuestions
+from ..screen import Screen, is_terminal
 from .ailments import Ailments
+from .live import LiveView
+from .tally import Tally
+from .telling import Teller
 
 WAIT_S = 0.5  # Ctrl-C is heard at least this often
-FAMILIES = ("execution.*", "step.*", "gate.*", "context.*")
-Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
+FAMILIES = ("execution.*", "step.*", "gate.*", "context.*", "model.*", "tool.*")
+LEAD = 9  # columns of the leading word
+Stop = (
+    ExecutionCompleted
+    | ExecutionFailed
+    | ExecutionCancelled
+    | ExecutionHalted
+    | ExecutionPaused
+    | ExecutionPause
+)
 _STOPS = (
     ExecutionCompleted,
     ExecutionFailed,
@@ -42,25 +49,50 @@ _STOPS = (
 )
 
 
+def in_order(records: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Records as they are numbered, each after the ephemeral ones that came before it.
+
+    A feed hands out what is in the log first, so that the end of an answer comes before its last
+    words.
+    """
+    fleeting = deque(record for record in records if not record.position)
+    for record in records:
+        if not record.position:
+            continue
+        while fleeting and fleeting[0].time_ns <= record.time_ns:
+            yield fleeting.popleft()
+        yield record
+    yield from fleeting
+
+
 class Stopped(msgspec.Struct, frozen=True):
     """An execution came to a stop; it may be a child of the one that is followed."""
 
     event: Stop
     position: int
+    asked: ModelInvoke | None = None  # what a person is to answer in a model's place
 
 
 class Progress:
-    """Follows one execution and its children, and says on standard error what it sees."""
+    """Follows one execution and its children, and shows on standard error what it sees."""
 
     def __init__(
-        self, client: Client, screen: Screen | None, execution_id: str, ailments: Ailments
+        self,
+        client: Client,
+        screen: Screen | None,
+        execution_id: str,
+        ailments: Ailments,
+        tally: Tally | None = None,
     ) -> None:
         self.execution_id = execution_id
         self._client = client
         self._screen = screen
         self._ailments = ailments
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
-        self._asked_ns: dict[tuple[str, str, int], int] = {}
+        self._questions = OpenQuestions()
+        self._teller = Teller()
+        self._tally = tally or Tally()
+        self._live = LiveView() if screen is not None and is_terminal(sys.stderr) else None
 
     def until_stopped(self, after: int, patience_s: float | None = None) -> Stopped | None:
         """Follow from position *after* until it stops; None when *patience_s* is over before.
@@ -69,14 +101,16 @@ class Progress:
             UnwritableError: Nothing can be recorded any more.
         """
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
+        shown: AbstractContextManager[object] = self._live or nullcontext()
         try:
-            deadline = None if patience_s is None else time.monotonic() + patience_s
-            while deadline is None or time.monotonic() < deadline:
-                records = feed.next(WAIT_S)
-                for stopped in self._stops(records):
-                    return stopped
-                self._check(records)
-            return None
+            with shown:
+                deadline = None if patience_s is None else time.monotonic() + patience_s
+                while deadline is None or time.monotonic() < deadline:
+                    records = feed.next(WAIT_S)
+                    for stopped in self._stops(records):
+                        return stopped
+                    self._check(records)
+                return None
         finally:
             feed.close()
 
@@ -87,56 +121,43 @@ class Progress:
             raise UnwritableError(self.execution_id, problem)
 
     def _stops(self, records: list[Recorded]) -> Iterator[Stopped]:
-        for record in records:
+        for record in in_order(records):
             if record.correlation not in self._followed:
                 continue
             event = self._client.vocabulary.read(record)
             if isinstance(event, StepDelegated):
                 margin = self._followed[record.correlation] + "  "
                 self._followed.setdefault(event.child, margin)
-            self._tell(record, event)
-            if not isinstance(event, _STOPS):
-                continue
-            own = event.execution_id == self.execution_id
-            # A child that ends is its parent's business; one that waits needs a person.
-            if own or isinstance(event, ExecutionPaused):
-                yield Stopped(event, record.position)
+            self._questions.fold(event)
+            self._show(record, event)
+            if stopped := self._stop(record, event):
+                yield stopped
 
-    def _tell(self, record: Recorded, event: Event) -> None:
+    def _stop(self, record: Recorded, event: Event) -> Stopped | None:
+        if isinstance(event, ExecutionPause):
+            # A provider has a person asked so; any other pause is still to be taken.
+            asked = self._questions.of(event.execution_id)
+            return Stopped(event, record.position, asked) if asked else None
+        if not isinstance(event, _STOPS):
+            return None
+        own = event.execution_id == self.execution_id
+        # A child that ends is its parent's business; one that waits needs a person.
+        waits = isinstance(event, ExecutionPaused)
+        return Stopped(event, record.position) if own or waits else None
+
+    def _show(self, record: Recorded, event: Event) -> None:
         if self._screen is None:
             return
         margin = self._followed[record.correlation or self.execution_id]
-        lead, line, style = self._line(record, event)
-        if lead:
-            self._screen.note(line, style, lead=f"{margin}{lead:<9}" if line else f"{margin}{lead}")
-
-    def _line(self, record: Recorded, event: Event) -> tuple[str, str, str]:
-        """The leading word of a line, the rest of it, and how the word is styled."""
-        match event:
-            case ContextCompile() | StepExecute() | StepDelegated():
-                where = event.execution_id, event.step_id, event.attempt
-                self._asked_ns.setdefault(where, record.time_ns)
-            case StepProgress():
-                return "at work", f"{event.step_id}: {event.note}", "dim"
-            case StepCompleted():
-                told = f": {event.summary}" if event.summary else ""
-                return "done", f"{event.step_id}{self._took(record, event)}{told}", "green"
-            case StepFailed():
-                return "failed", f"{event.step_id}: {event.error}", "red"
-            case StepSkipped():
-                return "skipped", f"{event.step_id}: {event.reason}", "dim"
-            case StepUnclaimed():
-                return "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
-            case GateEvaluated() if event.outcome == "failed":
-                return "gate", f"{event.gate} failed: {event.reason}", "red"
-            case GateEvaluated() if event.outcome == "passed":
-                return "gate", f"{event.gate} passed", "green"
-            case ContextRefused():
-                return "refused", f"{event.step_id}: {event.reason}", "red"
-            case ExecutionResumed():
-                return "resumed", "", ""
-        return "", "", ""
-
-    def _took(self, record: Recorded, event: StepCompleted) -> str:
-        asked_ns = self._asked_ns.get((event.execution_id, event.step_id, event.attempt))
-        return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
+        finished = self._tally.fold(event, time.monotonic())
+        if self._live is None:
+            told = None if isinstance(event, ModelDelta) else self._teller.tell(record, event)
+            if told:
+                lead = f"{margin}{told.lead:<{LEAD}}" if told.text else f"{margin}{told.lead}"
+                self._screen.note(told.text.replace("\n", " "), told.style, lead=lead)
+            return
+        for line in finished:
+            self._live.said(line, margin)
+        if record.position and (told := self._teller.tell(record, event)):
+            self._live.line(told, margin)
+        self._live.update(self._tally)

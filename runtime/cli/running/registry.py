@@ -17,9 +17,9 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    announced = Announced()
-    for component in (load(entry.component) for entry in configured(home, Config.load(home))):
-        for serves in component.serves:
+    announced, config = Announced(), Config.load(home)
+    for component in (load(entry.component) for entry in configured(home, config)):
+        for serves in component.announces(config):
             announced.fold(announcement_of(component, serves))
     return announced.registry()
 

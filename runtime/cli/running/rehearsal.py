@@ -15,7 +15,14 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import ContextCompiled, ContextRefused, ExecutionStarted, GateEvaluated
+from cortex.bus.events import (
+    ContextCompiled,
+    ContextRefused,
+    ExecutionStarted,
+    GateEvaluated,
+    ModelSelected,
+)
+from cortex.runtime.context import split
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     LinkedGate,
@@ -58,6 +65,12 @@ class StepReport(msgspec.Struct, kw_only=True):
     tokens: int = 0
     sections: dict[str, int] = {}
     model: str = ""
+    provider: str = ""
+    because: str = ""  # why that model
+    runners_up: list[str] = []  # the others that would do, cheapest first
+    rejected: list[str] = []  # "NAME lacks ..."
+    cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
+    tools: list[str] = []  # offered to the model
     refused: str = ""  # why there is no prompt
 
 
@@ -139,7 +152,7 @@ class Rehearsal:
             why = f"it depends on {', '.join(later)}"
         else:
             asked = gate_evaluate(self._state, step_id, index, gate, parameters)
-            answer = self._answer(asked, "gate.evaluated")
+            answer = next(iter(self._said(asked, "gate.evaluated")), None)
             if isinstance(answer, GateEvaluated):
                 return GateReport(
                     gate=gate.name,
@@ -152,26 +165,36 @@ class Rehearsal:
 
     def _compile(self, step: LinkedStep, parameters: dict[str, Any], report: StepReport) -> None:
         asked = context_compile(self._state, self._process, step, 1, parameters)
-        answer = self._answer(asked, "context.compiled", "context.refused")
+        said = self._said(asked, "model.selected", "context.compiled", "context.refused")
+        answer = said[-1] if said else None
+        for event in said:
+            if isinstance(event, ModelSelected):
+                _explain(report, event)
         if isinstance(answer, ContextCompiled):
             report.prompt = self._station.history.blobs.get(answer.prompt).decode()
             report.tokens, report.sections = answer.tokens, answer.sections
-            report.model = answer.model
+            report.model, report.provider = answer.model, answer.provider
+            report.tools = [str(tool["name"]) for tool in split(report.prompt).tools]
         elif isinstance(answer, ContextRefused):
             report.refused = answer.reason
         else:
             report.refused = f"it was not compiled within {ANSWER_S:g} s"
 
-    def _answer(self, asked: Event, *topics: str) -> Event | None:
+    def _said(self, asked: Event, *topics: str) -> list[Event]:
+        """What follows from *asked*, up to its answer; empty where nobody answers."""
         feed = self._station.client.follow(*((topic, None) for topic in topics))
+        said: list[Event] = []
         try:
             position = self._station.publish(asked)
             deadline = time.monotonic() + ANSWER_S
             while time.monotonic() < deadline:
                 for record in feed.next(0.5):
-                    if record.causation == position:
-                        return self._station.client.vocabulary.read(record)
-            return None
+                    if record.causation != position:
+                        continue
+                    said.append(self._station.client.vocabulary.read(record))
+                    if not isinstance(said[-1], ModelSelected):
+                        return said
+            return []
         finally:
             feed.close()
 
@@ -197,6 +220,11 @@ class Rehearsal:
             else:
                 known[name] = value
         return known, later
+
+
+def _explain(report: StepReport, event: ModelSelected) -> None:
+    report.because, report.cost = event.because, event.cost
+    report.runners_up, report.rejected = list(event.runners_up), list(event.rejected)
 
 
 def _begun(process: LinkedProcess, inputs: dict[str, Any], goal: str, workspace: str) -> Execution:

@@ -1,22 +1,18 @@
 """A runtime inside the command: it runs as long as the command does, and leaves nothing behind."""
 
 import logging
-import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 import msgspec
-import structlog
 
 from cortex.bus import Client, Event, LogError
 from cortex.bus.events import (
     ExecutionCancel,
     ExecutionFinish,
     ExecutionPause,
-    ExecutionPaused,
     ExecutionResume,
     TriggerMatched,
     TriggerReceived,
@@ -27,28 +23,29 @@ from cortex.runtime.log import LogHeldError
 from cortex.runtime.processes.execution import Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
-from ..exits import INTERRUPTED, OK
+from ..exits import INTERRUPTED, OK, WAITING
 from ..outcome import hints_of, show_outcome
 from ..reading import (
     STREAM,
     ExecutionDocument,
     History,
+    asked_of_person,
     document_of,
     exit_code,
-    review_of,
     rows_of,
 )
 from ..screen import Screen
-from .ailments import Ailments
+from .ailments import Ailments, listen
 from .errors import HomeHeldError
-from .people import answer_to, has_person, user_name
+from .people import has_person
 from .progress import Progress, Stopped
+from .questions import CTRL_C, Questions
 from .submitter import Submitter
+from .tally import Tally
 
-LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 START_S = 30.0
 LEAVING = "leaving execution {} in the middle of a step; it goes on with"
-CTRL_C = "interrupted by Ctrl-C"
+VERDICTS = ("approved", "denied")  # what a gate is answered
 
 
 class Station:
@@ -63,7 +60,7 @@ class Station:
         self.submitter = Submitter(home, self.client, self.history, screen)
         self._ailments = ailments
         self.quiet = False
-        self.approve = False  # answers every question with yes
+        self.questions = Questions(screen, runtime.blobs)
 
     @classmethod
     @contextmanager
@@ -75,7 +72,7 @@ class Station:
             HomeHeldError: Another process runs a runtime on it.
             LogError: Its log cannot be used.
         """
-        ailments = _listen()
+        ailments = listen()
         failure: BaseException | None = None
         try:
             with Runtime(home.open()) as runtime:
@@ -154,7 +151,9 @@ class Station:
     def follow(self, execution_id: str, after: int) -> int:
         """Follow an execution from position *after*; as `run`."""
         told = None if self.quiet else self.screen
-        progress = Progress(self.client, told, execution_id, self._ailments)
+        tally = self._tally(execution_id)
+        progress = Progress(self.client, told, execution_id, self._ailments, tally)
+        stopped: Stopped | None = None
         try:
             stopped = progress.until_stopped(after)
             while stopped and (answer := self._answer(stopped)) is not None:
@@ -182,10 +181,24 @@ class Station:
         """Go on with an execution; as `run`.
 
         Raises:
-            RefusedError: It has ended, or goes on already.
+            RefusedError: It has ended, goes on already, or was not yet at the step that is named.
             WaitingError: It waits for an answer that is not given.
         """
         state = self._with_steps(execution_id)
+        if event.from_step:
+            self._refuse_step(state, event.from_step)
+            return self.run(execution_id, event)
+        asker, asked = self._asked(execution_id)
+        if asked is not None:
+            if event.answer in VERDICTS:
+                raise RefusedError(
+                    f"execution {asker} wants an answer, not a verdict: "
+                    f"`cortex execution resume {asker} --answer TEXT`"
+                )
+            self.questions.given = event.answer or event.note
+            return self.follow(execution_id, asked - 1)
+        if event.answer and event.answer not in VERDICTS:
+            raise RefusedError(f"execution {execution_id} asks nobody in a model's place")
         if state.status not in ("paused", "halted"):
             # It was interrupted, and goes on by itself now that a runtime is there.
             last = self.history.stream(STREAM + execution_id)[-1]
@@ -194,7 +207,7 @@ class Station:
             if not has_person():
                 raise WaitingError(execution_id, state.question)
             try:
-                answer = self._ask(execution_id, state.question)
+                answer = self.questions.ask(self.document(execution_id), state.question)
             except click.Abort:
                 return self._unanswered(execution_id)
             event = msgspec.structs.replace(event, answer=answer)
@@ -220,6 +233,30 @@ class Station:
             raise RefusedError(f"execution {execution_id} runs a process, which ends it: cancel it")
         return self.run(execution_id, event)
 
+    def _asked(self, execution_id: str) -> tuple[str, int | None]:
+        """Which execution, that or a child of it, asks a person, and the position at which."""
+        state = self.history.execution(execution_id)
+        if state.stage == "child" and state.child:
+            return self._asked(state.child)
+        rows = rows_of(self.history, execution_id)
+        asked = asked_of_person(execution_id, (event for _, event in rows))
+        places = [record.position for record, event in rows if event == asked]
+        return execution_id, places[-1] if asked is not None else None
+
+    def _refuse_step(self, state: Execution, step_id: str) -> None:
+        """Refuse to go back to a step at which the execution was not."""
+        execution_id = state.execution_id
+        if state.status not in ("paused", "halted"):
+            raise RefusedError(
+                f"execution {execution_id} is {state.status}: pause it, then go back to {step_id}"
+            )
+        reached = dict.fromkeys((*state.statuses, state.step_id))
+        if step_id not in reached:
+            been = ", ".join(filter(None, reached)) or "none"
+            raise RefusedError(
+                f"execution {execution_id} was not at a step {step_id!r}: it was at {been}"
+            )
+
     def _unfinished(self, execution_id: str) -> Execution:
         state = self.history.execution(execution_id)
         if state.over:
@@ -236,30 +273,17 @@ class Station:
         return state
 
     def _answer(self, stopped: Stopped) -> Event | None:
-        """What to say to a pause so that it goes on; None where it stays."""
-        event = stopped.event
-        if not isinstance(event, ExecutionPaused):
-            return None
-        if event.reason == CTRL_C:
-            return ExecutionResume(execution_id=event.execution_id, by=user_name())
-        if not event.question:
-            return None
-        if not (self.approve or has_person()):
-            return None
-        asker = event.execution_id
-        answer = "approved" if self.approve else self._ask(asker, event.question)
-        return ExecutionResume(execution_id=event.execution_id, answer=answer, by=user_name())
+        return self.questions.answer(stopped, self.document(stopped.event.execution_id))
 
-    def _ask(self, execution_id: str, question: str) -> str:
-        """What the person at the keyboard answers, once they saw what it is about."""
-        for line in review_of(self.document(execution_id)):
-            self.screen.note(line)
-        return answer_to(question)
+    def _tally(self, execution_id: str) -> Tally:
+        """What the execution took before it is followed."""
+        state = self.history.execution(execution_id)
+        return Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
 
     def _shown(self, execution_id: str) -> int:
         document = self.document(execution_id)
         show_outcome(self.screen, document)
-        return exit_code(document.status)
+        return WAITING if document.person else exit_code(document.status)
 
     def _interrupted(self, progress: Progress) -> int:
         """Pause after Ctrl-C; a second one does not wait for the step at hand."""
@@ -267,15 +291,15 @@ class Station:
         state = self.history.execution(execution_id)
         try:
             if not state.over and state.status not in ("paused", "halted"):
-                self.screen.note(
-                    "pausing when the step at hand is done; Ctrl-C again leaves at once"
-                )
+                self.screen.note(_what_pausing_does(state))
                 asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
                 progress.until_stopped(asked - 1)
         except KeyboardInterrupt:
             self.screen.note(LEAVING.format(execution_id), "yellow")
             self.screen.note(f"cortex execution resume {execution_id}", "cyan")
             self.screen.document(self.document(execution_id))
+            # Calls that are dropped in the middle are what was asked for, not news.
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
             self._runtime.stop(patience_s=0.0)
             return INTERRUPTED
         if (state := self.history.execution(execution_id)).over:
@@ -287,7 +311,7 @@ class Station:
     def _unanswered(self, execution_id: str) -> int:
         """Leave a question open that was not answered but interrupted."""
         self.screen.note("")
-        self.screen.note(f"execution {execution_id} is paused until it is answered", "yellow")
+        self.screen.note(f"execution {execution_id} waits until it is answered", "yellow")
         self._say_how_to_go_on(execution_id)
         return INTERRUPTED
 
@@ -297,13 +321,14 @@ class Station:
         self.screen.note(hints_of(document)[0], "cyan")
 
 
-def _listen() -> Ailments:
-    level = logging.getLevelNamesMapping().get(os.environ.get(LOG_LEVEL, "").upper())
-    ailments = Ailments(shown=level is not None)
-    structlog.configure(
-        # What matters to a user is an event or an error; the rest is for whoever asks for it.
-        processors=[ailments, *structlog.get_config()["processors"]],
-        wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    return ailments
+def _what_pausing_does(state: Execution) -> str:
+    if state.stage == "model":
+        return (
+            "pausing when the model at hand has answered, which is kept; Ctrl-C again leaves at "
+            "once: the call is cancelled, and made anew on resume"
+        )
+    if state.stage == "waiting":
+        return "pausing before the model is asked again; Ctrl-C again leaves at once"
+    if state.stage == "tools":
+        return "pausing when the tools at hand are done; Ctrl-C again leaves at once"
+    return "pausing when the step at hand is done; Ctrl-C again leaves at once"

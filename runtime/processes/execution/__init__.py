@@ -7,7 +7,7 @@ from .dialogue import Offers
 from .evolve import INPUTS, OUTPUTS, evolve
 from .history import ENGINE, fold, in_order, is_own, observed
 from .records import ExecutionRecords, ExecutionRow, list_executions
-from .retrying import wait_before_retry
+from .retrying import wait_before_call, wait_before_retry
 from .room import too_large
 from .running import execution_of, run
 from .spending import tokens_of
@@ -44,5 +44,6 @@ __all__ = [
     "take_back",
     "tokens_of",
     "too_large",
+    "wait_before_call",
     "wait_before_retry",
 ]

@@ -1,5 +1,6 @@
 """What an execution does about a model's answer: use tools, ask again, or go on with it."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -18,8 +19,9 @@ from .turns import MODEL_CALLS, PASSING
 from .voice import Voice
 
 CALLS: Final = 32  # of one turn that are looked at
-ID_CHARS: Final = 100  # of a call; a longer one gets another
 NAME_CHARS: Final = 200
+
+_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)  # of a call; any other is replaced
 
 # What there is of the tools that a step lists.
 Offers = Callable[[Sequence[str]], Sequence[ToolSpec]]
@@ -205,7 +207,7 @@ class Dialogue:
     def _id(self, number: int, call: dict[str, Any]) -> str:
         """The model's own id of a call, unless it used it before: one id, one call."""
         state, said = self._voice.state, call.get("id")
-        if isinstance(said, str) and 0 < len(said) <= ID_CHARS and said not in state.call_ids:
+        if isinstance(said, str) and _ID.fullmatch(said) and said not in state.call_ids:
             return said
         made = f"{state.step_id}/{state.attempt}/{state.turn}/{number}"
         while made in state.call_ids:

@@ -42,13 +42,14 @@ class ExecutionRow(msgspec.Struct, frozen=True):
     own_tokens: int  # without its children's, once it is completed
     began_ns: int
     changed_ns: int  # its newest event that is in here
+    cost: float  # US dollars, its own and its children's, when it last stopped
 
 
 class ExecutionRecords:
     """A row and a full-text entry an execution."""
 
     name = "executions"
-    version = 2
+    version = 3
     tables = (
         """
         create table executions (
@@ -64,7 +65,8 @@ class ExecutionRecords:
             tokens          integer not null default 0,
             own_tokens      integer not null default 0,
             began_ns        integer not null,
-            changed_ns      integer not null
+            changed_ns      integer not null,
+            cost            real    not null default 0.0
         ) strict
         """,
         "create index executions_began on executions (began_ns)",
@@ -114,8 +116,10 @@ class _Rows:
             self._say(execution_id, body.get("process", "").replace("_", " "), body.get("goal"))
         elif record.topic == "execution.charged":
             row["tokens"] = body.get("total", 0)
+            row["cost"] = body.get("total_cost", 0.0)
         elif record.topic in _COUNTED:
             row["tokens"] = body.get("tokens", 0)
+            row["cost"] = body.get("cost", 0.0)
             if "own_tokens" in body:
                 row["own_tokens"] = body["own_tokens"]
         elif record.topic == "execution.rated":

@@ -1,0 +1,76 @@
+"""What is this machine's business alone: names of its folders, which no model has to know."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cortex.runtime.context import Request
+from cortex.runtime.kernel import Home
+
+Kind = TypeVar("Kind", bound=Struct)
+
+WORKTREES = "worktrees"  # of a home, with a folder for each execution
+LEAST_ID_CHARS = 12  # a shorter id is a word that may stand for anything
+LEAST_PATH_CHARS = 4  # nor is a shorter path anybody's
+
+
+class Private:
+    """Writes `.` for the worktree of an execution, `HOME` for the home, `~` for the user's folder.
+
+    Tools print such paths, and a path names the user. A path within the worktree stays usable.
+    """
+
+    def __init__(self, home: Home | None, execution_id: str, user_folder: Path | None) -> None:
+        found: dict[str, str] = {}
+        for root in (home.path, home.path.resolve()) if home else ():
+            found[str(root / WORKTREES / execution_id)] = "."
+            found[str(root)] = "HOME"
+        if user_folder is not None:
+            found[str(user_folder)] = "~"
+        self._instead = {path: name for path, name in found.items() if len(path) > LEAST_PATH_CHARS}
+        if len(execution_id) >= LEAST_ID_CHARS:
+            self._instead[execution_id] = "EXECUTION"
+        # The longest first: the worktree is in the home, and that in the user's folder.
+        named = sorted(self._instead, key=lambda path: -len(path))
+        alternatives = "|".join(re.escape(path) for path in named)
+        self._pattern = re.compile(rf"(?:{alternatives})(?![\w-])") if named else None
+
+    def hide(self, text: str) -> str:
+        """*text* without them."""
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: self._instead[match[0]], text)
+
+    def hide_in(self, request: Request) -> Request:
+        """*request* without them in any text that is shown."""
+        step = request.step
+        return replace(
+            request,
+            instructions=self.hide(request.instructions),
+            step=replace(
+                self._hidden(step, "description", "goal"), parameters=self._values(step.parameters)
+            ),
+            items=tuple(self._hidden(item, "id", "text") for item in request.items),
+            turns=tuple(
+                replace(turn, said=tuple(self._hidden(said, "text") for said in turn.said))
+                for turn in request.turns
+            ),
+        )
+
+    def _hidden(self, struct: Kind, *names: str) -> Kind:
+        return replace(struct, **{name: self.hide(getattr(struct, name)) for name in names})
+
+    def _values(self, values: Mapping[str, str]) -> dict[str, str]:
+        return {name: self.hide(value) for name, value in values.items()}
+
+
+def users_folder() -> Path | None:
+    """The folder of the user whose process this is, where there is one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None

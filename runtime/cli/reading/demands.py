@@ -1,0 +1,67 @@
+"""What a step demands of its models: needs, tools, budget and the shape of the answer."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from cortex.runtime.processes import LinkedStep
+
+from .amounts import dollars
+from .times import duration
+
+
+def demands_of(step: LinkedStep) -> Iterator[tuple[str, str]]:
+    """A word and a line for each thing that a step lays down; nothing where it lays down none."""
+    needs = {k: v for k, v in msgspec.to_builtins(step.needs).items() if v is not None}
+    if needs:
+        yield "needs", ", ".join(f"{name} {_plain(need)}" for name, need in needs.items())
+    if step.tools:
+        yield "tools", ", ".join(step.tools)
+    if budget := list(_budget(step)):
+        yield "budget", ", ".join(budget)
+    schema = step.output_schema
+    if schema is UNSET and step.action is not None:
+        schema = step.action.answer
+    if schema is not UNSET and (shape := fields_of(schema)):
+        yield "answer", shape
+    elif step.output:
+        yield "output", ", ".join(f"{field.name}: {field.type}" for field in step.output)
+
+
+def fields_of(schema: dict[str, Any]) -> str:
+    """The fields of a JSON Schema of an object, with their types, in a line."""
+    if "$ref" in schema:  # as msgspec writes a Struct
+        schema = schema.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
+    fields = schema.get("properties", {})
+    return ", ".join(f"{name}: {_type(each)}" for name, each in fields.items())
+
+
+def _budget(step: LinkedStep) -> Iterator[str]:
+    budget = step.budget
+    if budget.turns is not None:
+        yield f"{budget.turns} turns"
+    if budget.tokens is not None:
+        yield f"{budget.tokens:,} tokens"
+    if budget.cost is not None:
+        yield dollars(budget.cost)
+    if budget.time_s is not None:
+        yield duration(budget.time_s)
+    for section, tokens in budget.sections:
+        yield f"{section} {tokens:,} tokens"
+
+
+def _type(schema: Any) -> str:
+    if not isinstance(schema, dict):
+        return "any"
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    named = schema.get("type", "any")
+    if named == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    return " or ".join(named) if isinstance(named, list) else str(named)
+
+
+def _plain(need: Any) -> str:
+    return f"{need:,}" if isinstance(need, int) else str(need)

@@ -1,0 +1,67 @@
+"""Questions at which an execution waits for a person, and where their answers come from."""
+
+from cortex.bus import Event
+from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
+from cortex.runtime.log import Blobs
+
+from ..reading import ExecutionDocument, review_of
+from ..screen import Screen
+from .people import answer_to, has_person, user_name, written_answer
+from .progress import Stopped
+
+CTRL_C = "interrupted by Ctrl-C"
+
+
+class Questions:
+    """Asks whoever is at the keyboard, unless the command line has the answer."""
+
+    def __init__(self, screen: Screen, blobs: Blobs) -> None:
+        self._screen = screen
+        self._blobs = blobs
+        self.approve = False  # answers every question of a gate with yes
+        self.given = ""  # the next answer to what is asked in a model's place
+
+    def answer(self, stopped: Stopped, document: ExecutionDocument) -> Event | None:
+        """What to say to a stop so that it goes on; None where it stays.
+
+        Raises:
+            click.Abort: The person leaves the question open.
+        """
+        event = stopped.event
+        if stopped.asked is not None:
+            return self._in_place_of_model(stopped.asked)
+        if not isinstance(event, ExecutionPaused):
+            return None
+        if event.reason == CTRL_C:
+            return ExecutionResume(execution_id=event.execution_id, by=user_name())
+        if not event.question or not (self.approve or has_person()):
+            return None
+        answer = "approved" if self.approve else self.ask(document, event.question)
+        return ExecutionResume(execution_id=event.execution_id, answer=answer, by=user_name())
+
+    def ask(self, document: ExecutionDocument, question: str) -> str:
+        """What the person at the keyboard answers, once they saw what it is about.
+
+        Raises:
+            click.Abort: Nothing.
+        """
+        for line in review_of(document):
+            self._screen.note(line)
+        return answer_to(question)
+
+    def _in_place_of_model(self, asked: ModelInvoke) -> Event | None:
+        answer, self.given = self.given, ""
+        if not answer:
+            if not has_person():
+                return None
+            self._show(asked)
+            answer = written_answer()
+        return ExecutionResume(execution_id=asked.execution_id, answer=answer, by=user_name())
+
+    def _show(self, asked: ModelInvoke) -> None:
+        prompt = self._blobs.get(asked.prompt).decode()
+        for line in prompt.splitlines():
+            self._screen.note(line, lead="  | ", style="dim")
+        shape = "JSON that fits the schema above" if asked.answer_schema else "text"
+        told = f"{asked.model}, the answer of {asked.step_id}? ({shape}; Ctrl-D ends it, Ctrl-C leaves it open)"
+        self._screen.note(told, "bold")

@@ -1,0 +1,198 @@
+"""What is told of an event while an execution runs: a leading word, a line, and a colour.
+
+Pure but for what it remembers of the requests whose answers it tells.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from cortex.bus import Event, Recorded
+from cortex.bus.events import (
+    ContextCompile,
+    ContextCompiled,
+    ContextRefused,
+    ExecutionResumed,
+    GateEvaluated,
+    ModelFailed,
+    ModelInvoke,
+    ModelResponded,
+    ModelSelected,
+    ModelUnclaimed,
+    StepCompleted,
+    StepDelegated,
+    StepExecute,
+    StepFailed,
+    StepProgress,
+    StepReopened,
+    StepSkipped,
+    StepUnclaimed,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolReturned,
+)
+from cortex.runtime.models import Usage
+
+from ..reading import PERSON, counted, dollars, duration
+
+SHORT = 60  # characters of a tool's arguments
+LINE = 200  # characters of what a tool or a failed step printed
+# Why a model was chosen, in a word or two.
+_BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
+
+
+class Told(NamedTuple):
+    """One finished line."""
+
+    lead: str
+    text: str = ""
+    style: str = ""  # of the leading word
+
+
+class Teller:
+    """Turns events into lines."""
+
+    def __init__(self) -> None:
+        self._asked_ns: dict[tuple[Any, ...], int] = {}
+        self._calls: dict[tuple[str, str], ToolCall] = {}
+        self._models: dict[tuple[str, str], str] = {}  # told last for a step
+
+    def tell(self, record: Recorded, event: Event) -> Told | None:
+        """What to say of an event, if anything."""
+        match event:
+            case ContextCompile() | StepExecute() | StepDelegated():
+                self._began(record, event.execution_id, event.step_id, event.attempt)
+            case ModelInvoke():
+                return self._invoked(record, event)
+            case ModelSelected() | ContextCompiled() | ContextRefused():
+                return self._prompt(event)
+            case ModelResponded() | ModelFailed() | ModelUnclaimed():
+                return self._answered(record, event)
+            case ToolCall():
+                self._began(record, event.execution_id, event.call_id)
+                self._calls[event.execution_id, event.call_id] = event
+            case ToolReturned() | ToolFailed() | ToolDenied() | ToolEnabled():
+                return self._tool(record, event)
+            case GateEvaluated() if event.outcome == "failed":
+                return Told("gate", f"{event.gate} failed: {event.reason}", "red")
+            case GateEvaluated() if event.outcome == "passed":
+                return Told("gate", f"{event.gate} passed", "green")
+            case ExecutionResumed():
+                return Told("resumed", f"from {event.from_step}" if event.from_step else "")
+            case _:
+                return self._step(record, event)
+        return None
+
+    def _step(self, record: Recorded, event: Event) -> Told | None:
+        match event:
+            case StepProgress():
+                return Told("at work", f"{event.step_id}: {event.note}", "dim")
+            case StepCompleted():
+                took = self._took(record, event.execution_id, event.step_id, event.attempt)
+                told = f": {event.summary}" if event.summary else ""
+                return Told("done", f"{event.step_id}{took}{told}", "green")
+            case StepFailed():
+                again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
+                return Told("failed", f"{event.step_id}{again}: {event.error}", "red")
+            case StepSkipped():
+                return Told("skipped", f"{event.step_id}: {event.reason}", "dim")
+            case StepReopened():
+                why = f": {event.reason}" if event.reason else ""
+                return Told("back", f"to {event.step_id}{why}", "yellow")
+            case StepUnclaimed():
+                return Told(
+                    "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
+                )
+        return None
+
+    def _prompt(self, event: ModelSelected | ContextCompiled | ContextRefused) -> Told | None:
+        step = f"{event.step_id}{_turn(event.turn)}"
+        if isinstance(event, ContextRefused):
+            return Told("refused", f"{step}: {event.reason}", "red")
+        if isinstance(event, ContextCompiled):
+            return Told("context", f"{step}: {event.tokens:,} tokens for {event.model}", "cyan")
+        where = event.execution_id, event.step_id
+        if self._models.get(where) == event.model:
+            return None  # kept from turn to turn
+        self._models[where] = event.model
+        because = _BECAUSE.get(event.because, event.because)
+        return Told("model", f"{step}: {event.model}, {because}", "cyan")
+
+    def _invoked(self, record: Recorded, event: ModelInvoke) -> Told | None:
+        self._began(record, *_call(event))
+        if event.provider == PERSON:
+            return Told("asked", f"{event.step_id}: {event.model} is to answer", "yellow")
+        if event.call > 1:
+            return Told("again", f"{event.step_id}: {event.model}, call {event.call}", "yellow")
+        return None
+
+    def _answered(
+        self, record: Recorded, event: ModelResponded | ModelFailed | ModelUnclaimed
+    ) -> Told | None:
+        step = f"{event.step_id}{_turn(event.turn)}"
+        if isinstance(event, ModelUnclaimed):
+            return Told("waiting", f"{step}: nobody answers for {event.model}", "yellow")
+        took = self._took(record, *_call(event))
+        if isinstance(event, ModelFailed):
+            said = event.error if event.kind == "failed" else f"{event.kind}: {event.error}"
+            return Told("model", f"{step}: {event.model}{took}: {one_line(said)}", "red")
+        cost = f", {dollars(event.cost)}" if event.cost else ""
+        stop = {"length": ", cut off by its limit", "refused": ", refused"}.get(event.stop, "")
+        told = f"{step}: {event.model}{took}, {counted(usage_of(event))}{cost}{stop}"
+        return Told("answered", told, "green" if not stop else "yellow")
+
+    def _tool(
+        self, record: Recorded, event: ToolReturned | ToolFailed | ToolDenied | ToolEnabled
+    ) -> Told:
+        if isinstance(event, ToolEnabled):
+            return Told("enabled", f"{event.pack}, by the {event.by}", "cyan")
+        call = self._calls.pop((event.execution_id, event.call_id), None)
+        used = used_tool(call) if call else one_line(event.tool)
+        took = self._took(record, event.execution_id, event.call_id)
+        if isinstance(event, ToolReturned):
+            said = event.summary or event.excerpt.strip() or f"{event.lines:,} lines"
+            return Told("tool", f"{used}{took}: {one_line(said)}", "cyan")
+        said = event.error if isinstance(event, ToolFailed) else event.reason
+        return Told(
+            "denied" if isinstance(event, ToolDenied) else "tool",
+            f"{used}{took}: {one_line(said)}",
+            "red",
+        )
+
+    def _began(self, record: Recorded, *where: Any) -> None:
+        self._asked_ns.setdefault(where, record.time_ns)
+
+    def _took(self, record: Recorded, *where: Any) -> str:
+        asked_ns = self._asked_ns.get(where)
+        return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
+
+
+def used_tool(call: ToolCall) -> str:
+    """A tool with its arguments, as briefly as they tell something."""
+    values = [v if isinstance(v, str) else json.dumps(v) for v in call.arguments.values()]
+    return f"{one_line(call.tool)} {one_line(' '.join(values), SHORT)}".rstrip()
+
+
+def usage_of(event: ModelResponded) -> Usage:
+    """Tokens of an answer by class."""
+    return Usage(
+        input=event.input_tokens,
+        cached_read=event.cached_read_tokens,
+        cached_write=event.cached_write_tokens,
+        output=event.output_tokens,
+    )
+
+
+def one_line(text: str, most: int = LINE) -> str:
+    """The first line of *text* that says something, cut where it is too long."""
+    line = next((" ".join(each.split()) for each in text.splitlines() if each.strip()), "")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _turn(turn: int) -> str:
+    return f", turn {turn}" if turn else ""
+
+
+def _call(event: ModelInvoke | ModelResponded | ModelFailed) -> tuple[Any, ...]:
+    return event.execution_id, event.step_id, event.attempt, event.turn, event.call

@@ -1,0 +1,190 @@
+"""A repair that cannot be made says so in one line, records why, and leaves the checkout alone."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cortex.runtime.cli import main
+
+from ..integration.repair_world import git
+from ..servers import ScriptedOpenAI
+from .repair_world import (
+    KEY,
+    KEY_ENV,
+    PYTHON,
+    SUMMARY,
+    Answer,
+    User,
+    checkout_of,
+    diagnosis,
+    model,
+    patch,
+    pieces,
+    print_of,
+    use,
+)
+
+FAILED = 1  # the exit code of an execution that halted
+UNAPPLIED = {**PYTHON.fix, "old": "        result =- price\n"}
+OUTSIDE = {"path": "../outside.py", "old": "", "new": "print('here')\n"}
+UNTYPED = json.dumps({"summary": SUMMARY, "edits": "result += price"})
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What a model answers, and how the repair stops."""
+
+    says: str  # in the one line
+    answers: tuple[Answer, ...] = ()
+    kinds: tuple[str, ...] = ()  # of the failures that are recorded of the model
+    step: str = "diagnose"
+    asked: int | None = None  # how often the server was, where it is not once an answer
+
+
+CASES = {
+    "unauthorised": Case(
+        "scripted: unauthorised: the endpoint refuses the key (401)",
+        (Answer(status=401, error="authentication_error"),),
+        ("unauthorised",),
+    ),
+    "cut off": Case(
+        "scripted was asked 5 times: cut_off: the connection broke off in the middle of the answer",
+        (diagnosis(die_after=1),) * 5,
+        ("cut_off",) * 5,
+    ),
+    "garbage": Case(
+        "scripted: garbage: the endpoint answered with what is no JSON of its kind",
+        (diagnosis(garbage_after=1),),
+        ("garbage",),
+    ),
+    "wrong schema twice": Case(
+        "scripted answered implement_fix twice not as it has to: ",
+        (diagnosis(), *[Answer(text=pieces(UNTYPED))] * 6),
+        step="implement_fix",
+    ),
+    "a patch that does not apply": Case(
+        "edit 1 of 'cart.py' does not apply: `old` is not in it",
+        (diagnosis(), *[patch(UNAPPLIED)] * 3),
+        step="implement_fix",
+    ),
+    "a patch outside the worktree": Case(
+        "edit 1 of '../outside.py'",
+        (diagnosis(), *[patch(OUTSIDE)] * 3),
+        step="implement_fix",
+    ),
+}
+
+
+class Desk(User):
+    """A user whose commands run in this process: what they import is there after the first."""
+
+    def __init__(self, folder: Path, patched: pytest.MonkeyPatch, screen: Any) -> None:
+        super().__init__(checkout_of(PYTHON, folder))
+        self.screen = screen
+        patched.chdir(self.checkout)
+        patched.setenv(KEY_ENV, KEY)
+        patched.setenv("XDG_DATA_HOME", self.env["XDG_DATA_HOME"])
+        for name in ("CORTEX_HOME", "CORTEX_DEBUG"):
+            patched.delenv(name, raising=False)
+        # What is waited for is in the log; the test need not wait as long.
+        patched.setattr("cortex.runtime.processes.execution.retrying.MODEL_BACKOFF_S", 0.01)
+
+    def stopped(self, says: str, *, step: str) -> dict[str, Any]:
+        """Repair, which stops with one line; what is recorded of it."""
+        before, files = print_of(self.checkout), set(self.checkout.parent.iterdir())
+        code = main(["run", "fix_ci_failure", "-i", "log=../ci.log", "--goal", "be green"])
+        out, err = self.screen.readouterr()
+        main(["execution", "list", "--json"])
+        (row,) = json.loads(self.screen.readouterr().out)
+        main(["execution", "show", row["id"], "--json"])
+        shown: dict[str, Any] = json.loads(self.screen.readouterr().out)
+        assert code == FAILED, out + err
+        assert print_of(self.checkout) == before
+        assert set(self.checkout.parent.iterdir()) == files
+        assert [line for line in out.splitlines() if line.startswith(f"halted: {says}")], out
+        assert "Traceback (most" not in err
+        assert KEY not in out + err
+        assert shown["status"] == "halted"
+        assert shown["step"] == step
+        assert shown["reason"].startswith(says)
+        assert "\n" not in shown["reason"]
+        return shown
+
+    def kinds(self, topic: str) -> list[str]:
+        """The kinds of the failures that were recorded under *topic*."""
+        main(["events", "query", "--topic", topic, "--json"])
+        lines = self.screen.readouterr().out.splitlines()
+        return [json.loads(line)["body"]["kind"] for line in lines]
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Desk:
+    return Desk(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_model_does_wrong_stops_the_repair(name: str, desk: Desk) -> None:
+    case = CASES[name]
+    with ScriptedOpenAI(*case.answers) as server:
+        use(desk.home, model("scripted", server))
+        desk.stopped(case.says, step=case.step)
+
+    assert len(server.asked) == len(case.answers)
+    assert tuple(desk.kinds("model.failed")) == case.kinds
+
+
+def test_nobody_who_listens_stops_the_repair(desk: Desk) -> None:
+    with ScriptedOpenAI() as server:
+        use(desk.home, model("scripted", server))
+
+    desk.stopped("scripted was asked 5 times: unreachable: nobody answers", step="diagnose")
+
+    assert desk.kinds("model.failed") == ["unreachable"] * 5
+
+
+def test_a_key_that_is_not_set_stops_the_repair(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY_ENV)
+    with ScriptedOpenAI() as server:
+        use(desk.home, model("scripted", server))
+        says = f"scripted: unauthorised: the environment variable {KEY_ENV} holds no key: set it"
+        desk.stopped(says, step="diagnose")
+
+    assert server.asked == []
+
+
+def test_uncommitted_work_stops_the_repair_before_a_model_is_asked(desk: Desk) -> None:
+    (desk.checkout / "cart.py").write_text("half done\n")
+    (desk.checkout / "new.py").write_text("untracked\n")
+    with ScriptedOpenAI() as server:
+        use(desk.home, model("scripted", server))
+        desk.stopped("gate branch_clean did not pass: 2 uncommitted paths", step="")
+
+    assert server.asked == []
+
+
+def test_a_checkout_without_an_identity_is_not_committed_to(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("user.name", "user.email"):
+        git(desk.checkout, "config", "--unset", name)
+    for scope in ("GLOBAL", "SYSTEM"):
+        monkeypatch.setenv(f"GIT_CONFIG_{scope}", "/dev/null")
+    with ScriptedOpenAI(diagnosis(), patch(PYTHON.fix)) as server:
+        use(desk.home, model("scripted", server))
+        desk.stopped("git commit: no name to commit under", step="commit")
+        # Who names themselves goes on from there; no model is asked again.
+        git(desk.checkout, "config", "user.name", "Ada")
+        git(desk.checkout, "config", "user.email", "ada@example.org")
+        main(["execution", "list", "--json"])
+        (row,) = json.loads(desk.screen.readouterr().out)
+        assert main(["execution", "resume", row["id"]]) == 0
+
+    assert len(server.asked) == 2

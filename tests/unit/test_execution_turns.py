@@ -1,0 +1,287 @@
+"""Agent steps: a model thinks, uses tools, sees what came of it, and answers."""
+
+from typing import Any
+
+import pytest
+
+from cortex.bus.events import (
+    ContextCompile,
+    ExecutionCancel,
+    ExecutionPause,
+    ExecutionResume,
+    ModelInvoke,
+    StepExecute,
+    StepFailed,
+    StepWake,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+    ToolListed,
+    ToolReturned,
+)
+from cortex.runtime.processes import Budget
+
+from .execution_world import World, action_step, process_of, tool
+
+TOOLS = (tool("read"), tool("search"), tool("grep", "finding"))
+
+
+def agent(*tools: str, **more: Any) -> World:
+    step = action_step("one", tools=tools or ("read", "search"), **more)
+    world = World(process_of(step))
+    world.publish(*TOOLS)
+    world.start()
+    return world
+
+
+def think(world: World, *calls: tuple[str, Any], **more: Any) -> None:
+    """The next prompt is compiled, and the model asks for *calls*."""
+    world.answer(ContextCompile)
+    asked = [{"id": f"c{n}", "tool": t, "arguments": a} for n, (t, a) in enumerate(calls)]
+    answer = {"text": "", "calls": asked} if calls else {"text": "done"}
+    world.answer(ModelInvoke, answer=answer, stop="calls" if calls else "end", **more)
+
+
+def test_a_model_uses_tools_until_it_answers() -> None:
+    world = agent()
+
+    think(world, ("read", {"path": "a"}), ("search", {}))
+    world.answer(ToolCall)
+    between = [asked.turn for asked in world.said(ContextCompile)]
+    world.answer(ToolCall)
+    think(world, ("read", {"path": "b"}))
+    world.answer(ToolCall)
+    think(world)
+    world.answer(StepExecute)
+
+    calls = [(c.turn, c.tool, c.provider, c.arguments) for c in world.said(ToolCall)]
+    assert calls == [
+        (0, "read", "tools", {"path": "a"}),
+        (0, "search", "tools", {}),
+        (1, "read", "tools", {"path": "b"}),
+    ]
+    assert between == [0]
+    assert [asked.turn for asked in world.said(ContextCompile)] == [0, 1, 2]
+    assert len({call.call_id for call in world.said(ToolCall)}) == 3
+    assert world.said(StepExecute)[0].answer == {"text": "done"}
+    assert world.state().status == "completed"
+    assert world.deadlines == {}
+
+
+def test_an_answer_after_tools_is_validated_as_any() -> None:
+    why = {"type": "object", "required": ["why"]}
+    world = agent(answer=why)
+
+    think(world, ("read", {}))
+    world.answer(ToolCall)
+    think(world)
+
+    asked = world.said(ContextCompile)[-1]
+    assert asked.turn == 2
+    assert asked.problem == "$ the answer is not JSON, expected an object"
+
+
+def test_what_a_step_may_not_use_is_denied_and_the_model_goes_on() -> None:
+    world = agent("read")
+
+    think(world, ("search", {}), ("read", "no map"), ("reed", {}))
+
+    reasons = [denied.reason for denied in world.said(ToolDenied)]
+    assert reasons == [
+        "there is no tool 'search' in this step: there are read",
+        "read takes an object with its arguments, got str",
+        "there is no tool 'reed' in this step: did you mean read?",
+    ]
+    assert world.said(ToolCall) == []
+    assert world.said(ContextCompile)[-1].turn == 1
+
+
+def test_a_pack_is_enabled_by_an_event_and_its_tools_from_the_next_turn_on() -> None:
+    world = agent("finding")
+
+    think(world, ("enable_pack", {"pack": "finding"}), ("grep", {}))
+    think(world, ("grep", {}))
+
+    assert [enabled.pack for enabled in world.said(ToolEnabled)] == ["finding"]
+    assert "not enabled" in world.said(ToolDenied)[0].reason
+    assert [(call.turn, call.tool) for call in world.said(ToolCall)] == [(1, "grep")]
+
+
+def test_tools_of_a_server_are_those_that_it_lists_at_that_moment() -> None:
+    world = agent("tracker.*")
+
+    world.publish(ToolListed(server="tracker", tools=({"name": "find"}, {"name": "open"})))
+    think(world, ("tracker.find", {}), ("tracker__open", {}))
+    world.publish(ToolListed(server="tracker", tools=({"name": "find"},)))
+    world.answer(ToolCall)
+    world.answer(ToolCall)
+    think(world, ("tracker.open", {}))
+
+    asked = [(call.turn, call.tool, call.provider) for call in world.said(ToolCall)]
+    assert asked == [(0, "tracker.find", "mcp"), (0, "tracker.open", "mcp")]
+    assert "there is no tool 'tracker.open'" in world.said(ToolDenied)[0].reason
+
+
+@pytest.mark.parametrize("kind", [ToolFailed, ToolDenied])
+def test_a_tool_that_fails_is_an_observation(kind: type[ToolFailed | ToolDenied]) -> None:
+    world = agent()
+
+    think(world, ("read", {}))
+    position, call = world.open(ToolCall)[0]
+    place: dict[str, Any] = {"execution_id": "x", "step_id": "one", "turn": 0, "tool": "read"}
+    why: dict[str, Any] = {"error": "no"} if kind is ToolFailed else {"reason": "no"}
+    world.settle(position, kind(**place, call_id=call.call_id, **why))
+
+    assert world.said(ContextCompile)[-1].turn == 1
+    assert world.said(StepFailed) == []
+
+
+def test_a_tool_that_never_answers_is_given_up_and_the_model_goes_on() -> None:
+    world = agent()
+
+    think(world, ("read", {}), ("search", {}))
+    world.answer(ToolCall)
+    world.fire()
+    world.play()
+
+    failed = world.said(ToolFailed)
+    assert [(each.tool, each.kind) for each in failed] == [("search", "timeout")]
+    assert failed[0].error == "it did not answer within 120 s"
+    assert world.said(ContextCompile)[-1].turn == 1
+
+
+def test_a_late_result_and_a_late_deadline_change_nothing() -> None:
+    world = agent()
+
+    think(world, ("read", {}), ("search", {}))
+    [(_, early)] = world.deadlines.values()
+    world.answer(ToolCall)
+    world.append(early, "hub")
+    world.play()
+    none_yet = len(world.said(ToolFailed))
+    world.fire()
+    world.play()
+    before = len(world.said())
+    _, late = world.open(ToolCall)[0]
+    place: dict[str, Any] = {"execution_id": "x", "step_id": "one", "turn": 0, "tool": "search"}
+    world.publish(ToolReturned(**place, call_id=late.call_id, result="b"))
+    world.play()
+
+    assert none_yet == 0
+    assert len(world.said(StepWake)) == 2
+    assert len(world.said()) == before + 1
+
+
+def test_a_tool_whose_component_gives_up_is_an_observation() -> None:
+    world = agent()
+
+    think(world, ("read", {}))
+    world.park(world.open(ToolCall)[0][0], "Tools")
+    world.play()
+
+    assert "it raised" in world.said(ToolFailed)[0].error
+    assert world.said(ContextCompile)[-1].turn == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "line"),
+    [
+        (Budget(turns=1), "one took the turn that its budget allows, and wants another"),
+        (Budget(tokens=100), "one has spent 107 of the 100 tokens that its budget allows"),
+        (Budget(cost=0.2), "one has spent $0.25 of the $0.2 that its budget allows"),
+    ],
+)
+def test_a_budget_that_is_spent_ends_the_attempt(budget: Budget, line: str) -> None:
+    world = agent(budget=budget)
+
+    think(world, ("read", {}))
+
+    failed = world.said(StepFailed)[0]
+    assert (failed.kind, failed.retry, failed.error) == ("budget", False, line)
+    assert world.said(ToolCall) == []
+
+
+def test_twelve_turns_are_allowed_where_nothing_is_laid_down() -> None:
+    world = agent()
+
+    for _ in range(11):
+        think(world, ("read", {}))
+        world.answer(ToolCall)
+    think(world, ("read", {}))
+
+    assert len(world.said(ModelInvoke)) == 12
+    assert world.said(StepFailed)[0].error.startswith("one took the 12 turns")
+
+
+def test_an_answer_that_is_paid_for_is_taken_even_where_nothing_is_left() -> None:
+    world = agent(budget=Budget(tokens=1, turns=1))
+
+    think(world)
+
+    assert world.said(StepFailed) == []
+    assert len(world.said(StepExecute)) == 1
+
+
+def test_a_pause_is_taken_between_two_turns_and_a_resume_goes_on_there() -> None:
+    world = agent(timeout_s=60.0)
+
+    think(world, ("read", {}))
+    world.publish(ExecutionPause(execution_id="x"))
+    world.play()
+    world.answer(ToolCall)
+    paused, left = world.state(), dict(world.deadlines)
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+
+    assert (paused.status, left) == ("paused", {})
+    assert [asked.turn for asked in world.said(ContextCompile)] == [0, 1]
+    assert [name.rsplit("/", 1)[1] for name in world.deadlines] == ["timeout"]
+
+
+def test_a_cancel_and_a_timeout_drop_what_tools_are_waited_for() -> None:
+    cancelled, late = agent(timeout_s=5.0), agent(timeout_s=5.0)
+
+    for world in (cancelled, late):
+        think(world, ("read", {}))
+    cancelled.publish(ExecutionCancel(execution_id="x"))
+    cancelled.play()
+    late.fire()
+    late.play()
+
+    assert (cancelled.deadlines, late.deadlines) == ({}, {})
+    assert late.said(StepFailed)[0].kind == "timeout"
+
+
+def test_ids_of_calls_that_a_model_repeats_are_told_apart() -> None:
+    world = agent()
+    repeated = [{"id": "same", "tool": "read", "arguments": {}}] * 3
+
+    world.answer(ContextCompile)
+    world.answer(ModelInvoke, answer={"text": "", "calls": [*repeated, "nonsense", None]})
+
+    ids = [call.call_id for call in world.said(ToolCall)]
+    assert ids[0] == "same"
+    assert len(set(ids)) == 3
+    assert len(world.said(ToolDenied)) == 2
+
+
+def test_calls_beyond_reason_are_not_looked_at() -> None:
+    world = agent()
+
+    think(world, *[("read", {})] * 1_000)
+
+    assert len(world.said(ToolCall)) == 32
+    assert [denied.reason for denied in world.said(ToolDenied)] == [
+        "at most 32 calls a turn are looked at"
+    ]
+
+
+def test_a_step_without_tools_takes_no_calls() -> None:
+    world = World(process_of(action_step("one", asks_model=True)))
+
+    world.start()
+    think(world, ("read", {}))
+
+    assert world.said(ToolCall, ToolDenied) == []
+    assert len(world.said(StepExecute)) == 1

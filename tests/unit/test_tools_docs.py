@@ -1,0 +1,57 @@
+"""The guide to tools is true: its example runs, and it names every tool there is."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cortex.actors.tools import CommandTools, FileTools, KnowledgeTools
+from cortex.bus.events import ToolCall, ToolFailed, ToolReturned
+from cortex.runtime.kernel import Delivery
+from cortex.runtime.log import MemoryBlobs
+
+GUIDE = Path(__file__).parents[2] / "docs" / "tools.md"
+
+
+@pytest.fixture(scope="module")
+def guide() -> str:
+    if not GUIDE.is_file():
+        pytest.skip("docs/ is not beside these tests")
+    return GUIDE.read_text("utf-8")
+
+
+def test_the_tool_of_the_guide_works(guide: str) -> None:
+    code = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[0]
+    names: dict[str, Any] = {"__name__": "weather"}
+    exec(compile(code, str(GUIDE), "exec"), names)  # the guide's own example
+    weather = names["Weather"](MemoryBlobs())
+
+    def call(**arguments: Any) -> Any:
+        event = ToolCall(
+            execution_id="e1",
+            step_id="s1",
+            turn=1,
+            call_id="c1",
+            tool="forecast",
+            provider="weather",
+            arguments=arguments,
+        )
+        (answer,) = weather.call(event, Delivery(1, 1, "Weather"))
+        return answer
+
+    fine, unknown = call(town="Ankh", days=2), call(town="Oz")
+
+    assert isinstance(fine, ToolReturned)
+    assert fine.excerpt == "Rain.\nRain.\n"
+    assert isinstance(unknown, ToolFailed)
+    assert unknown.error == "there is no station in Oz"
+
+
+def test_the_guide_names_every_tool_with_what_it_takes(guide: str) -> None:
+    for component in (FileTools, CommandTools, KnowledgeTools):
+        for serves in component.serves:
+            assert serves.parameters is not None
+            fields = ", ".join(f.name for f in msgspec.structs.fields(serves.parameters))
+            assert f"`{serves.name}({fields})`" in guide
