@@ -38,5 +38,9 @@ class Filter:
             return True
         return bool(self._families) and topic.partition(".")[0] in self._families
 
+    def names(self, topic: str, key: str | None) -> bool:
+        """Whether this very key of *topic* is asked for, as by whoever answers for it."""
+        return key is not None and key in (self._exact.get(topic) or ())
+
 
 _MISSING: set[str] = set()

@@ -16,6 +16,7 @@ class Route(msgspec.Struct, frozen=True):
 
     wake: tuple[str, ...]  # every subscription that sees it
     work: tuple[str, ...]  # those of them that are work
+    named: bool  # one of the others asks for this very key, and so answers for it
 
 
 class Known(msgspec.Struct):
@@ -61,7 +62,9 @@ class Known(msgspec.Struct):
             if len(self.routes) >= ROUTES_KEPT:
                 self.routes.clear()
             wake = tuple(n for n, seen in self.filters.items() if seen.matches(topic, key))
-            found = Route(wake, tuple(n for n in wake if n in self.queues))
+            work = tuple(n for n in wake if n in self.queues)
+            named = any(self.filters[n].names(topic, key) for n in wake if n not in work)
+            found = Route(wake, work, named)
             self.routes[topic, key] = found
         return found
 

@@ -310,12 +310,12 @@ class Turn:
         )
 
     def _route(self, draft: Draft, position: int) -> bool:
-        """Hand an event to the subscriptions that see it; whether one of them is work."""
+        """Hand an event to the subscriptions that see it; whether one of them answers for it."""
         route = self._known.route(draft.topic, draft.key)
         if route is not self._routed:  # most events go where the one before went
             self.woken.update(route.wake)
             self._routed = route
-        taken = False
+        taken = route.named
         for name in route.work:
             if name not in self._remade:
                 self.batch.work[name, position] = Work(name, position)

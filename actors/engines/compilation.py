@@ -69,7 +69,7 @@ class CompilationEngine(Component):
         self._blobs = blobs
         self._config = config
         self._home = home
-        self._streams = Streams(history, home, vocabulary)
+        self._streams = Streams(history, vocabulary)
         self._compilers: dict[str, ContextCompiler] = {}  # by encoding
         self._offered = Offered()
 

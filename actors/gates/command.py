@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 
 from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
@@ -28,11 +28,9 @@ class Command(Component):
     workers = 2
     serves = (Serves("gate", "command", CommandParameters, traits={"read_only": False}),)
 
-    def __init__(
-        self, config: Config, history: History | None = None, home: Home | None = None
-    ) -> None:
+    def __init__(self, config: Config, history: History | None = None) -> None:
         self._shell = config.handlers.shell
-        self._waiters = Waiters(history, home)
+        self._waiters = Waiters(history)
 
     @on(GateEvaluate, where={"gate": "command"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:

@@ -93,7 +93,7 @@ class RunTests(Component):
         self._settings = config.handlers.shell
         self._blobs = blobs
         self._home = home
-        self._waiters = Waiters(history, home)
+        self._waiters = Waiters(history)
 
     @on(StepExecute, where={"action": "run_tests"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:

@@ -86,7 +86,7 @@ class SendNotification(Component):
         self._folder = (
             Path(self._passing.name) if self._passing else Path(home.path if home else "")
         )
-        self._waiters = Waiters(history, home)
+        self._waiters = Waiters(history)
 
     def on_stop(self) -> None:
         """Leave nothing behind where there is no home."""

@@ -65,7 +65,7 @@ class Shell(Component):
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects")
-        self._waiters = Waiters(history, home)
+        self._waiters = Waiters(history)
 
     def on_start(self) -> None:
         """Tidy up after runs that are long settled."""

@@ -1,12 +1,13 @@
 """The action `write_code`: a model's edits, checked and applied in a worktree of the execution."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
+from cortex.bus import Event, Recorded, as_map
+from cortex.bus.events import StepExecute, StepFailed, StepReopened
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
@@ -19,6 +20,7 @@ from .repair import (
     Worktree,
     WriteCodeAnswer,
     branch_of,
+    find_worktree,
     folder_of,
     fresh_worktree,
     planned,
@@ -30,7 +32,10 @@ from .repair import (
 INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
 INLINE_CHARS = 16_000
 SUMMARY_CHARS = 200
+GIT_TIMEOUT_S = 60.0
 NO_HOME = "there is no home to keep a worktree in: start the runtime with one"
+
+History = Callable[[str], Iterator[Recorded]]
 
 
 class WriteCodeParameters(msgspec.Struct, frozen=True):
@@ -66,9 +71,10 @@ class WriteCode(Component):
         ),
     )
 
-    def __init__(self, home: Home | None, blobs: Blobs) -> None:
+    def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
         self._home = home
         self._blobs = blobs
+        self._history = history
 
     @on(StepExecute, where={"action": "write_code"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
@@ -102,6 +108,26 @@ class WriteCode(Component):
                 yield failed(event, "the edits change nothing: `new` is what stands there already")
                 return
             yield self._completed(event, tree, answer, patched, left_out)
+
+    @on(StepReopened)
+    def reopened(self, event: StepReopened, delivery: Delivery) -> None:
+        """Put the worktree back where a change is dropped: its model may look at the files."""
+        if self._home is None or not self._wrote(event):
+            return
+        with suppress(RepairError):  # else the next attempt does it, or says why not
+            folder = folder_of(self._home.path, event.execution_id)
+            tree = find_worktree(folder, GIT_TIMEOUT_S)
+            if tree is not None:
+                tree.reset()
+
+    def _wrote(self, event: StepReopened) -> bool:
+        """Whether one of the steps that are dropped has changed files."""
+        records = self._history(event.stream()) if self._history is not None else ()
+        asked = (as_map(record) for record in records if record.topic == StepExecute.topic_name())
+        return any(
+            each.get("action") == "write_code" and each.get("step_id") in event.dropped
+            for each in asked
+        )
 
     def _completed(
         self,

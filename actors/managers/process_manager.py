@@ -55,6 +55,7 @@ class ProcessManager(Component):
     ) -> None:
         self._catalogue = Catalogue(blobs)
         self._waiting = Waiting()
+        self._max_cost = config.models.max_cost
         self._history = history
         self._preferences = Preferences(config.preferences, user_preferences or {})
         self._workspace = str(home.path.parent) if home else ""
@@ -163,7 +164,7 @@ class ProcessManager(Component):
     def _begun(self, event: ExecutionRequest) -> ExecutionStarted | str:
         """The beginning of an execution, or why there is none."""
         if not event.process:
-            return _started(event, None, "", dict(event.inputs))
+            return self._started(event, None, "", dict(event.inputs))
         version = event.process_version
         chosen = for_request(self._catalogue, self._preferences, event.process, version)
         if isinstance(chosen, Refusal):
@@ -172,7 +173,31 @@ class ProcessManager(Component):
         inputs, wrong = checked_inputs(process.inputs, event.inputs)
         if wrong:
             return f"the inputs of {process.name} are wrong: {'; '.join(wrong)}"
-        return _started(event, process, self._catalogue.linked(process), inputs)
+        return self._started(event, process, self._catalogue.linked(process), inputs)
+
+    def _started(
+        self,
+        request: ExecutionRequest,
+        process: LinkedProcess | None,
+        linked: str,
+        inputs: dict[str, object],
+    ) -> ExecutionStarted:
+        bound = self._max_cost if request.max_cost is None else request.max_cost
+        return ExecutionStarted(
+            execution_id=request.execution_id,
+            process=process.name if process else "",
+            process_version=process.version if process else 0,
+            digest=process.digest if process else "",
+            linked=linked,
+            inputs=inputs,
+            goal=request.goal,
+            workspace=request.workspace,
+            trigger=request.trigger,
+            parent=request.parent,
+            parent_step=request.parent_step,
+            breakpoints=request.breakpoints,
+            max_cost=bound,
+        )
 
     def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])
@@ -206,25 +231,6 @@ class ProcessManager(Component):
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 _KEPT = msgspec.msgpack.Decoder(Kept).decode
-
-
-def _started(
-    request: ExecutionRequest, process: LinkedProcess | None, linked: str, inputs: dict[str, object]
-) -> ExecutionStarted:
-    return ExecutionStarted(
-        execution_id=request.execution_id,
-        process=process.name if process else "",
-        process_version=process.version if process else 0,
-        digest=process.digest if process else "",
-        linked=linked,
-        inputs=inputs,
-        goal=request.goal,
-        workspace=request.workspace,
-        trigger=request.trigger,
-        parent=request.parent,
-        parent_step=request.parent_step,
-        breakpoints=request.breakpoints,
-    )
 
 
 def _matched(

@@ -113,4 +113,6 @@ class HumanProvider(Component):
         return ExecutionPause(
             execution_id=asked.execution_id,
             reason=f"{asked.model} is asked for the answer of {asked.step_id}",
+            question=f"What does {asked.model} answer to the prompt of {asked.step_id}?",
+            prompt=asked.prompt,
         )

@@ -1,7 +1,7 @@
 """The provider `openai`: every endpoint that speaks OpenAI's chat completions, near or far."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
@@ -9,11 +9,10 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
 from cortex.runtime.context import Parts
-from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Serves, on
-from cortex.runtime.log import Blobs
-from cortex.runtime.models import Endpoint, endpoints
+from cortex.runtime.kernel import Delivery, on
+from cortex.runtime.models import Endpoint
 
-from .calling import Caller, CallPiece, Piece, UsagePiece, announced, native_schema
+from .calling import CallPiece, HttpProvider, Piece, UsagePiece, native_schema
 from .calling import failure_of_frame as refused
 
 PROVIDER = "openai"
@@ -119,33 +118,17 @@ class OpenAIDialect:
         )
 
 
-class OpenAIProvider(AsyncComponent):
+class OpenAIProvider(HttpProvider):
     """Asks OpenAI, Ollama, vLLM, llama.cpp, and whoever else speaks as they do."""
 
-    @classmethod
-    def announces(cls, config: Config) -> tuple[Serves, ...]:
-        """The models that the home configures for it."""
-        return announced(config, PROVIDER)
-
-    def __init__(self, blobs: Blobs, config: Config) -> None:
-        self._blobs, self._config = blobs, config
-
-    async def opened(self) -> None:
-        """Make room for calls; nothing is imported before the first."""
-        self._caller = Caller(
-            OpenAIDialect(), self._blobs, endpoints(self._config.models, PROVIDER)
-        )
-
-    async def closed(self) -> None:
-        """Close all connections."""
-        await self._caller.close()
+    provider = PROVIDER
+    dialect = OpenAIDialect
 
     @on(ModelInvoke, where={"provider": PROVIDER})
     async def invoke(self, event: ModelInvoke, delivery: Delivery) -> AsyncIterator[Event]:
-        """Send the prompt and hand on what comes."""
-        async with aclosing(self._caller.call(event)) as outputs:
-            async for output in outputs:
-                yield output
+        """Ask the model."""
+        async for output in self.call(event):
+            yield output
 
 
 def _part(call: _Call) -> CallPiece:

@@ -67,7 +67,7 @@ class CommandTools(Component):
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
         self._effects = Effects(folder / "effects")
-        self._waiters = Waiters(history, home)
+        self._waiters = Waiters(history)
 
     def on_stop(self) -> None:
         """Leave nothing behind where there is no home."""

@@ -45,12 +45,14 @@ class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"
 
 
 class ExecutionPause(Event, frozen=True, kw_only=True, tag="execution.pause"):
-    """Ask an execution to stop before its next step."""
+    """Ask an execution to stop before its next step, or at once for a person who is its model."""
 
     belongs = ("execution", "execution_id")
 
     execution_id: str
     reason: str = ""
+    question: str = ""  # what a person is asked: the answer to `model.invoke`
+    prompt: str = ""  # digest of the blob that the person is to answer
 
 
 class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):

@@ -67,6 +67,8 @@ def hints_of(document: ExecutionDocument) -> list[str]:
         hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
     elif document.question:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
+    elif document.status == "halted" and len(document.steps) > 1:
+        hints.append(f"cortex execution resume {document.id}   (--from STEP goes back to a step)")
     elif document.status in ("paused", "halted"):
         hints.append(f"cortex execution resume {document.id}")
     return [*hints, f"cortex trace {document.id}"]

@@ -1,11 +1,12 @@
 """What a runtime hands to the constructors of its components, by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cortex.bus import Client, Log, Vocabulary
-from cortex.runtime.log import Blobs, BlobStore, MemoryBlobs
+from cortex.bus import Client, Log, Recorded, Vocabulary, decode
+from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs
 
 from .config import Config
 from .home import Home
@@ -58,4 +59,25 @@ def ports_in_child(
         "blobs": BlobStore(found.blobs, durability=durability) if found else MemoryBlobs(),
         "vocabulary": vocabulary,
         "settings": dict(settings),
+        "history": _history_of(found),
     }
+
+
+def _history_of(home: Home | None) -> Callable[[str], Iterator[Recorded]]:
+    """The events of a stream, from the log itself, which anybody may read."""
+
+    def history(stream: str) -> Iterator[Recorded]:
+        if home is None:
+            return
+        with closing(EventLog.open(home.log_path, readonly=True)) as log:
+            after = 0
+            while page := log.read_stream(stream, after, PAGE):
+                for data in page:
+                    record = decode(data)
+                    after = record.version
+                    yield record
+
+    return history
+
+
+PAGE = 256  # events that are read at a time

@@ -209,7 +209,7 @@ class _Parser:
     def _literal(self) -> Any:
         token = self._now
         if token.kind == "number":
-            if len(token.text) > 18:
+            if len(token.text.lstrip("-")) > 18:
                 self._fail("numbers have at most 18 digits")
             self._at += 1
             return float(token.text) if set(token.text) & set(".eE") else int(token.text)

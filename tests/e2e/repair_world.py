@@ -17,11 +17,13 @@ import pytest
 from cortex.runtime.kernel import Home
 
 from ..integration.repair_world import CART, CART_TEST, git, repository
-from ..servers import Answer, ScriptedAnthropic, ScriptedOpenAI
+from ..servers import Answer, ScriptedAnthropic, ScriptedOpenAI, ScriptedServer
 
-Server: TypeAlias = ScriptedOpenAI | ScriptedAnthropic
 Shape: TypeAlias = Literal["openai", "anthropic"]
-SERVERS: Mapping[str, type[Server]] = {"openai": ScriptedOpenAI, "anthropic": ScriptedAnthropic}
+SERVERS: Mapping[str, type[ScriptedServer]] = {
+    "openai": ScriptedOpenAI,
+    "anthropic": ScriptedAnthropic,
+}
 SHAPES: tuple[Shape, ...] = ("openai", "anthropic")
 CORTEX = Path(sys.executable).parent / "cortex"
 PATIENCE_S = 120.0
@@ -166,14 +168,21 @@ def need_sdk(shape: str) -> None:
         pytest.skip(f"the extra {shape} is not installed")
 
 
-def model(name: str, server: Server, **keys: str | int | float | bool) -> str:
+def model(name: str, server: ScriptedServer, **keys: str | int | float | bool) -> str:
     """A model of `config.toml` that *server* answers for; it meets every need unless told."""
     shape = "anthropic" if isinstance(server, ScriptedAnthropic) else "openai"
     need_sdk(shape)
     levels = dict.fromkeys(("reasoning", "code", "speed"), "high")
     written = {
-        **{"name": name, "provider": shape, "model": f"{name}-1", "base_url": server.base_url},
-        **{"key_env": KEY_ENV, "window": 100_000, "local": True, **levels, **keys},
+        "name": name,
+        "provider": shape,
+        "model": f"{name}-1",
+        "base_url": server.base_url,
+        "key_env": KEY_ENV,
+        "window": 100_000,
+        "local": True,
+        **levels,
+        **keys,
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in written.items()]
     return "\n".join(["[[models.use]]", *lines, ""])

@@ -124,6 +124,8 @@ CALLS: list[tuple[str, ...]] = [
     ("execution", "show", "DONE"),
     ("execution", "rate", "DONE", "good"),
     ("trace", "DONE"),
+    ("model", "list"),
+    ("model", "check"),
     ("process", "list"),
     ("process", "find", "echo"),
     ("process", "inspect", "echo"),

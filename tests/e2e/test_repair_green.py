@@ -1,16 +1,11 @@
 """A real checkout, a real server, a real SDK: a failing test becomes a green commit."""
 
-import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cortex.actors.library import library_sources
 from cortex.bus.events import (
-    ContextCompiled,
     ExecutionCompleted,
     ExecutionHalted,
     ExecutionResume,
@@ -19,32 +14,22 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     StepCompleted,
-    StepFailed,
     StepReopened,
     StepWake,
+    ToolReturned,
 )
-from cortex.runtime.kernel import Home, Runtime
 
-from ..staff_world import Run, World
+from ..servers import Answer, Tool
+from .repair_workshop import Workshop, workshop
 from .repair_world import (
-    DIAGNOSIS,
-    KEY,
-    KEY_ENV,
     PYTHON,
-    SERVERS,
     SHAPES,
     SHOPS,
-    Answer,
-    Server,
-    Shop,
     assert_green,
     checkout_of,
     diagnosis,
-    model,
-    need_sdk,
     patch,
     print_of,
-    use,
 )
 
 STOPPED_BY_GATE = """\
@@ -59,45 +44,16 @@ steps:
     description: Run the tests on the repaired code
     with: {command: "${inputs.test_command}", checkout: "${inputs.checkout}"}
 """
-
-
-class Workshop:
-    """A runtime whose one model is a scripted server."""
-
-    def __init__(self, server: Server, world: World) -> None:
-        self.server, self.world = server, world
-
-    def script(self, *answers: Answer) -> None:
-        self.server.script.answers[:] = answers
-        self.server.asked.clear()
-
-    def repair(self, checkout: Path, process: str = "fix_ci_failure", **inputs: Any) -> Run:
-        inputs = {"log": str(checkout.parent / "ci.log"), **inputs}
-        return self.world.run(process, inputs, workspace=str(checkout), goal="make main green")
-
-    def prompts(self, run: Run, step_id: str) -> list[str]:
-        """What the log says was sent for a step, in order."""
-        return [
-            self.world.blobs.get(each.prompt).decode()
-            for each in run.all(ContextCompiled)
-            if each.step_id == step_id
-        ]
+ONE_SHAPE = pytest.mark.parametrize("shop_floor", ["openai"], indirect=True)
 
 
 @pytest.fixture(scope="module", params=SHAPES)
 def shop_floor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workshop]:
-    need_sdk(request.param)
-    home = Home.create(tmp_path_factory.mktemp("repair") / ".cortex")
-    with contextlib.ExitStack() as stack:
-        patched = stack.enter_context(pytest.MonkeyPatch.context())
-        patched.setenv(KEY_ENV, KEY)
-        server = stack.enter_context(SERVERS[request.param]())
-        runtime = stack.enter_context(Runtime(use(home, model("scripted", server))))
-        world = World(runtime)
-        world.submit_files({**library_sources(), "behind_a_gate": STOPPED_BY_GATE})
-        yield Workshop(server, world)
+    folder = tmp_path_factory.mktemp("repair")
+    with workshop(request.param, folder, behind_a_gate=STOPPED_BY_GATE) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("language", SHOPS)
@@ -118,6 +74,7 @@ def test_a_failing_test_becomes_a_green_commit(
     assert len(shop_floor.server.asked) == 2
 
 
+@ONE_SHAPE
 def test_a_wrong_patch_halts_at_the_gate_and_a_resume_tries_again(
     shop_floor: Workshop, tmp_path: Path
 ) -> None:
@@ -162,6 +119,35 @@ def test_a_wrong_patch_is_tried_again_by_itself_with_its_failure_in_the_prompt(
     assert "result *= price" in second  # the change that was tried
 
 
+@ONE_SHAPE
+def test_a_model_reads_the_files_as_its_edits_will_find_them(
+    shop_floor: Workshop, tmp_path: Path
+) -> None:
+    checkout = checkout_of(PYTHON, tmp_path)
+    looks = tuple(Tool(f"call{n}", "read_file", {"path": "cart.py"}) for n in (1, 2))
+    shop_floor.script(
+        diagnosis(),
+        Answer(tools=looks[:1]),
+        patch(PYTHON.wrong),
+        Answer(tools=looks[1:]),
+        patch(PYTHON.fix),
+    )
+
+    run = shop_floor.repair(checkout)
+
+    assert run.outcome == "completed", run.end
+    assert_green(PYTHON, checkout, run.last(ExecutionCompleted).outputs["branch"], tmp_path)
+    seen = [
+        shop_floor.world.blobs.get(returned.result).decode() for returned in run.all(ToolReturned)
+    ]
+    assert len(seen) == 2
+    # What was wrong is dropped, so it is not what the model sees when it tries again.
+    assert all("result -= price" in text and "result *= price" not in text for text in seen)
+    first, second, *_ = shop_floor.prompts(run, "implement_fix")
+    assert "result -= price" in second.removeprefix(first)
+
+
+@ONE_SHAPE
 def test_a_change_that_stays_wrong_halts_and_is_never_committed(
     shop_floor: Workshop, tmp_path: Path
 ) -> None:
@@ -178,11 +164,9 @@ def test_a_change_that_stays_wrong_halts_and_is_never_committed(
 
 
 def test_a_busy_a_full_and_a_dying_server_are_asked_again(
-    shop_floor: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shop_floor: Workshop, tmp_path: Path
 ) -> None:
     checkout = checkout_of(PYTHON, tmp_path)
-    # A tenth of a second for the first wait: what is waited for is in the log.
-    monkeypatch.setattr("cortex.runtime.processes.execution.retrying.MODEL_BACKOFF_S", 0.1)
     shop_floor.script(
         Answer(status=429, error="rate_limit_error", retry_after="0.2"),
         Answer(status=529, error="overloaded_error"),

@@ -1,5 +1,6 @@
 """Which models repair a checkout is for config.toml alone to say."""
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,15 @@ from .repair_world import (
     use,
 )
 
+REPLAY = """\
+[[models.use]]
+name = "scripted"
+provider = "replay"
+log = {log}
+window = 100000
+reasoning = "high"
+code = "high"
+"""
 DECISION = "Decision 7: keep total() a loop, and add each price."
 
 
@@ -92,3 +102,22 @@ def test_what_one_model_decided_stands_before_the_next_and_a_swap_changes_no_pro
     for run, folder in ((first, tmp_path / "first"), (second, tmp_path / "second")):
         folder.mkdir()
         assert_green(PYTHON, checkout, f"cortex/{run.execution_id}", folder)
+
+
+def test_a_recorded_repair_is_made_again_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+    checkout = checkout_of(PYTHON, tmp_path)
+    recorded, again = Home.create(tmp_path / "recorded"), Home.create(tmp_path / "again")
+    with ScriptedOpenAI(diagnosis(), patch(PYTHON.fix)) as server:
+        first = repaired(use(recorded, model("scripted", server)), checkout).run
+    replay = REPLAY.format(log=json.dumps(str(recorded.path)))
+
+    second = repaired(use(again, replay), checkout).run
+
+    assert second.outcome == "completed", second.end
+    assert first.execution_id != second.execution_id
+    assert [e.prompt for e in first.all(ModelInvoke)] == [e.prompt for e in second.all(ModelInvoke)]
+    assert_green(PYTHON, checkout, f"cortex/{second.execution_id}", tmp_path)
+    assert len(server.asked) == 2

@@ -10,11 +10,17 @@ import pytest
 
 from cortex.actors.library import library_sources
 from cortex.actors.providers import AnthropicProvider, OpenAIProvider
-from cortex.bus.events import ContextCompiled, ContextRefused, ModelInvoke, StepFailed
+from cortex.bus.events import (
+    ContextCompiled,
+    ContextRefused,
+    ExecutionRequest,
+    ModelInvoke,
+    StepFailed,
+)
 from cortex.runtime.context import split
 from cortex.runtime.kernel import Home, Runtime
 
-from ..servers import ScriptedAnthropic, ScriptedOpenAI
+from ..servers import Answer, ScriptedAnthropic, ScriptedOpenAI
 from ..staff_world import ANSWERING, World
 from .repair_world import (
     KEY,
@@ -22,7 +28,6 @@ from .repair_world import (
     PYTHON,
     SERVERS,
     SHAPES,
-    Answer,
     Shape,
     checkout_of,
     diagnosis,
@@ -35,8 +40,16 @@ STAFF = (*ANSWERING, AnthropicProvider, OpenAIProvider)
 USER = "adalovelace"
 # What a request may hold beside the prompt: how the answer is to be, and the model's name.
 FIELDS = {
-    "openai": {"messages", "model", "max_tokens", "response_format", "stream", "stream_options"},
-    "anthropic": {"max_tokens", "messages", "model", "output_config", "stream", "system"},
+    "openai": {
+        "messages",
+        "model",
+        "max_tokens",
+        "response_format",
+        "stream",
+        "stream_options",
+        "tools",
+    },
+    "anthropic": {"max_tokens", "messages", "model", "output_config", "stream", "system", "tools"},
 }
 HEADERS = {
     *("accept", "accept-encoding", "anthropic-version", "authorization", "connection"),
@@ -66,6 +79,11 @@ def texts_of(shape: Shape, body: Any) -> tuple[str, str]:
     return system["text"], user["content"]
 
 
+def names_of(body: Any) -> list[str]:
+    """The tools of a request."""
+    return [tool.get("function", tool)["name"] for tool in body.get("tools", ())]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_only_the_prompt_leaves_and_only_to_the_model_that_was_chosen(
     shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -86,22 +104,31 @@ def test_only_the_prompt_leaves_and_only_to_the_model_that_was_chosen(
         with Runtime(home) as runtime:
             world = World(runtime)
             world.submit_files(library_sources())
-            inputs = {"log": str(folder / "ci.log")}
-            run = world.run("fix_ci_failure", inputs, workspace=str(checkout), goal="be green")
+            request = ExecutionRequest(
+                execution_id=world.client.new_id(),
+                process="fix_ci_failure",
+                inputs={"log": str(folder / "ci.log")},
+                workspace=str(checkout),
+                goal="make main green",
+                trigger=world.client.new_id(),
+            )
+            run = world.stopped(request.execution_id, world.client.publish(request))
             prompts = [world.blobs.get(e.prompt).decode() for e in run.all(ContextCompiled)]
             blobs = {event.prompt for event in run.all(ContextCompiled)}
 
     assert run.outcome == "completed", run.end
     assert spared.asked == []
+    host, user = socket.gethostname(), getpass.getuser()
+    ours = (request.execution_id, request.trigger, str(tmp_path), ".cortex", USER, user, host)
     assert len(chosen.asked) == len(prompts) == 3
     for asked, prompt in zip(chosen.asked, prompts, strict=True):
         parts = split(prompt)
         assert texts_of(shape, asked.body) == (parts.system, parts.user)
         assert set(asked.body) <= FIELDS[shape]
+        assert names_of(asked.body) == [tool["name"] for tool in parts.tools]
         assert set(asked.headers) <= HEADERS
         told = asked.raw.decode() + json.dumps(asked.headers)
-        ours = {run.execution_id, str(tmp_path), ".cortex", USER, getpass.getuser(), *blobs}
-        assert [word for word in (*ours, socket.gethostname()) if word in told] == []
+        assert [word for word in (*ours, *blobs) if word in told] == []
         assert KEY not in asked.raw.decode()
 
 

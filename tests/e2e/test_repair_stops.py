@@ -1,24 +1,24 @@
 """A repair that cannot be made says so in one line, records why, and leaves the checkout alone."""
 
 import json
-import socket
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from cortex.bus.events import ExecutionHalted, ModelFailed
 from cortex.runtime.cli import main
 
 from ..integration.repair_world import git
-from ..servers import ScriptedOpenAI
+from ..servers import Answer, ScriptedOpenAI
+from .repair_workshop import Workshop, workshop
 from .repair_world import (
     KEY,
     KEY_ENV,
     PYTHON,
     SUMMARY,
-    Answer,
     User,
     checkout_of,
     diagnosis,
@@ -42,7 +42,6 @@ class Case(msgspec.Struct, frozen=True):
     answers: tuple[Answer, ...] = ()
     kinds: tuple[str, ...] = ()  # of the failures that are recorded of the model
     step: str = "diagnose"
-    asked: int | None = None  # how often the server was, where it is not once an answer
 
 
 CASES = {
@@ -128,15 +127,31 @@ def desk(
     return Desk(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_a_model_does_wrong_stops_the_repair(name: str, desk: Desk) -> None:
-    case = CASES[name]
-    with ScriptedOpenAI(*case.answers) as server:
-        use(desk.home, model("scripted", server))
-        desk.stopped(case.says, step=case.step)
+@pytest.fixture(scope="module")
+def shop_floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    with workshop("openai", tmp_path_factory.mktemp("repair")) as opened:
+        yield opened
 
-    assert len(server.asked) == len(case.answers)
-    assert tuple(desk.kinds("model.failed")) == case.kinds
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_model_does_wrong_stops_the_repair(
+    name: str, shop_floor: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, checkout = CASES[name], checkout_of(PYTHON, tmp_path)
+    before, files = print_of(checkout), set(tmp_path.iterdir())
+    shop_floor.script(*case.answers)
+
+    run = shop_floor.repair(checkout)
+
+    halted = run.last(ExecutionHalted)
+    assert (halted.step_id, halted.reason[: len(case.says)]) == (case.step, case.says)
+    assert "\n" not in halted.reason
+    assert [failed.kind for failed in run.all(ModelFailed)] == list(case.kinds)
+    assert len(shop_floor.server.asked) == len(case.answers)
+    assert main(["execution", "show", run.execution_id, "--home", str(shop_floor.home.path)]) == 0
+    assert case.says in " ".join(capsys.readouterr().out.split())
+    assert print_of(checkout) == before
+    assert set(tmp_path.iterdir()) == files
 
 
 def test_nobody_who_listens_stops_the_repair(desk: Desk) -> None:
@@ -186,5 +201,6 @@ def test_a_checkout_without_an_identity_is_not_committed_to(
         main(["execution", "list", "--json"])
         (row,) = json.loads(desk.screen.readouterr().out)
         assert main(["execution", "resume", row["id"]]) == 0
+        assert f"branch: cortex/{row['id']}\n" in desk.screen.readouterr().out
 
     assert len(server.asked) == 2

@@ -199,6 +199,8 @@ def test_the_program_of_a_step_ends_with_the_attempt(
         with ends_with_its_group(tmp_path) as (shell_, option, script):
             argv = [shell_, option, script.replace("sleep 600", "touch begun; sleep 600")]
             more = ["timeout: 3s"] if how == "timeout" else []
+            world.compiled(process("warm", shell(run="echo warm")))
+            assert world.run("warm", workspace=str(tmp_path)).outcome == "completed"
             world.compiled(process("long_step", shell(*more, run=json.dumps(argv))))
             asked = ExecutionRequest(
                 execution_id="long", process="long_step", workspace=str(tmp_path)

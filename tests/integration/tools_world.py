@@ -36,9 +36,7 @@ class Toolbox:
         self.knowledge = KnowledgeTools(self.home, self.blobs)
         self._numbers = itertools.count(1)
 
-    def call(
-        self, name: str, within_s: float = 60.0, tries: int = 1, **arguments: Any
-    ) -> Answer:
+    def call(self, name: str, within_s: float = 60.0, tries: int = 1, **arguments: Any) -> Answer:
         """What a tool answers; with *tries* as it is asked again after the runtime ended."""
         number = next(self._numbers)
         event = ToolCall(

@@ -38,6 +38,16 @@ def test_a_step_that_a_worker_takes_is_not_reported() -> None:
     assert topics(log) == ["step.execute"]
 
 
+def test_a_step_that_a_component_with_a_cursor_answers_for_is_not_reported() -> None:
+    log = MemoryLog()
+    hub = hub_on(log)
+    hub.handle([("w", Subscribe("Writer", "ordered", (("step.execute", "write_code"),)))], 1)
+
+    hub.handle([("engine", Publish((Draft.of(STEP),)))], 2)
+
+    assert topics(log) == ["step.execute"]
+
+
 def test_an_observer_does_not_count_as_somebody_who_takes_it() -> None:
     log = MemoryLog()
     hub = hub_on(log)

@@ -5,6 +5,7 @@ from .caller import Caller, Dialect
 from .errors import CallFailedError
 from .failures import failure_of, failure_of_frame
 from .frames import Frames
+from .provider import HttpProvider
 from .said import announced, delta, failed, responded
 from .schemas import native_schema
 from .typed import parsed
@@ -18,6 +19,7 @@ __all__ = [
     "Connection",
     "Dialect",
     "Frames",
+    "HttpProvider",
     "Piece",
     "UsagePiece",
     "announced",

@@ -63,5 +63,6 @@ class Questions:
         for line in prompt.splitlines():
             self._screen.note(line, lead="  | ", style="dim")
         shape = "JSON that fits the schema above" if asked.answer_schema else "text"
-        told = f"{asked.model}, the answer of {asked.step_id}? ({shape}; Ctrl-D ends it, Ctrl-C leaves it open)"
+        ends = "Ctrl-D ends it, Ctrl-C leaves it open"
+        told = f"{asked.model}, the answer of {asked.step_id}? ({shape}; {ends})"
         self._screen.note(told, "bold")

@@ -288,6 +288,9 @@ class Station:
     def _interrupted(self, progress: Progress) -> int:
         """Pause after Ctrl-C; a second one does not wait for the step at hand."""
         execution_id = progress.execution_id
+        asker, asked = self._asked(execution_id)
+        if asked is not None:
+            return self._unanswered(asker)  # it waits already
         state = self.history.execution(execution_id)
         try:
             if not state.over and state.status not in ("paused", "halted"):

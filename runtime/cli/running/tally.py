@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRequest,
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
@@ -129,8 +130,8 @@ class Tally:
                 self._open(execution_id, (event.step_id, "step"), told, begun_s)
             case StepCompleted() | StepFailed() | StepSkipped():
                 self._drop(execution_id, event.step_id)
-            case ExecutionStarted() if not event.parent:
-                self.max_cost = event.max_cost
+            case ExecutionRequest() | ExecutionStarted() if not event.parent:
+                self.max_cost = event.max_cost if event.max_cost is not None else self.max_cost
             case _ if isinstance(event, _OVER):
                 self._drop(execution_id)
 

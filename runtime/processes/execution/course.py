@@ -136,8 +136,8 @@ class Course:
         return isinstance(step.on_failure, Halt) and not tried_again
 
     def restart_timeout(self) -> None:
-        """Bound the attempt anew, after it stood still with its child."""
-        if self._voice.state.stage == "child":
+        """Bound the attempt anew, after it stood still with its child or for a person."""
+        if self._voice.state.stage in ("child", "model"):
             self._voice.set_timeout(self._step())
 
     def gate_ran_out(self) -> None:

@@ -159,7 +159,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case StepWake():
             _wake(course, voice, event)
         case ExecutionPause():
-            _pause(course, voice)
+            _pause(course, voice, event)
         case ExecutionResume():
             _resume(course, voice, event)
         case ExecutionCancel():
@@ -210,9 +210,13 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
         course.dialogue.tools_ran_out(event.index)
 
 
-def _pause(course: Course, voice: Voice) -> None:
+def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
     state = voice.state
     if state.status != "running" or state.pausing is None:
+        return
+    if state.stage == "model" and event.question:  # a person is the model
+        course.drop_deadlines()
+        voice.pause(state.pausing, state.step_id, question=event.question, prompt=event.prompt)
         return
     if state.stage in ("failed", "waiting"):
         course.drop_deadlines()
@@ -235,6 +239,8 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         voice.resume_child(event)
         if stands:
             course.restart_timeout()
+    elif stage == "model":
+        course.restart_timeout()  # whoever is asked answers now, or asks again
     elif not stands:
         return  # the pause was not taken yet, so that something is asked
     elif stage in ("compiled", "waiting", "tools"):

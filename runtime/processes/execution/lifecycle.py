@@ -46,7 +46,9 @@ def started(state: Execution, event: ExecutionStarted, time_ns: int) -> Executio
 
 def pause(state: Execution, event: ExecutionPause, _: int) -> Execution:
     """A pause was asked for; it is taken before the next step."""
-    if state.status not in ("requested", "running") or state.pausing is not None:
+    if state.status not in ("requested", "running"):
+        return state
+    if state.pausing is not None and not event.question:
         return state
     return replace(state, pausing=event.reason or "asked for")
 

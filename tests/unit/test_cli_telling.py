@@ -1,0 +1,154 @@
+"""What is told while an execution runs: lines, the state below them, and nothing that acts."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from cortex.bus import FORMAT, Ephemeral, Event, Recorded
+from cortex.bus.events import (
+    ExecutionHalted,
+    ExecutionRequest,
+    ModelDelta,
+    ModelFailed,
+    ModelInvoke,
+    ModelResponded,
+    StepExecute,
+    ToolCall,
+    ToolDenied,
+    ToolReturned,
+)
+from cortex.runtime.cli.reading import asked_of_person
+from cortex.runtime.cli.running import LiveView, Tally, Teller, in_order
+
+STEP: dict[str, Any] = {"execution_id": "e1", "step_id": "mend"}
+ASKED = ModelInvoke(**STEP, model="m", provider="openai", prompt="p")
+CALL = ToolCall(**STEP, turn=0, call_id="c", tool="grep", provider="x", arguments={"for": "a\nb"})
+
+
+def recorded(event: Event, position: int, second: float = 0.0) -> Recorded:
+    return Recorded(
+        FORMAT, position, event.stream(), position, bytes(16), int(second * 1e9),
+        event.topic_name(), 1, "e1", None, "tester", event.key(), None, b"\x80",
+    )  # fmt: skip
+
+
+def delta(number: int, text: str) -> ModelDelta:
+    return ModelDelta(**STEP, model="m", number=number, text=text)
+
+
+def responded(**fields: Any) -> ModelResponded:
+    return ModelResponded(**STEP, model="m", prompt="p", answer={"text": ""}, **fields)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(st.sampled_from("ab \n"), max_size=8), max_size=12))
+def test_the_lines_of_an_answer_are_its_text_however_it_comes(pieces: list[str]) -> None:
+    tally = Tally()
+    tally.fold(ASKED, 0.0)
+
+    lines = [line for n, text in enumerate(pieces) for line in tally.fold(delta(n, text), 0.0)]
+    lines += tally.fold(responded(), 0.0)
+
+    *finished, last = "".join(pieces).split("\n")
+    assert lines == [*finished, *([last] if last.strip() else [])]
+    assert tally.tail == ""
+
+
+def test_a_lost_piece_leaves_a_mark_and_one_that_comes_late_nothing() -> None:
+    tally = Tally()
+    tally.fold(ASKED, 0.0)
+
+    lines = tally.fold(delta(2, "the end\n"), 0.0)
+    tally.fold(responded(), 0.0)
+
+    assert lines == ["…the end"]
+    assert tally.fold(delta(3, "more\n"), 0.0) == []
+
+
+def test_an_answer_for_a_schema_is_not_shown_line_by_line() -> None:
+    tally = Tally()
+    typed = ModelInvoke(**STEP, model="m", prompt="p", answer_schema={"type": "object"})
+    tally.fold(typed, 0.0)
+
+    assert tally.fold(delta(0, '{\n"cause": '), 0.0) == []
+    assert tally.tail == '"cause": '
+
+
+def test_what_goes_on_is_what_was_asked_and_not_answered() -> None:
+    tally = Tally()
+    tally.fold(ExecutionRequest(execution_id="e1", max_cost=2.0), 0.0)
+    tally.fold(ASKED, 1.0)
+    tally.fold(responded(input_tokens=3, cached_read_tokens=4, output_tokens=5, cost=0.5), 2.0)
+    tally.fold(CALL, 3.0)
+    tally.fold(StepExecute(**STEP, action="write_code"), 4.0)
+
+    assert [a.text for a in tally.activities.values()] == ["mend: grep a", "mend: write_code"]
+    assert (tally.usage.input, tally.usage.cached_read, tally.usage.output) == (3, 4, 5)
+    assert (tally.cost, tally.max_cost) == (0.5, 2.0)
+    tally.fold(ExecutionHalted(execution_id="e1", reason="r"), 5.0)
+    assert tally.activities == {}
+
+
+@pytest.mark.parametrize(
+    ("event", "lead", "text"),
+    [
+        (ToolReturned(**STEP, turn=0, call_id="c", tool="grep", result="d", summary="2 lines"),
+         "tool", "grep a (1.0 s): 2 lines"),
+        (ToolDenied(**STEP, turn=0, call_id="c", tool="grep", reason="not allowed"),
+         "denied", "grep a (1.0 s): not allowed"),
+        (ModelFailed(**STEP, model="m", error="later", kind="overloaded"),
+         "model", "mend: m (2.0 s): overloaded: later"),
+        (responded(input_tokens=1_200, output_tokens=7, cost=0.0123, stop="length"),
+         "answered", "mend: m (2.0 s), 1,200 in, 7 out, $0.0123, cut off by its limit"),
+    ],
+)  # fmt: skip
+def test_answers_are_told_with_what_was_asked(event: Event, lead: str, text: str) -> None:
+    teller = Teller()
+    teller.tell(recorded(ASKED, 1, 1.0), ASKED)
+    teller.tell(recorded(CALL, 2, 2.0), CALL)
+
+    told = teller.tell(recorded(event, 3, 3.0), event)
+
+    assert told is not None
+    assert (told.lead, told.text) == (lead, text)
+
+
+def test_the_last_words_of_an_answer_come_before_its_end() -> None:
+    first, end = recorded(ASKED, 1, 1.0), recorded(responded(), 2, 3.0)
+    words, later = recorded(delta(0, "a"), 0, 2.0), recorded(delta(1, "b"), 0, 4.0)
+
+    assert list(in_order([first, end, words, later])) == [first, words, end, later]
+    assert isinstance(delta(0, "a"), Ephemeral)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300), st.integers(20, 120))
+def test_the_lower_part_fits_the_terminal_and_holds_nothing_that_acts(
+    text: str, columns: int
+) -> None:
+    tally, view = Tally(), LiveView()
+    tally.fold(ASKED, 0.0)
+    tally.fold(delta(0, text), 0.0)
+    tally.fold(ToolCall(**STEP, turn=0, call_id="c", tool=text, provider="x"), 0.0)
+    view.update(tally)
+    out = StringIO()
+    console = Console(file=out, width=columns, color_system=None, force_terminal=True)
+
+    console.print(view)
+
+    lines = out.getvalue().split("\n")
+    assert len(lines) <= 7
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for line in lines for c in line)
+
+
+def test_a_person_is_asked_until_somebody_answers() -> None:
+    person = ModelInvoke(**STEP, model="anna", provider="human", prompt="p")
+
+    assert asked_of_person("e1", [person]) == person
+    assert asked_of_person("e1", [person, responded()]) is None
+    assert asked_of_person("e1", [person, ASKED]) is None
+    assert asked_of_person("e2", [person]) is None
