@@ -152,6 +152,7 @@ def test_what_a_model_does_wrong_stops_the_repair(
     assert case.says in " ".join(capsys.readouterr().out.split())
     assert print_of(checkout) == before
     assert set(tmp_path.iterdir()) == files
+    assert list(shop_floor.home.path.rglob("outside.py")) == []
 
 
 def test_nobody_who_listens_stops_the_repair(desk: Desk) -> None:
@@ -164,15 +165,19 @@ def test_nobody_who_listens_stops_the_repair(desk: Desk) -> None:
 
 
 def test_a_key_that_is_not_set_stops_the_repair(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    shop_floor: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    checkout = checkout_of(PYTHON, tmp_path)
+    before = print_of(checkout)
+    shop_floor.script()
     monkeypatch.delenv(KEY_ENV)
-    with ScriptedOpenAI() as server:
-        use(desk.home, model("scripted", server))
-        says = f"scripted: unauthorised: the environment variable {KEY_ENV} holds no key: set it"
-        desk.stopped(says, step="diagnose")
 
-    assert server.asked == []
+    run = shop_floor.repair(checkout)
+
+    says = f"scripted: unauthorised: the environment variable {KEY_ENV} holds no key: set it"
+    assert run.last(ExecutionHalted).reason == says
+    assert shop_floor.server.asked == []
+    assert print_of(checkout) == before
 
 
 def test_uncommitted_work_stops_the_repair_before_a_model_is_asked(desk: Desk) -> None:
@@ -194,13 +199,11 @@ def test_a_checkout_without_an_identity_is_not_committed_to(
         monkeypatch.setenv(f"GIT_CONFIG_{scope}", "/dev/null")
     with ScriptedOpenAI(diagnosis(), patch(PYTHON.fix)) as server:
         use(desk.home, model("scripted", server))
-        desk.stopped("git commit: no name to commit under", step="commit")
+        halted = desk.stopped("git commit: no name to commit under", step="commit")
         # Who names themselves goes on from there; no model is asked again.
         git(desk.checkout, "config", "user.name", "Ada")
         git(desk.checkout, "config", "user.email", "ada@example.org")
-        main(["execution", "list", "--json"])
-        (row,) = json.loads(desk.screen.readouterr().out)
-        assert main(["execution", "resume", row["id"]]) == 0
-        assert f"branch: cortex/{row['id']}\n" in desk.screen.readouterr().out
+        assert main(["execution", "resume", halted["id"]]) == 0
+        assert f"branch: cortex/{halted['id']}\n" in desk.screen.readouterr().out
 
     assert len(server.asked) == 2

@@ -107,7 +107,10 @@ def test_it_goes_back_so_often_and_then_halts() -> None:
 
     halted = world.said(ExecutionHalted)[0]
     assert [back.times for back in world.said(StepReopened)] == [1, 2]
-    assert halted.reason == "two tests are red (went back to fix 2 times)"
+    assert (
+        halted.reason
+        == "two tests are red (went back to fix 2 times; resume --from fix tries anew)"
+    )
     assert halted.evidence == {"kind": "failed", "attempt": 3, "went_back": 2}
     told = world.said(ContextCompile)[-1].failures
     assert [(each["step"], each["attempt"]) for each in told] == [("verify", 1), ("verify", 2)]

@@ -283,7 +283,8 @@ class Course:
         else:
             often = "once" if times == 1 else f"{times} times"
             evidence = {"kind": failed.kind, "attempt": failed.attempt, "went_back": went}
-            reason = f"{failed.error} (went back to {target} {often})"
+            hint = f"resume --from {target} tries anew"
+            reason = f"{failed.error} (went back to {target} {often}; {hint})"
             self._voice.halt(reason, step.id, evidence=evidence)
 
     def _skip_to(self, target: str, failed_id: str) -> None:
