@@ -10,6 +10,7 @@ from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 
 from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
+from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .verdict import failed, parameters_of, passed
 
@@ -30,6 +31,7 @@ class Command(Component):
 
     def __init__(self, config: Config, history: History | None = None) -> None:
         self._shell = config.handlers.shell
+        self._hidden = hidden_by(config)
         self._waiters = Waiters(history)
 
     @on(GateEvaluate, where={"gate": "command"})
@@ -47,6 +49,7 @@ class Command(Component):
                 event.workspace,
                 timeout_s,
                 passed=asked.env,
+                hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )
         except ProgramError as error:

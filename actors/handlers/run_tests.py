@@ -25,6 +25,7 @@ from ..programs import (
     argv_of,
     run_program,
 )
+from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 from .repair import (
@@ -91,6 +92,7 @@ class RunTests(Component):
         self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
     ) -> None:
         self._settings = config.handlers.shell
+        self._hidden = hidden_by(config)
         self._blobs = blobs
         self._home = home
         self._waiters = Waiters(history)
@@ -178,9 +180,13 @@ class RunTests(Component):
         wanted: Callable[[], bool] | None,
     ) -> ProgramOutcome:
         if self._home is None:
-            return run_program(argv, folder, timeout_s, passed=passed, wanted=wanted)
+            return run_program(
+                argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
+            )
         effects = Effects(self._home.path / "effects")
-        return effects.run(key, argv, folder, timeout_s, passed=passed, wanted=wanted)
+        return effects.run(
+            key, argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
+        )
 
     def _ended(
         self,

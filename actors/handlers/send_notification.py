@@ -24,6 +24,7 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
+from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 from .repair import HookFailedError, HookRefusedError, hook_secret, hook_url, post_hook
@@ -81,6 +82,7 @@ class SendNotification(Component):
 
     def __init__(self, config: Config, home: Home | None, history: History | None = None) -> None:
         self._allow = config.handlers.shell.allow
+        self._hidden = hidden_by(config)
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         self._folder = (
@@ -142,6 +144,7 @@ class SendNotification(Component):
                 folder,
                 timeout_s,
                 passed=asked.env,
+                hidden=self._hidden | {asked.secret_env},
                 wanted=self._waiters.wait_for(event, delivery),
             )
         finally:

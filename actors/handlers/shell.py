@@ -22,6 +22,7 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
+from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 
@@ -60,6 +61,7 @@ class Shell(Component):
         self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
     ) -> None:
         self._settings = config.handlers.shell
+        self._hidden = hidden_by(config)
         self._blobs = blobs
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
@@ -93,6 +95,7 @@ class Shell(Component):
                 folder,
                 timeout_s,
                 passed=asked.env,
+                hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )
         except (EffectInterruptedError, ProgramUnwantedError) as error:

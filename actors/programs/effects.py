@@ -16,11 +16,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from .environment import environment_for
 from .errors import (
     EffectInterruptedError,
     ProgramError,
@@ -43,7 +44,6 @@ class Order(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     folder: str
     timeout_s: float
-    passed: tuple[str, ...] = ()  # variables that it gets although they look like secrets
 
 
 class Effects:
@@ -60,6 +60,7 @@ class Effects:
         timeout_s: float,
         *,
         passed: Collection[str] = (),
+        hidden: Collection[str] = (),
         wanted: Callable[[], bool] | None = None,
     ) -> ProgramOutcome:
         """Run a program, or give how it ended when it was run under *key* before.
@@ -74,7 +75,8 @@ class Effects:
         known_by = msgspec.json.encode((key, tuple(argv), folder))
         place = self._folder / hashlib.sha256(known_by).hexdigest()[:32]
         try:
-            own = _begin(place, Order(tuple(argv), folder, timeout_s, tuple(passed)))
+            order = Order(tuple(argv), folder, timeout_s)
+            own = _begin(place, order, environment_for(passed, hidden))
         except OSError as error:
             raise ProgramError(argv[0], f"{UNKEPT}: {error.strerror or error}") from error
         _wait(place, argv[0], timeout_s + GRACE_S, own, wanted)
@@ -98,7 +100,9 @@ class Effects:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
+def _begin(
+    place: Path, order: Order, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes] | None:
     """Start the small process; None where one was started that ended, or is at work."""
     for folder in (place.parent, place):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,6 +124,7 @@ def _begin(place: Path, order: Order) -> subprocess.Popen[bytes] | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env=environment,  # that of its program, which can read it
             start_new_session=True,
             pass_fds=(lock.fileno(),),
         )
@@ -197,7 +202,7 @@ def run_ordered(place: Path) -> None:
 
 def _run(order: Order, cut: Path) -> tuple[_Ended, bytes, bytes]:
     try:
-        process = start(order.argv, order.folder, order.passed)
+        process = start(order.argv, order.folder, os.environ)
     except (OSError, ValueError) as error:
         return _Ended(problem=cannot_start(error)), b"", b""
     said = listen(process, order.timeout_s, lambda: not cut.exists())

@@ -6,9 +6,7 @@ import selectors
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-
-from .environment import environment_for
+from collections.abc import Callable, Mapping, Sequence
 
 KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 READ_BYTES = 1 << 16  # at once: what a pipe holds
@@ -34,14 +32,14 @@ class Tail:
 
 
 def start(
-    argv: Sequence[str], folder: str, passed: Collection[str] = ()
+    argv: Sequence[str], folder: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     """Start a program that says what it says into pipes, in a group of its own.
 
     Args:
         argv: Its words.
         folder: Where it runs.
-        passed: Variables that it gets although they look like secrets.
+        environment: The variables that it gets.
 
     Raises:
         OSError: It cannot be started.
@@ -50,7 +48,7 @@ def start(
     return subprocess.Popen(
         list(argv),
         cwd=folder or None,
-        env=environment_for(passed),
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

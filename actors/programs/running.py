@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
+from .environment import environment_for
 from .errors import (
     ProgramError,
     ProgramRefusedError,
@@ -62,6 +63,7 @@ def run_program(
     timeout_s: float,
     *,
     passed: Collection[str] = (),
+    hidden: Collection[str] = (),
     wanted: Callable[[], bool] | None = None,
 ) -> ProgramOutcome:
     """Run a program in *folder* to its end; everything it started ends with it where it is cut.
@@ -70,7 +72,8 @@ def run_program(
         argv: Its words.
         folder: Where it runs.
         timeout_s: How long it may take.
-        passed: Variables that it gets although they look like secrets.
+        passed: Variables that it gets although they are hidden or look like secrets.
+        hidden: Variables that it does not get, whatever they look like.
         wanted: Asked now and then; where it says no, the program is ended.
 
     Raises:
@@ -80,7 +83,7 @@ def run_program(
     """
     until = time.monotonic() + timeout_s
     try:
-        process = start(argv, folder, passed)
+        process = start(argv, folder, environment_for(passed, hidden))
     except (OSError, ValueError) as error:
         raise ProgramError(argv[0], cannot_start(error)) from None
     said = listen(process, timeout_s, wanted)

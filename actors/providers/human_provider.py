@@ -67,7 +67,12 @@ class HumanProvider(Component):
             prompt = self._blobs.get(asked.prompt).decode()
         except BlobError:
             prompt = ""  # who answered has seen it, or knows better
-        yield responded(asked, description, text, Usage(input=count(prompt), output=count(text)))
+        usage = Usage(input=count(prompt), output=count(text))
+        try:
+            said: Event = responded(asked, description, text, usage)
+        except CallFailedError as error:
+            said = failed(asked, error)
+        yield said
 
     @on(ExecutionCancelled)
     @on(ExecutionCompleted)

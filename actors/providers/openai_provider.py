@@ -140,7 +140,8 @@ def _told(usage: _Usage) -> UsagePiece:
     details = usage.prompt_tokens_details or _Details()
     read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
     return UsagePiece(
-        input=max(0, usage.prompt_tokens - read - written),
+        # Below nothing where more was kept than asked: such usage is not believed.
+        input=usage.prompt_tokens - read - written,
         cached_read=read,
         cached_write=written,
         output=usage.completion_tokens,

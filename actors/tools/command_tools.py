@@ -23,6 +23,7 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
+from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .carrying import Told, carry_out
 from .declaring import tool
@@ -61,6 +62,7 @@ class CommandTools(Component):
         self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
     ) -> None:
         self._settings = config.handlers.shell
+        self._hidden = hidden_by(config)
         self._blobs = blobs
         self._places = Places(home)
         # Without a home nothing outlives the runtime, so that records of effects need not either.
@@ -95,6 +97,7 @@ class CommandTools(Component):
                 argv,
                 str(folder),
                 timeout_s,
+                hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )
         except ProgramTimeoutError as error:

@@ -2,8 +2,10 @@
 
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..handlers.repair import GitFailedError, PathRefusedError, Worktree, checked_path
 from .errors import ToolError
@@ -13,8 +15,13 @@ _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _HEADER = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
 # A hunk; or what needs none: a new name, an empty file that is made or removed.
 _CHANGE = re.compile(r"^(?:@@|rename to |new file mode |deleted file mode )", re.MULTILINE)
-_RENAMED = re.compile(r"^rename from (.+)$", re.MULTILINE)
-_MODE = re.compile(r"^(?:new file|new|deleted file|old) mode (\d+)", re.MULTILINE)
+# git looks at where a copy comes from as little as a reader does: any file of the machine.
+_COPY = re.compile(r"^copy (?:from|to) ", re.MULTILINE)
+# Whatever git would read as a mode: it passes over spaces and signs in front.
+_MODE = re.compile(
+    r"^(?:(?:new file|new|deleted file|old) mode|index .*?\.\.[^ \n]*) ([^\n]*\d[^\n]*)",
+    re.MULTILINE,
+)
 _BINARY = re.compile(r"^(?:GIT binary patch|Binary files )", re.MULTILINE)
 _FILES = frozenset(("100644", "100755"))
 # Counts in the heads of hunks are the part that models get wrong most.
@@ -37,7 +44,8 @@ def apply_patch(tree: Worktree, prefix: str, patch: str) -> list[str]:
         file.write(text.encode(errors="replace"))
         file.flush()
         words = _words(prefix, text, file.name)
-        paths = sorted({*_paths(tree, words), *(prefix + p for p in _RENAMED.findall(text))})
+        # Backwards, for the names that files had before they were renamed.
+        paths = sorted({*_paths(tree, words), *_paths(tree, ("--reverse", *words))})
         _refuse(tree, paths)
         checked = tree.git.asked("apply", "--check", *words)
         if checked.returncode:
@@ -67,7 +75,9 @@ def _plain(patch: str) -> str:
         raise ToolError(problem, "wrong_arguments")
     if _BINARY.search(text):
         raise ToolError("a patch changes text files only", "wrong_arguments")
-    if set(_MODE.findall(text)) - _FILES:
+    if _COPY.search(text):
+        raise ToolError("a patch copies no files: write the new one as a new file", "denied")
+    if {mode.strip() for mode in _MODE.findall(text)} - _FILES:
         raise ToolError("a patch makes plain files only, no links and no submodules", "denied")
     return text if text.endswith("\n") else f"{text}\n"
 
@@ -96,6 +106,20 @@ def _refuse(tree: Worktree, paths: Sequence[str]) -> None:
             raise ToolError(f"{path[:200]!r}: {error}", "denied") from None
     for path, why in tree.forbidden(_with_parents(paths)).items():
         raise ToolError(f"{path!r} is not patched: {why}", "denied")
+    for path in paths:
+        *folders, _ = _with_parents([path])
+        if any((tree.folder / folder).is_symlink() for folder in folders):
+            raise ToolError(f"{path!r} is not patched: it lies beyond a symbolic link", "denied")
+        if not _is_plain(tree.folder / path):
+            raise ToolError(f"{path!r} is not patched: a patch changes plain files only", "denied")
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether there is a plain file, or nothing yet; whatever else git says about it later."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return True
 
 
 def _with_parents(paths: Sequence[str]) -> list[str]:

@@ -61,11 +61,34 @@ class Place(msgspec.Struct, frozen=True):
             raise ToolError(f"{_shown(path)}: it is a link that leads out", "wrong_arguments")
         if self.hides(real):
             raise ToolError(f"{_shown(path)}: Cortex keeps its own files there", "wrong_arguments")
+        if self.is_of_git(real):
+            problem = "it is a link into git's own folder, which nobody reads here"
+            raise ToolError(f"{_shown(path)}: {problem}", "wrong_arguments")
         return real
 
     def hides(self, path: Path) -> bool:
         """Whether *path* is Cortex's own."""
         return self.hidden is not None and path.is_relative_to(self.hidden)
+
+    def unread(self) -> tuple[Path, ...]:
+        """The folders inside that no link may lead into."""
+        git = self._git()
+        return (git, self.hidden) if self.hidden else (git,)
+
+    def is_of_git(self, real: Path) -> bool:
+        """Whether *real*, a path below the root without links, is git's own."""
+        if real == self.root:
+            return False
+        try:
+            checked_path(str(real.relative_to(self.root)))
+        except PathRefusedError:
+            return True
+        return real.is_relative_to(self._git())
+
+    def _git(self) -> Path:
+        return Path(
+            os.path.realpath(self.root / ".git")
+        )  # which may be a link itself, even a bad one
 
     def plain(self, text: str) -> str:
         """*text* without the folders of this machine that lead here."""

@@ -51,6 +51,7 @@ def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
         "root": str(place.folder.resolve()),
         "files": files_of(place, wanted.path, wanted.glob),
         "most": MOST,
+        "hidden": [str(path) for path in place.unread()],
     }
     found = _searched(msgspec.json.encode(order), min(timeout_s, LONGEST_S))
     if found.problem:
@@ -86,6 +87,8 @@ def files_of(place: Place, path: str, glob: str) -> list[str]:
     except ValueError as error:
         raise ToolError(str(error), "wrong_arguments") from None
     below = place.file(path or ".")
+    if not below.is_relative_to(place.folder):
+        raise ToolError(f"{path[:200]!r}: it is a link that leads out", "wrong_arguments")
     try:
         files = Checkout(place.folder).files
     except CheckoutError as error:

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 LARGEST_BYTES = 4 << 20  # of a file; what is longer is generated, or not text
@@ -35,7 +35,7 @@ def search(order: dict[str, Any]) -> dict[str, Any]:
     found: list[tuple[str, int, str]] = []
     left_out = 0
     for path in order["files"]:
-        lines = lines_of(order["root"], path)
+        lines = lines_of(order["root"], path, order["hidden"])
         if lines is None:
             left_out += 1
             continue
@@ -48,11 +48,11 @@ def search(order: dict[str, Any]) -> dict[str, Any]:
     return {"found": found, "left_out": left_out, "more": False}
 
 
-def lines_of(root: str, path: str) -> Iterator[str] | None:
-    """The lines of a text file; None for one that is binary, too large, gone or outside."""
+def lines_of(root: str, path: str, hidden: Sequence[str]) -> Iterator[str] | None:
+    """The lines of a text file; None for one that is binary, too large, gone, outside or hidden."""
     try:
         real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118  # no pathlib: it starts slowly
-        if os.path.commonpath((real, root)) != root:
+        if os.path.commonpath((real, root)) != root or _is_hidden(root, real, hidden):
             return None
         with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
             status = os.fstat(file.fileno())
@@ -64,6 +64,15 @@ def lines_of(root: str, path: str) -> Iterator[str] | None:
     if b"\0" in data[:BINARY_BYTES]:
         return None
     return (line.rstrip("\r") for line in data.decode("utf-8", "replace").split("\n"))
+
+
+def _is_hidden(root: str, real: str, hidden: Sequence[str]) -> bool:
+    """Whether links led to what is git's own, or in one of the folders that nobody reads."""
+    # Some file systems leave letters out of a name that are none, or take large ones for small.
+    parts = real[len(root) :].encode("ascii", "ignore").lower().split(b"/")
+    return any(part.rstrip(b". ") in (b".git", b"git~1") for part in parts) or any(
+        os.path.commonpath((real, folder)) == folder for folder in hidden
+    )
 
 
 def excerpt(line: str, start: int) -> str:

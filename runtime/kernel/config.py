@@ -27,7 +27,7 @@ _WORDS = {
     "str": "a string",
 }
 
-Tokens = Annotated[int, Meta(ge=1)]
+Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 
 
 class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +85,7 @@ class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(pattern=r"^[\w.]+:\w+$", description="import string, `package.module:Class`")
     ]
     workers: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
+        Annotated[int, Meta(ge=0, le=1_000)] | None,
         Meta(description="how many workers; unless set, as the class says"),
     ] = None
     config: Annotated[

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from urllib.parse import unquote
 
 import msgspec
 
@@ -48,7 +49,7 @@ def address_of(base_url: str) -> Address | None:
     if unix := _SOCKET.fullmatch(base_url):
         return Address("http", "localhost", 80, socket=unix["socket"])
     web = _WEB.fullmatch(base_url)
-    if web is None:
+    if web is None or {".", ".."} & set(unquote(web["path"]).split("/")):
         return None
     port = int(web["port"] or _PORTS[web["scheme"]])
     host = (web["six"] or web["host"]).lower()

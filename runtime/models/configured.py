@@ -21,8 +21,20 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _KEYS = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|ghp|gho|pat|AIza|AKIA|eyJ)[-_A-Z0-9a-z]{12,}")
 _MIXED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{20,}|[0-9a-f]{32,}")
 
+# The same where names of models stand, which are far from the names of variables.
+_PASTED = re.compile(
+    r"(?:[spr]k-|gsk_|hf_|gh[oprsu]_|github_pat_|glpat-|xox[abps]-|AIza|AKIA|ASIA|eyJ)"
+    r"[-_A-Z0-9a-z]{12,}"
+)
+_RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9]{32,}|[0-9a-f]{32,}")
+_PASTED_KEY = (
+    "this looks like a key itself: put the key into an environment variable, name that {where}, "
+    "and withdraw the key if others can read this file"
+)
+
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
-Natural = Annotated[int, Meta(ge=1)]
+Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Calls = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -63,7 +75,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "and must not pass prompts on; unless set, true for providers without an endpoint"
         ),
     ] = None
-    window: Annotated[Natural | None, Meta(description="tokens of prompt and answer together")] = (
+    window: Annotated[Tokens | None, Meta(description="tokens of prompt and answer together")] = (
         None
     )
     reasoning: Annotated[Level | None, Meta(description="how well it reasons")] = None
@@ -84,7 +96,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     price_output: Annotated[
         Dollars | None, Meta(description="US dollars a million tokens of answer")
     ] = None
-    max_parallel: Annotated[Natural, Meta(description="calls at a time")] = 64
+    max_parallel: Annotated[Calls, Meta(description="calls at a time")] = 64
     log: Annotated[
         str,
         Meta(
@@ -170,6 +182,9 @@ class ModelsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 def faults_of(model: ModelConfig) -> Iterator[tuple[str, str]]:
     """Keys of *model* whose values cannot be, and why; no message repeats what may be a secret."""
+    for key, value in (("name", model.name), ("model", model.model)):
+        if _PASTED.fullmatch(value) or _RANDOM.fullmatch(value):
+            yield key, _PASTED_KEY.format(where="in `key_env`")
     if not _NAME.fullmatch(model.name):
         yield "name", "expected up to 64 letters, digits and . _ : / -, a letter or digit first"
     if model.name == EMBEDDED_MODEL:
@@ -188,17 +203,19 @@ def faults_of(model: ModelConfig) -> Iterator[tuple[str, str]]:
         yield "provider", "replay needs `log`, the home or log.db whose answers are given again"
     if not _has_price(model):
         problem = (
-            f"its price is not known: set price_input and price_output for {model.id!r}, US "
-            "dollars a million tokens (0 where it costs nothing)"
+            f"it is not set, and the price of {model.id!r} is not known: set price_input and "
+            "price_output, US dollars a million tokens (0 where it costs nothing)"
         )
-        yield ("model" if model.model else "name"), problem
+        yield ("price_input" if model.price_input is None else "price_output"), problem
 
 
 def _wrong_url(model: ModelConfig, address: Address | None) -> str:
-    if model.base_url and address is None:
+    if model.base_url and model.is_embedded:
+        return f"{model.provider} has no endpoint: leave base_url out"
+    if model.base_url and (address is None or any(map(_PASTED.fullmatch, address.path.split("/")))):
         return (
             "expected `https://HOST/PATH`, `http://127.0.0.1:PORT/PATH` or `unix:///PATH`, without "
-            "user, password or query (a key is named by `key_env`)"
+            "user, password, query or `..` (a key is named by `key_env`)"
         )
     if address is None or address.scheme == "https" or address.on_this_host or model.insecure:
         return ""
@@ -222,10 +239,7 @@ def _wrong_place(model: ModelConfig, address: Address | None) -> str:
 
 def _wrong_variable(value: str) -> str:
     if value.lower().startswith("sk-") or _KEYS.fullmatch(value) or _MIXED.fullmatch(value):
-        return (
-            "this looks like a key itself: put the key into an environment variable, name that "
-            "here, and withdraw the key if others can read this file"
-        )
+        return _PASTED_KEY.format(where="here")
     if _VARIABLE.fullmatch(value):
         return ""
     return "expected the name of an environment variable, as `OPENAI_API_KEY`"

@@ -1,10 +1,13 @@
 """Servers of tools, as config.toml says them: `[[tools.mcp]]`."""
 
 import re
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+from cortex.runtime.models import ModelConfig, ModelConfigError, address_of
 
 _NAME = re.compile(r"[A-Za-z0-9](?:-|_(?!_)|[A-Za-z0-9]){0,31}")  # `__` parts it from the tool
 
@@ -43,6 +46,8 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if bool(self.command and self.command[0]) == bool(self.url):
             raise ValueError(f"the server {self.name} needs a command or a url, and not both")
+        for key, problem in _faults(self):
+            raise ValueError(f"{key} of the server {self.name}: {problem}")
 
     def offers(self, tool: str) -> bool:
         """Whether its *tool* may be used."""
@@ -60,3 +65,29 @@ class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two servers are called {twice[0]}: give each a name of its own")
+
+
+def _faults(server: McpServer) -> Iterator[tuple[str, str]]:
+    """Keys of *server* whose values cannot be, and why; no message repeats what may be a secret."""
+    address = address_of(server.url)
+    if server.url and address is None:
+        yield (
+            "url",
+            "expected `https://HOST/PATH` or `http://127.0.0.1:PORT/PATH`, without user, password "
+            "or query (the variable with a token is named by `key_env`)",
+        )
+    named = (*(("env", name) for name in server.env), ("key_env", server.key_env))
+    for key, name in named:
+        if name and (problem := _wrong_variable(name)):
+            yield key, problem
+    if server.key_env and address and address.scheme == "http" and not address.on_this_host:
+        yield "url", f"plain http to {address} shows the token to everyone on the way: use https"
+
+
+def _wrong_variable(name: str) -> str:
+    """Why *name* cannot be that of a variable, as for the key of a model."""
+    try:
+        ModelConfig(name="any", provider="openai", base_url="http://127.0.0.1", key_env=name)
+    except ModelConfigError as error:
+        return error.problem
+    return ""

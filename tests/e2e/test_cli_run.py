@@ -374,9 +374,11 @@ def test_a_disk_that_fills_up_is_told_and_nothing_is_lost(user: User, tmp_path: 
 
 
 def test_a_log_is_followed_beside_the_runtime_that_writes_it(user: User) -> None:
-    with user.start("events", "tail", "-f", "-n", "0", "--topic", "execution.*", "--json") as tail:
+    user.json("run", "--goal", "look at this")
+    with user.start("events", "tail", "-f", "-n", "1", "--topic", "execution.*", "--json") as tail:
         assert tail.stdout is not None
-        opened = user.json("run", "--goal", "look at this")
+        tail.stdout.readline()  # what was there: from now on it follows
+        opened = user.json("run", "--goal", "and at this")
         lines = map(json.loads, iter(tail.stdout.readline, ""))
         # An execution that an earlier test left goes on beside it; its events come too.
         first = next(line for line in lines if line["correlation"] == opened["id"])

@@ -394,3 +394,17 @@ def test_secrets_reach_a_program_only_by_their_names(
     named = store.run("two", argv, str(tmp_path), 60.0, passed=["GH_TOKEN"])
 
     assert (without.stdout, named.stdout) == (b"\n", b"x\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc here")
+def test_what_watches_over_a_program_does_not_hold_the_secrets_either(
+    store: Effects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_TOKEN", "sentinel-token")
+    monkeypatch.setenv("TLLMAUTH", "sentinel-key")
+    argv = ["sh", "-c", "env; cat /proc/$PPID/environ"]
+
+    outcome = store.run("key", argv, str(tmp_path), 60.0, hidden={"TLLMAUTH"})
+
+    assert b"PATH=" in outcome.stdout
+    assert b"sentinel" not in outcome.stdout

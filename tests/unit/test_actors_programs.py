@@ -17,6 +17,8 @@ from cortex.actors.programs import (
     argv_of,
     run_program,
 )
+from cortex.actors.programs.hidden import hidden_by
+from cortex.runtime.kernel import Config
 
 from .actors_world import PYTHON, ends_with_its_group
 
@@ -161,22 +163,104 @@ def test_errors_survive_the_trip_between_processes() -> None:
         assert str(again) == str(error)
 
 
-SECRETS = ["ANTHROPIC_API_KEY", "GH_TOKEN", "PGPASSWORD", "client_secret", "GOOGLE_CREDENTIALS"]
+SECRETS = [
+    "ANTHROPIC_API_KEY",
+    "GH_TOKEN",
+    "PGPASSWORD",
+    "client_secret",
+    "GOOGLE_CREDENTIALS",
+    "OPENAI_APIKEY",
+    "APIKEY",
+    "OPENAI_API_KEY_2",
+    "REDISCLI_AUTH",
+    "NPM_CONFIG__AUTH",
+    "AZURE_DEVOPS_EXT_PAT",
+    "DB_PASSWD",
+    "MYSQL_PWD",
+    "SSHPASS",
+    "ANSIBLE_VAULT_PASS",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "SECRET_KEY_BASE",
+    "DOCKER_AUTH_CONFIG",
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "SLACK_WEBHOOK_URL",
+    "SENTRY_DSN",
+]
+PLAIN = [
+    "EDITOR",
+    "KEYBOARD",
+    "PWD",
+    "OLDPWD",
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "SSH_ASKPASS",
+    "GIT_AUTHOR_NAME",
+    "TOKENIZERS_PARALLELISM",
+    "XAUTHORITY",
+    "MONKEY",
+]
 SHOWN = "import os, sys; print(*[name for name in sys.argv[1:] if name in os.environ])"
 
 
 def test_a_program_is_not_given_the_secrets_of_the_runtime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [*SECRETS, "EDITOR", "KEYBOARD"]
+    names = [*SECRETS, *PLAIN]
     for name in names:
         monkeypatch.setenv(name, "x")
 
     outcome = run_program(python(SHOWN, *names), str(tmp_path), 30.0)
     named = run_program(python(SHOWN, *names), str(tmp_path), 30.0, passed=["GH_TOKEN"])
 
-    assert outcome.stdout.split() == [b"EDITOR", b"KEYBOARD"]
-    assert named.stdout.split() == [b"GH_TOKEN", b"EDITOR", b"KEYBOARD"]
+    assert outcome.stdout.decode().split() == PLAIN
+    assert named.stdout.decode().split() == ["GH_TOKEN", *PLAIN]
+
+
+def test_a_variable_that_holds_a_configured_key_is_given_to_a_program_only_where_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TLLMAUTH", "x")
+    argv = python(SHOWN, "TLLMAUTH")
+
+    hidden = run_program(argv, str(tmp_path), 30.0, hidden={"TLLMAUTH"})
+    named = run_program(argv, str(tmp_path), 30.0, passed=["TLLMAUTH"], hidden={"TLLMAUTH"})
+
+    assert (hidden.stdout, named.stdout) == (b"\n", b"TLLMAUTH\n")
+
+
+CONFIGURED = """
+[[models.use]]
+name = "a"
+provider = "openai"
+base_url = "http://127.0.0.1:1/v1"
+key_env = "TLLMAUTH"
+
+[[models.use]]
+name = "claude-haiku-4-5"
+provider = "anthropic"
+
+[[tools.mcp]]
+name = "far"
+url = "https://tools.example/mcp"
+key_env = "FAR"
+
+[[tools.mcp]]
+name = "near"
+command = ["near"]
+env = ["NEAR", "PATH", "HOME", "LC_ALL", "NODE_PATH"]
+
+[[components]]
+use = "mine:Tools"
+config = { servers = [{ name = "x", key_env = "MINE" }], secret_env = "SIGNED" }
+"""
+
+
+def test_every_variable_that_is_configured_to_hold_a_key_is_hidden() -> None:
+    hidden = hidden_by(Config.parse(CONFIGURED))
+
+    assert hidden == {"TLLMAUTH", "ANTHROPIC_API_KEY", "FAR", "NEAR", "MINE", "SIGNED"}
 
 
 def test_a_program_that_nobody_wants_any_more_is_ended_with_all_it_started(tmp_path: Path) -> None:

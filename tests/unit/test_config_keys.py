@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.runtime.kernel import Config, ConfigError, Home
+from cortex.runtime.kernel.config_keys import Key
 
 FULL = """
 durability = "full"
@@ -112,6 +113,26 @@ WRONG = {
         "[[components]]\nworkers = 1",
         "`components` lacks its key `use`",
     ),
+    "an endless window": (
+        "[[models.use]]\nname = 'a'\nprovider = 'human'\nwindow = 99999999999999999999999",
+        ":4: `models.use.window` is wrong: expected an integer <= 1000000000",
+    ),
+    "more calls than there can be": (
+        "[[models.use]]\nname = 'a'\nprovider = 'human'\nmax_parallel = 10000000000",
+        ":4: `models.use.max_parallel` is wrong: expected an integer <= 10000",
+    ),
+    "an endless context": (
+        "[context]\nwindow = 99999999999999999999999",
+        ":2: `context.window` is wrong: expected an integer <= 1000000000",
+    ),
+    "an endless budget": (
+        "[context.budgets]\nstep = 1000000001",
+        ":2: `context.budgets.step` is wrong: expected an integer <= 1000000000",
+    ),
+    "more workers than there can be": (
+        '[[components]]\nuse = "a:B"\nworkers = 18446744073709551616',
+        ":3: `components.workers` is wrong: expected an integer <= 1000",
+    ),
     "a value for a table": (
         "context = 3",
         ":1: `context` is wrong: expected a table, got an integer",
@@ -160,6 +181,13 @@ def test_the_template_sets_nothing_and_shows_every_key() -> None:
 
 
 KEYS = tuple(Config.keys())
+INTEGERS = [key for key in KEYS if key.type == "integer"]
+
+
+@pytest.mark.parametrize("key", INTEGERS, ids=lambda key: ".".join((*key.table, key.name)))
+def test_every_integer_has_an_upper_bound(key: Key) -> None:
+    with pytest.raises(ConfigError, match=rf":2: .*{key.name}. is wrong: expected an integer <= "):
+        Config.parse(f"{key.header}\n{key.name} = {1 << 80}", "config.toml")
 
 
 def test_every_key_says_what_it_is_for() -> None:

@@ -82,11 +82,20 @@ WRONG = {
     ),
     "a price that nobody knows": (
         'name = "a"\nprovider = "openai"\nmodel = "gpt-5-pro"',
-        ":9: `models.use.model` is wrong: its price is not known: set price_input and price_outp",
+        ":6: `models.use.price_input` is wrong: it is not set, and the price of 'gpt-5-pro' is not "
+        "known: set price_input and price_output",
     ),
     "a gateway's price": (
         'name = "a"\nprovider = "openai"\nmodel = "gpt-5"\nbase_url = "https://llm.example/v1"',
-        ":9: `models.use.model` is wrong: its price is not known",
+        ":6: `models.use.price_input` is wrong: it is not set",
+    ),
+    "half a price": (
+        'name = "a"\nprovider = "openai"\nmodel = "gpt-5-pro"\nprice_input = 1.0',
+        ":6: `models.use.price_output` is wrong: it is not set",
+    ),
+    "a person behind a URL": (
+        'name = "a"\nprovider = "human"\nbase_url = "https://llm.example/v1"',
+        ":9: `models.use.base_url` is wrong: human has no endpoint: leave base_url out",
     ),
     "a replay of nothing": ('name = "a"\nprovider = "replay"', ":8: `models.use.provider` is wro"),
     "a variable with a dollar": (
@@ -121,6 +130,45 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(key: str) ->
     assert key not in said
 
 
+PASTED = [
+    "sk-proj-abcdefghijklmnop1234",
+    SECRET,
+    "AKIAIOSFODNN7EXAMPLEQQ",
+    "ghp_abcdefghijklmnop1234ABCDEFGH",
+    "hf_abcdefghijklmnopqrstuvwxyz",
+    "0123456789abcdef0123456789abcdef",
+]
+
+
+@pytest.mark.parametrize("where", ["name", "model"])
+@pytest.mark.parametrize("key", PASTED)
+def test_a_key_in_place_of_a_name_is_refused_and_not_repeated(where: str, key: str) -> None:
+    table = {"name": "a", "provider": "openai"} | {where: key}
+
+    said = refused("\n".join(f'{name} = "{value}"' for name, value in table.items()))
+
+    assert f"`models.use.{where}` is wrong: this looks like a key itself" in said
+    assert key not in said
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Qwen/Qwen2.5-Coder-32B-Instruct-AWQ",
+        "skywork-13b-base-chat",
+        "patched-llama-70b-instruct",
+        "xai-grok-4-fast-reasoning",
+        "ft:gpt-4.1-mini-2025-04-14:acme::Bx7Yz91q",
+        "anthropic.claude-haiku-4-5-20251001-v1:0",
+        "/srv/models/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf",
+    ],
+)
+def test_what_models_are_called_is_not_taken_for_a_key(model: str) -> None:
+    (used_,) = used(f'{LLAMA}model = "{model}"').use
+
+    assert used_.id == model
+
+
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "KEY", "openai_key", "SK_TEAM_7"])
 def test_names_of_variables_are_taken(variable: str) -> None:
     (model,) = used(f'name = "a"\nprovider = "human"\nkey_env = "{variable}"').use
@@ -139,6 +187,12 @@ def test_names_of_variables_are_taken(variable: str) -> None:
         "http://127.0.0.1:99999/v1",
         "http://[::zz]/v1",
         "ftp://127.0.0.1/",
+        "http://127.0.0.1/v1/../../x",
+        "http://127.0.0.1/v1/..",
+        "http://127.0.0.1/./v1",
+        "http://127.0.0.1/v1/%2e%2E/x",
+        "http://127.0.0.1/v1/%2e%2e%2fx",
+        f"http://127.0.0.1/v1/{SECRET}",
         "unix://relative",
     ],
 )

@@ -7,9 +7,14 @@ import msgspec
 from cortex.runtime.models import Usage
 
 from .errors import CallFailedError
+from .redaction import Redaction
 from .typed import plain
 
-LARGEST_ANSWER_CHARS = 60_000  # an event holds 256 KiB, and a typed answer is in there twice
+LARGEST_ANSWER_BYTES = 240_000  # an event holds 256 KiB, with what it echoes
+MOST_CALLS = 256
+LONGEST_TOOL_CHARS = 256
+CALL_BYTES = 32  # of a call, beside its texts
+MOST_TOKENS = 100_000_000  # of one class in one answer; no window is near
 
 
 class CallPiece(msgspec.Struct, frozen=True):
@@ -46,11 +51,16 @@ class _Call(msgspec.Struct):
 
 
 class Answer:
-    """What a model has said so far."""
+    """What a model has said so far.
 
-    def __init__(self) -> None:
+    Args:
+        key: What `take` leaves out.
+    """
+
+    def __init__(self, key: str = "") -> None:
         self.stop = ""  # empty until the model says that it is done
-        self.chars = 0
+        self._redaction = Redaction(key)
+        self._bytes = 0
         self._texts: list[str] = []
         self._fresh = 0  # texts that `take` has given out
         self._calls: list[_Call] = []
@@ -65,23 +75,26 @@ class Answer:
         """
         if piece.text:
             self._texts.append(piece.text)
-            self.chars += len(piece.text)
+            self._bytes += _size(piece.text)
         for part in piece.calls:
             self._add_call(part)
         self.stop = piece.stop or self.stop
         if piece.usage is not None:
             told = msgspec.structs.asdict(piece.usage)
             self._usage.update({name: count for name, count in told.items() if count is not None})
-        if self.chars > LARGEST_ANSWER_CHARS:
+        if self._bytes > LARGEST_ANSWER_BYTES:
             raise CallFailedError(
-                "garbage", f"the answer has more than {LARGEST_ANSWER_CHARS:,} characters"
+                "garbage", f"the answer has more than {LARGEST_ANSWER_BYTES:,} bytes"
             )
 
-    def take(self) -> str:
-        """The text that came since this was asked last."""
+    def take(self, *, last: bool = False) -> str:
+        """The text that came since this was asked last.
+
+        What may be the beginning of the key stays behind until more comes, or the *last* is asked.
+        """
         fresh = "".join(self._texts[self._fresh :])
         self._fresh = len(self._texts)
-        return fresh
+        return self._redaction.next(fresh, last=last)
 
     @property
     def text(self) -> str:
@@ -90,10 +103,15 @@ class Answer:
 
     @property
     def usage(self) -> Usage | None:
-        """Tokens by class; None where the endpoint did not tell."""
-        if "input" in self._usage and "output" in self._usage:
-            return Usage(**self._usage)
-        return None
+        """Tokens by class; None where the endpoint did not tell, or told what cannot be."""
+        if "input" not in self._usage or "output" not in self._usage:
+            return None
+        usage = Usage(**self._usage)
+        possible = all(0 <= count <= MOST_TOKENS for count in self._usage.values())
+        read = usage.input + usage.cached_read + usage.cached_write
+        said = bool(self._texts or self._calls)
+        # No prompt is empty, and nothing is said without tokens.
+        return usage if possible and read and (usage.output or not said) else None
 
     def calls(self) -> list[dict[str, Any]]:
         """The tools that the model wants to use; what cannot be read of arguments is kept."""
@@ -103,12 +121,25 @@ class Answer:
         call = self._by_index.get(part.index)
         # Some servers number all calls 0: another id is another call.
         if call is None or (part.id and call.id and part.id != call.id):
-            call = self._by_index[part.index] = _Call(part.id, part.tool, [])
+            call = self._by_index[part.index] = _Call("", "", [])
             self._calls.append(call)
-        call.id = call.id or part.id
-        call.tool = call.tool or part.tool
-        call.arguments.append(part.arguments)
-        self.chars += len(part.arguments)
+            self._bytes += CALL_BYTES
+        if part.id and not call.id:
+            call.id = part.id
+            self._bytes += _size(part.id)
+        if part.tool and not call.tool:
+            call.tool = part.tool
+            self._bytes += _size(part.tool)
+        if part.arguments:
+            call.arguments.append(part.arguments)
+            self._bytes += _size(part.arguments)
+        if len(self._calls) > MOST_CALLS or len(part.tool) > LONGEST_TOOL_CHARS:
+            problem = f"it calls more than {MOST_CALLS} tools at once, or one of an endless name"
+            raise CallFailedError("garbage", problem, hostile=True)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _told(call: _Call, number: int) -> dict[str, Any]:

@@ -76,27 +76,31 @@ class Caller:
 
     async def call(self, asked: ModelInvoke) -> AsyncGenerator[Event, None]:
         """The events of one answer: deltas, then that it is there, or that it failed."""
-        answer = Answer()
         try:
             endpoint = self._endpoint(asked)
+            key = self._key(endpoint)
+            answer = Answer(key)
             prompt = self._prompt(asked)
             number = 0
-            async with aclosing(self._deltas(asked, endpoint, prompt, answer)) as texts:
+            async with aclosing(self._deltas(asked, endpoint, key, prompt, answer)) as texts:
                 async for text in texts:
                     yield delta(asked, number, text)
                     number += 1
             if not answer.stop:
                 raise CallFailedError("cut_off", "the answer ended before its end")
             usage = answer.usage or await self._count(endpoint, prompt, answer)
+            calls = answer.calls()
+            stop = "calls" if calls and answer.stop == "end" else answer.stop
+            whole = responded(
+                asked, endpoint.description, answer.text, usage, calls=calls, stop=stop, key=key
+            )
         except CallFailedError as error:
             yield failed(asked, error)
             return
-        calls = answer.calls()
-        stop = "calls" if calls and answer.stop == "end" else answer.stop
-        yield responded(asked, endpoint.description, answer.text, usage, calls=calls, stop=stop)
+        yield whole
 
     async def _deltas(
-        self, asked: ModelInvoke, endpoint: Endpoint, prompt: str, answer: Answer
+        self, asked: ModelInvoke, endpoint: Endpoint, key: str, prompt: str, answer: Answer
     ) -> AsyncGenerator[str, None]:
         """Text as it comes, in bounds of time; *answer* hears everything."""
         slot = self._slots[asked.model]
@@ -107,7 +111,7 @@ class Caller:
             async with bound, slot:
                 sent = True
                 body = self._dialect.body(split(prompt), asked, endpoint)
-                stream = self._stream(endpoint, body, prompt, answer, frames, bound)
+                stream = self._stream(endpoint, key, body, prompt, answer, frames, bound)
                 async with aclosing(stream) as texts:
                     async for text in texts:
                         yield text
@@ -117,22 +121,22 @@ class Caller:
             if not answer.stop:
                 stalled = (bound.when() or end) < end
                 raise self._late(asked, endpoint, sent=sent, stalled=stalled) from None
-        if rest := answer.take():
+        if rest := answer.take(last=True):
             yield rest
 
     async def _stream(
         self,
         endpoint: Endpoint,
+        key: str,
         body: dict[str, Any],
         prompt: str,
         answer: Answer,
         frames: Frames,
         bound: asyncio.Timeout,
     ) -> AsyncGenerator[str, None]:
-        key = self._key(endpoint)
         connection = await self._connection(endpoint, key)
         clock = asyncio.get_running_loop().time
-        end, due = bound.when() or 0.0, 0.0
+        end, due, stopped = bound.when() or 0.0, 0.0, False
         try:
             async with self._dialect.send(connection.client, body) as response:
                 async for received in response.iter_bytes():
@@ -141,12 +145,16 @@ class Caller:
                     now = clock()
                     if now >= due or answer.stop:
                         due = now + GATHER_S
-                        bound.reschedule(min(end, now + (LINGER_S if answer.stop else STALL_S)))
+                        if not answer.stop:
+                            bound.reschedule(min(end, now + STALL_S))
+                        elif not stopped:  # once: what comes later does not put it off
+                            stopped = True
+                            bound.reschedule(min(end, now + LINGER_S))
                         if text := answer.take():
                             yield text
         except CallFailedError:
             raise
-        except (connection.sdk.APIError, *_transport_errors(), ValueError) as error:
+        except (connection.sdk.APIError, *_transport_errors(), ValueError, RecursionError) as error:
             if not answer.stop:  # else all was said
                 begun = frames.count > 0
                 raise failure_of(error, begun=begun, prompt=prompt, key=key) from None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import CallFailedError
+from .redaction import Redaction
 
 LONGEST_SAYING = 300  # characters of an endpoint's own words
 # Accounts and requests of a vendor's.
@@ -52,6 +53,9 @@ def failure_of(
         body = getattr(error, "body", None)
         headers = getattr(getattr(error, "response", None), "headers", {})
         return of_status(status, body, headers, prompt=prompt, key=key)
+    if isinstance(error, RecursionError):
+        problem = "the endpoint answered with values in values without an end"
+        return CallFailedError("garbage", problem, hostile=True)
     if isinstance(error, ValueError):
         return CallFailedError("garbage", "the endpoint answered with what is no JSON of its kind")
     if begun:
@@ -139,7 +143,7 @@ def _saying(body: Any, prompt: str, key: str) -> str:
     if not isinstance(said, str):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
-    line = _IDS.sub("...", line)[:LONGEST_SAYING]
+    line = _IDS.sub("...", Redaction(key).text(line))[:LONGEST_SAYING]
     windows = {line[at : at + WINDOW] for at in range(max(1, len(line) - WINDOW + 1))}
     sent = f"{' '.join(prompt.split())}\n{key}"
     if not line or "://" in line or any(len(w) == WINDOW and w in sent for w in windows):

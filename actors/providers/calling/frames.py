@@ -15,6 +15,7 @@ class Frames:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
+        self._size = 0  # bytes of data, and one a line, as empty ones take room too
         self.count = 0  # events so far
 
     def feed(self, received: bytes) -> list[bytes]:
@@ -30,10 +31,12 @@ class Frames:
             line = line.removesuffix(b"\r")
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
+                self._size += len(line) - 4
             elif not line and self._data:
                 found.append(b"\n".join(self._data))
                 self._data.clear()
+                self._size = 0
         self.count += len(found)
-        if len(self._rest) + sum(map(len, self._data)) > LARGEST_FRAME_BYTES:
+        if len(self._rest) + self._size > LARGEST_FRAME_BYTES:
             raise CallFailedError("garbage", "the endpoint sends lines without an end")
         return found

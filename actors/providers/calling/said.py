@@ -4,15 +4,19 @@ from typing import Any
 
 import msgspec
 
+from cortex.bus import Draft
 from cortex.bus.events import ModelDelta, ModelFailed, ModelInvoke, ModelResponded
 from cortex.runtime.kernel import Config, Serves
 from cortex.runtime.models import ModelDescription, Usage, cost, describe
 
 from .errors import CallFailedError
+from .redaction import Redaction
 from .typed import parsed
 
 # Worth another attempt of the step, or a few more calls.
 PASSING = frozenset(("rate_limited", "overloaded", "unreachable", "cut_off", "timeout", "garbage"))
+LARGEST_EVENT_BYTES = 250_000  # 256 KiB, and room for what others write around an answer
+BESIDE_DATA_CHARS = 1_000  # of a text that repeats data, where an event holds one of them
 
 
 def announced(config: Config, provider: str) -> tuple[Serves, ...]:
@@ -38,7 +42,7 @@ def failed(asked: ModelInvoke, error: CallFailedError) -> ModelFailed:
         error=_sound(problem),
         kind=error.kind,
         retry_after_s=error.retry_after_s,
-        retry=error.kind in PASSING,
+        retry=error.kind in PASSING and not error.hostile,
     )
 
 
@@ -50,14 +54,36 @@ def responded(
     *,
     calls: list[dict[str, Any]] | None = None,
     stop: str = "end",
+    key: str = "",
 ) -> ModelResponded:
-    """There is one."""
-    answer: dict[str, Any] = {"text": _sound(text)}
+    """There is one.
+
+    Where its text and the data in it are too much for one event, the data stay whole. `[key]`
+    stands wherever the answer repeats the endpoint's *key*.
+
+    Raises:
+        CallFailedError: No event holds it.
+    """
+    redaction = Redaction(key)
+    answer: dict[str, Any] = {"text": redaction.text(_sound(text))}
     data = parsed(text) if asked.answer_schema and not calls else None
     if data is not None:
-        answer["data"] = data
+        answer["data"] = redaction.value(data)
     if calls:
-        answer["calls"] = calls
+        answer["calls"] = redaction.value(calls)
+    event = _event(asked, model, answer, usage, stop)
+    if data is not None and _is_too_large(event):
+        answer["text"] = answer["text"][:BESIDE_DATA_CHARS] + "..."
+        event = _event(asked, model, answer, usage, stop)
+    if _is_too_large(event):
+        problem = f"the answer takes more than the {LARGEST_EVENT_BYTES:,} bytes of an event"
+        raise CallFailedError("garbage", problem)
+    return event
+
+
+def _event(
+    asked: ModelInvoke, model: ModelDescription, answer: dict[str, Any], usage: Usage, stop: str
+) -> ModelResponded:
     return ModelResponded(
         **_echo(asked),
         prompt=asked.prompt,
@@ -69,6 +95,10 @@ def responded(
         cached_write_tokens=usage.cached_write,
         output_tokens=usage.output,
     )
+
+
+def _is_too_large(event: ModelResponded) -> bool:
+    return len(Draft.of(event).body) > LARGEST_EVENT_BYTES
 
 
 def _echo(asked: ModelInvoke) -> dict[str, Any]:

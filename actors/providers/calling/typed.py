@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+DEEPEST = 100  # values in one another; all that read an event later stand on stacks of their own
+
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
 
 
@@ -36,4 +38,15 @@ def plain(text: str) -> Any | None:
         msgspec.msgpack.encode(value)  # its integers have 64 bits
     except (ValueError, OverflowError, RecursionError):
         return None
-    return value
+    may_be_deep = text.count("[") + text.count("{") > DEEPEST
+    return None if may_be_deep and _is_deep(value) else value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = [each for each in level if isinstance(each, dict | list)]
+        if not inside:
+            return False
+        level = [v for each in inside for v in (each.values() if isinstance(each, dict) else each)]
+    return any(isinstance(each, dict | list) for each in level)

@@ -1,14 +1,17 @@
 """The HTTP client under an SDK: it goes where it is told, and says no more than it must."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
+from .errors import CallFailedError
+
 CONNECT_S = 10.0
+LARGEST_ERROR_BYTES = 64 << 10
 KEPT = frozenset(
     (
         "host",
         "accept",
-        "accept-encoding",
         "connection",
         "content-type",
         "content-length",
@@ -33,7 +36,8 @@ def kept(headers: Iterable[tuple[str, str]], *, keyless: bool) -> list[tuple[str
     """*headers* without what an SDK or the environment adds: system, organisation, traces."""
     allowed = KEPT - SECRET if keyless else KEPT
     found = [(name, value) for name, value in headers if name.lower() in allowed]
-    return [*found, ("user-agent", "cortex")]
+    # What is packed small may be large, and is unpacked at a stretch.
+    return [*found, ("accept-encoding", "identity"), ("user-agent", "cortex")]
 
 
 def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
@@ -46,6 +50,18 @@ def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
     """
     import httpx2  # comes with the SDKs, and they are extras
 
+    class Body(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any, *, whole: bool, refused: bool) -> None:
+            self._stream, self._whole, self._refused = stream, whole, refused
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            if not self._whole:
+                return _beginning(self._stream)
+            return _refused() if self._refused else aiter(self._stream)
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
     class Transport(httpx2.AsyncHTTPTransport):
         # Here and not in a hook: SDKs look at their own headers after hooks have run.
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -56,7 +72,15 @@ def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
                 stream=request.stream,
                 extensions=request.extensions,
             )
-            return await super().handle_async_request(sent)
+            response = await super().handle_async_request(sent)
+            headers = response.headers
+            is_encoded = headers.pop("content-encoding", "identity").strip().lower() != "identity"
+            return httpx2.Response(
+                response.status_code,
+                headers=headers,
+                stream=Body(response.stream, whole=response.is_success, refused=is_encoded),
+                extensions=response.extensions,
+            )
 
     limits = httpx2.Limits(max_connections=parallel, max_keepalive_connections=parallel)
     return httpx2.AsyncClient(
@@ -66,3 +90,20 @@ def http_client(socket: str, *, keyless: bool, parallel: int) -> Any:
         # The caller bounds the whole and the silence; here a slow first token is no failure.
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
     )
+
+
+async def _beginning(stream: Any) -> AsyncIterator[bytes]:
+    """As much of an error as anybody reads."""
+    left = LARGEST_ERROR_BYTES
+    async with aclosing(aiter(stream)) as pieces:
+        async for piece in pieces:
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return
+
+
+async def _refused() -> AsyncIterator[bytes]:
+    problem = "the endpoint packs its answer, and was asked for it as it is"
+    raise CallFailedError("garbage", problem, hostile=True)
+    yield b""

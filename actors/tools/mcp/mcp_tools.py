@@ -1,7 +1,6 @@
 """The component that uses the tools of MCP servers."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,76 +9,17 @@ from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed
 from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.tools import McpServer
 
-from ..answers import failed, late, one_line, returned
+from ..answers import failed, late, returned
 from .errors import ServerError
+from .offered import NEWS_S, PROVIDER, Offered
 from .results import text_of
-from .server import Server
 from .settings import masked, servers_of
 
-PROVIDER = "mcp"
 LOGS = "logs"  # folder of a home
-NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
 
 History = Callable[[str], Iterator[Recorded]]
 Publish = Callable[..., int]
-
-
-class Offered:
-    """A server, and what the log says that it offers."""
-
-    def __init__(self, settings: McpServer, log: Path | None) -> None:
-        self.server = Server(settings, log, self.renew)
-        self.standing: ToolListed | None = None
-        self.news: list[ToolListed] = []  # not recorded yet
-        self.calls = 0  # under way: they record the news
-        self.heard: Callable[[], None] = lambda: None
-        self._looked_at = 0  # the connection whose tools were listed last
-        self._again = False
-        self._renewing: asyncio.Task[None] | None = None
-
-    def renew(self) -> None:
-        """List its tools anew; while that is done, once more after it."""
-        self._again = True
-        if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.create_task(self._renew())
-
-    async def settle(self) -> None:
-        """Wait until its list is that of the connection there is."""
-        if self._looked_at != self.server.connections:
-            self.renew()
-        if self._renewing is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(NEWS_S):
-                    await asyncio.shield(self._renewing)
-
-    async def look(self) -> None:
-        """List its tools; what is new goes to the news, and so does why there are none."""
-        name = self.server.settings.name
-        try:
-            tools, reason = await self.server.tools()
-        except ServerError as error:
-            tools, reason = (), one_line(str(error), 300)
-            if self.standing is not None and self.standing.tools:
-                return  # it may be back for the next call
-        self._looked_at = self.server.connections
-        listed = ToolListed(server=name, provider=PROVIDER, tools=tools, reason=reason)
-        if listed != self.standing:
-            self.standing = listed
-            self.news.append(listed)
-            self.heard()
-
-    async def close(self) -> None:
-        """End the connection."""
-        if self._renewing is not None:
-            self._renewing.cancel()
-        await self.server.close()
-
-    async def _renew(self) -> None:
-        while self._again:
-            self._again = False
-            await self.look()
 
 
 class McpTools(AsyncComponent):
@@ -103,15 +43,18 @@ class McpTools(AsyncComponent):
         self._logs = home.path / LOGS if home else None
         self._offered: dict[str, Offered] = {}
         self._publishing: set[asyncio.Task[None]] = set()
+        self._telling = asyncio.Lock()
 
     async def opened(self) -> None:
-        """Take note of the servers; none is connected to yet."""
+        """Take note of the servers; only those are asked now whose tools are not recorded."""
         for settings in self._servers:
             log = self._logs / f"mcp-{settings.name}.log" if self._logs else None
             offered = Offered(settings, log)
             offered.heard = self._hearing(offered)
             offered.standing = await asyncio.to_thread(self._recorded, settings.name)
             self._offered[settings.name] = offered
+            if offered.is_unknown:
+                offered.await_first()
 
     async def closed(self) -> None:
         """End every connection, and with it the programs that were started."""
@@ -121,12 +64,14 @@ class McpTools(AsyncComponent):
 
     @on(RuntimeStarted)
     async def started(self, event: RuntimeStarted, delivery: Delivery) -> AsyncIterator[Event]:
-        """Ask the servers whose tools are not recorded; the others are asked when needed."""
-        unknown = [offered for offered in self._offered.values() if _is_unknown(offered)]
-        await asyncio.gather(*(offered.look() for offered in unknown))
-        for offered in unknown:
-            for news in _taken(offered):
-                yield news
+        """Ask once more the servers that gave no tools; nobody waits for them here."""
+        for offered in self._offered.values():
+            if offered.is_unknown:
+                offered.renew()
+            if self._publish is None:
+                await offered.first()
+                for news in offered.taken():
+                    yield news
 
     @on(ToolCall, where={"provider": PROVIDER})
     async def call(self, event: ToolCall, delivery: Delivery) -> AsyncIterator[Event]:
@@ -146,7 +91,7 @@ class McpTools(AsyncComponent):
             await offered.settle()
         finally:
             offered.calls -= 1
-        for news in _taken(offered):
+        for news in offered.taken():
             yield news
 
     async def _called(self, event: ToolCall, offered: Offered, tool: str) -> Event:
@@ -170,14 +115,17 @@ class McpTools(AsyncComponent):
         """Record the news at once where no call does."""
 
         def heard() -> None:
-            if self._publish is None or offered.calls:
-                return
-            news = _taken(offered)
-            task = asyncio.create_task(asyncio.to_thread(_record, self._publish, news))
-            self._publishing.add(task)
-            task.add_done_callback(self._publishing.discard)
+            if self._publish is not None and not offered.calls:
+                task = asyncio.create_task(self._tell(offered, self._publish))
+                self._publishing.add(task)
+                task.add_done_callback(self._publishing.discard)
 
         return heard
+
+    async def _tell(self, offered: Offered, publish: Publish) -> None:
+        async with self._telling:  # one after another: the newest is to stand last
+            if news := offered.taken():
+                await asyncio.to_thread(publish, *news)
 
     def _recorded(self, name: str) -> ToolListed | None:
         """What was recorded last of a server."""
@@ -187,22 +135,3 @@ class McpTools(AsyncComponent):
             event = self._vocabulary.read(record)
             found = event if isinstance(event, ToolListed) else found
         return found
-
-
-def _is_unknown(offered: Offered) -> bool:
-    """Whether what is recorded of a server cannot be what it offers now."""
-    standing, allow = offered.standing, offered.server.settings.allow
-    if standing is None or not standing.tools:
-        return True
-    names = {tool.get("name") for tool in standing.tools}
-    return bool(allow) and names != set(allow)
-
-
-def _taken(offered: Offered) -> list[ToolListed]:
-    news, offered.news = offered.news[-1:], []
-    return news
-
-
-def _record(publish: Publish, news: list[ToolListed]) -> None:
-    if news:
-        publish(*news)

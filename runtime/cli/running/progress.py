@@ -14,7 +14,6 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
-    ExecutionPause,
     ExecutionPaused,
     ModelDelta,
     ModelInvoke,
@@ -38,7 +37,6 @@ Stop = (
     | ExecutionCancelled
     | ExecutionHalted
     | ExecutionPaused
-    | ExecutionPause
 )
 _STOPS = (
     ExecutionCompleted,
@@ -134,16 +132,13 @@ class Progress:
                 yield stopped
 
     def _stop(self, record: Recorded, event: Event) -> Stopped | None:
-        if isinstance(event, ExecutionPause):
-            # A provider has a person asked so; any other pause is still to be taken.
-            asked = self._questions.of(event.execution_id)
-            return Stopped(event, record.position, asked) if asked else None
         if not isinstance(event, _STOPS):
             return None
         own = event.execution_id == self.execution_id
         # A child that ends is its parent's business; one that waits needs a person.
         waits = isinstance(event, ExecutionPaused)
-        return Stopped(event, record.position) if own or waits else None
+        asked = self._questions.of(event.execution_id) if waits else None
+        return Stopped(event, record.position, asked) if own or waits else None
 
     def _show(self, record: Recorded, event: Event) -> None:
         if self._screen is None:

@@ -13,18 +13,20 @@ TURNS: Final = 12  # of an attempt that may use tools, where its budget says not
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """Both together."""
+    """Both together; no count takes anything back."""
     return Usage(
-        input=one.input + other.input,
-        cached_read=one.cached_read + other.cached_read,
-        cached_write=one.cached_write + other.cached_write,
-        output=one.output + other.output,
+        input=max(0, one.input) + max(0, other.input),
+        cached_read=max(0, one.cached_read) + max(0, other.cached_read),
+        cached_write=max(0, one.cached_write) + max(0, other.cached_write),
+        output=max(0, one.output) + max(0, other.output),
     )
 
 
 def tokens_of(usage: Usage) -> int:
-    """Tokens of all classes."""
-    return usage.input + usage.cached_read + usage.cached_write + usage.output
+    """Tokens of all classes; one below nothing takes nothing from the others."""
+    return sum(
+        max(0, n) for n in (usage.input, usage.cached_read, usage.cached_write, usage.output)
+    )
 
 
 def by_class(usage: Usage) -> dict[str, int]:

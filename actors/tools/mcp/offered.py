@@ -1,0 +1,109 @@
+"""One server, and what the log says that it offers."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cortex.bus.events import ToolListed
+from cortex.runtime.tools import McpServer
+
+from ..answers import one_line
+from .errors import ServerError, problem_of
+from .pace import SHORTEST_S, Pace
+from .server import Server
+
+PROVIDER = "mcp"
+NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
+WAITED_FOR = "not answered yet"
+
+
+class Offered:
+    """A server, and what is recorded, or to be recorded, of its tools."""
+
+    def __init__(self, settings: McpServer, log: Path | None) -> None:
+        self.server = Server(settings, log, self.renew)
+        self.standing: ToolListed | None = None
+        self.news: list[ToolListed] = []  # not recorded yet
+        self.calls = 0  # under way: they record the news
+        self.heard: Callable[[], None] = lambda: None
+        self._pace = Pace()
+        self._looked_at = 0  # the connection whose tools were listed last
+        self._again = False
+        self._renewing: asyncio.Task[None] | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether what is recorded of it cannot be what it offers now."""
+        standing, allow = self.standing, self.server.settings.allow
+        if standing is None or not standing.tools:
+            return True
+        names = {tool.get("name") for tool in standing.tools}
+        return bool(allow) and names != set(allow)
+
+    def renew(self) -> None:
+        """List its tools anew as soon as it may be; while that is done, once more after it."""
+        self._again = True
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renew())
+
+    def await_first(self) -> None:
+        """Begin to list its tools; where nothing is recorded of it, that is said meanwhile."""
+        self.renew()
+        if self.standing is None:
+            self._say((), WAITED_FOR)
+
+    async def first(self) -> None:
+        """Wait until its list is known, or why there is none."""
+        if self._renewing is not None:
+            await asyncio.shield(self._renewing)
+
+    async def settle(self) -> None:
+        """Wait until its list is that of the connection there is, unless that takes long."""
+        if self._looked_at != self.server.connections:
+            self.renew()
+        soon = self._pace.wait_s(asyncio.get_running_loop().time()) <= SHORTEST_S
+        if soon and self._renewing is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(NEWS_S):
+                    await asyncio.shield(self._renewing)
+
+    async def look(self) -> None:
+        """List its tools; what is new goes to the news, and so does why there are none."""
+        self._pace.begin(asyncio.get_running_loop().time())
+        try:
+            tools, reason = await self.server.tools()
+        except Exception as error:  # noqa: BLE001  # whatever it says, its absence has a reason
+            said = str(error) if isinstance(error, ServerError) else problem_of(error)
+            tools, reason = (), one_line(said, 300)
+            if self.standing is not None and self.standing.tools:
+                return  # it may be back for the next call
+        self._looked_at = self.server.connections
+        self._say(tools, reason)
+
+    def taken(self) -> list[ToolListed]:
+        """The news, which whoever takes them records."""
+        news, self.news = self.news[-1:], []
+        return news
+
+    async def close(self) -> None:
+        """End the connection."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+        await self.server.close()
+
+    def _say(self, tools: tuple[dict[str, Any], ...], reason: str) -> None:
+        name = self.server.settings.name
+        listed = ToolListed(server=name, provider=PROVIDER, tools=tools, reason=reason)
+        if listed != self.standing:
+            self.standing = listed
+            self.news.append(listed)
+            self.heard()
+
+    async def _renew(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._again:
+            await asyncio.sleep(self._pace.wait_s(loop.time()))
+            self._again = False
+            await self.look()
