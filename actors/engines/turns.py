@@ -31,6 +31,8 @@ OF_TURNS: Final = (
     ToolReturned,
 )
 
+LONGEST_NAME = 200  # characters
+
 
 class Told(msgspec.Struct, frozen=True):
     """What became of a step's attempt so far."""
@@ -91,15 +93,22 @@ def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
             if _call(event) not in turn.observed:
                 _observe(turns, event.turn, _result(event, blobs))
         case ToolFailed():
-            text = f"{event.tool} gave no result ({event.kind}): {event.error}"
-            said = Said(id=_call(event), kind="failed", text=text, source=event.tool)
+            name = _in_a_line(event.tool)
+            text = f"{name} gave no result ({event.kind}): {event.error}"
+            said = Said(id=_call(event), kind="failed", text=text, source=name)
             _observe(turns, event.turn, said)
         case ToolDenied():
             if event.call_id not in turn.asked:
                 turn.asked.append(event.call_id)
-            text = f"{event.tool} was not called: {event.reason}"
-            said = Said(id=_call(event), kind="denied", text=text, source=event.tool)
+            name = _in_a_line(event.tool)
+            text = f"{name} was not called: {event.reason}"
+            said = Said(id=_call(event), kind="denied", text=text, source=name)
             _observe(turns, event.turn, said)
+
+
+def _in_a_line(name: str) -> str:
+    """The name of a tool as a model wrote it, which may hold anything."""
+    return " ".join(name.split())[:LONGEST_NAME]
 
 
 def _observe(turns: dict[int, _Told], turn: int, said: Said) -> None:
@@ -117,7 +126,7 @@ def _turn(number: int, told: _Told) -> Turn:
     for call, call_id in zip(calls, names, strict=False):
         if isinstance(call, dict):
             # Told in words: a model takes up what it reads, and must not write its calls as text.
-            what = f"{call.get('tool')} with {_json(call.get('arguments'))}"
+            what = f"{_in_a_line(str(call.get('tool')))} with {_json(call.get('arguments'))}"
             lines.append(f"(called {what}{call_id and ', as '}{call_id})")
     said = Said(id=f"turn:{number}", kind="answer", text="\n".join(lines))
     return Turn(number=number, said=(said, *told.observed.values()))

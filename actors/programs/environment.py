@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 _SECRET = re.compile(
     r".*(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL).*"
-    r"|.*(?:TOKENS?|CONNECTION_STRING|WEBHOOK(?:_URL)?|AUTH_CONFIG)(?:_?\d+)?"
-    r"|(?:.*_)?(?:KEYS?|PAT|AUTH|AUTHORIZATION|PASS|SSHPASS|CREDS?|JWT|DSN|COOKIES?)(?:_?\d+)?"
+    r"|.*(?:KEYS?|TOKENS?|CONNECTION_STRING|WEBHOOK(?:_URL)?|AUTH_CONFIG)(?:_?\d+)?"
+    r"|(?:.*_)?(?:PAT|AUTH|AUTHORIZATION|PASS|SSHPASS|CREDS?|JWT|DSN|COOKIES?)(?:_?\d+)?"
     r"|.*_PWD",
     re.IGNORECASE,
 )

@@ -96,10 +96,10 @@ class ReplayProvider(Component):
                 f"and this asks for number {number + 1}: the prompt or the course has changed",
             )
         usage = Usage(
-            input=found.input_tokens,
-            cached_read=found.cached_read_tokens,
-            cached_write=found.cached_write_tokens,
-            output=found.output_tokens,
+            input=max(0, found.input_tokens),  # earlier versions recorded whatever was told
+            cached_read=max(0, found.cached_read_tokens),
+            cached_write=max(0, found.cached_write_tokens),
+            output=max(0, found.output_tokens),
         )
         return msgspec.structs.replace(
             found,

@@ -92,4 +92,4 @@ class ToolListed(Event, frozen=True, kw_only=True, tag="tool.listed"):
     server: str
     provider: str = "mcp"
     tools: tuple[dict[str, Any], ...] = ()  # "name", "description", "parameters" (JSON Schema)
-    reason: str = ""  # why there are none
+    reason: str = ""  # why there are none, or what was left out

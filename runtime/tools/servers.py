@@ -71,11 +71,11 @@ def _faults(server: McpServer) -> Iterator[tuple[str, str]]:
     """Keys of *server* whose values cannot be, and why; no message repeats what may be a secret."""
     address = address_of(server.url)
     if server.url and address is None:
-        yield (
-            "url",
+        problem = (
             "expected `https://HOST/PATH` or `http://127.0.0.1:PORT/PATH`, without user, password "
-            "or query (the variable with a token is named by `key_env`)",
+            "or query (the variable with a token is named by `key_env`)"
         )
+        yield "url", problem
     named = (*(("env", name) for name in server.env), ("key_env", server.key_env))
     for key, name in named:
         if name and (problem := _wrong_variable(name)):

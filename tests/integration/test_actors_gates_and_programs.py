@@ -20,7 +20,7 @@ from cortex.bus.events import (
     StepExecute,
     StepFailed,
 )
-from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.kernel import Config, Home, Runtime
 
 from ..staff_world import QUICK, World
 from ..unit.actors_world import ends_with_its_group
@@ -228,6 +228,36 @@ def test_a_program_is_run_and_its_output_can_be_read_by_the_next_step(
     assert (tmp_path / "out.txt").read_text() == "hello\n"
     first = run.all(StepCompleted)[0]
     assert quick.blobs.get(first.result["stdout_blob"]) == b"hello\n"
+
+
+KEYED = """
+[[models.use]]
+name = "a"
+provider = "openai"
+base_url = "http://127.0.0.1:1/v1"
+key_env = "TLLMAUTH"
+"""
+
+
+@pytest.mark.parametrize(
+    ("env", "told"), [([], ""), (["TLLMAUTH"], "sentinel")], ids=["unnamed", "named"]
+)
+def test_the_key_of_a_model_reaches_a_step_and_a_gate_only_where_they_name_it(
+    env: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TLLMAUTH", "sentinel")
+    home = Home.create(tmp_path / ".cortex")
+    argv = json.dumps(["sh", "-c", "echo $TLLMAUTH"])
+    gate = f"{{command: {{run: {argv}, env: {json.dumps(env)}}}}}"
+    step = shell(f"  env: {json.dumps(env)}", run=argv)
+
+    with Runtime(home, config=Config.parse(KEYED), components=QUICK) as runtime:
+        world = World(runtime)
+        world.compiled(process("keyed", step, gates=gate))
+        run = world.run("keyed", workspace=str(tmp_path))
+
+    assert run.last(StepCompleted).result["stdout"] == f"{told}\n"
+    assert run.last(GateEvaluated).evidence["output"] == told
 
 
 def test_a_program_that_fails_halts_the_execution_with_what_it_said(quick: World) -> None:

@@ -54,6 +54,7 @@ class World:
         self.recorded = [*recorded]
         self._servers = len(servers)
         self.told: list[ToolListed] = []  # at once, not with the answer to a call
+        self.awaited: list[str] = []  # servers that had not answered when this was said
         self._numbers = itertools.count(1)
 
         def make() -> McpTools:
@@ -119,7 +120,10 @@ class World:
     def _publish(self, *events: ToolListed) -> int:
         for event in events:
             self._record(Draft.of(event))
-            self.told.append(event)
+            if event.reason == "not answered yet":
+                self.awaited.append(event.server)
+            else:
+                self.told.append(event)
         return len(self.recorded)
 
     def _record(self, draft: Draft) -> Recorded:
@@ -226,7 +230,8 @@ def test_what_a_server_offers_is_recorded(tiny: World) -> None:
     said = [VOCABULARY.read(record) for record in tiny.history("tools/tiny")]
 
     assert listed(said) == {"tiny": NAMES}
-    (found,) = [event for event in said if isinstance(event, ToolListed)]
+    first, found = [event for event in said if isinstance(event, ToolListed)]
+    assert first == ToolListed(server="tiny", reason="not answered yet")
     assert found.tools[0]["description"] == "Add two numbers."
     assert found.tools[0]["parameters"]["required"] == ["a", "b"]
 
@@ -403,6 +408,64 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}").exists()
+
+
+# --- servers that are slow, or odd
+
+
+@needs_sdk
+def test_a_server_that_is_slow_to_start_is_asked_at_once_and_said_to_be_waited_for() -> None:
+    with world(None, {"name": "slow", "command": ["sleep", "600"]}) as there:
+        wait_for(lambda: there.awaited)
+
+        assert there.tell(STARTED) == []
+        assert there.told == []
+    assert there.awaited == ["slow"]
+
+
+@needs_sdk
+def test_a_server_whose_tools_change_all_the_time_is_listed_seldom() -> None:
+    with world(None, ODD | {"command": [*ODD["command"], "changes"]}) as there:
+        wait_for(lambda: len(there.told) > 2)
+
+    times = [int(each.tools[0]["description"]) for each in there.told]
+    assert times[2] - times[0] > 2e9
+
+
+@needs_sdk
+def test_odd_tools_take_no_others_away_and_are_named() -> None:
+    with world(None, ODD | {"command": [*ODD["command"], "odd"]}) as there:
+        (said,) = there.begin()
+
+    assert listed([said]) == {"odd": ["fine"]}
+    assert said.reason.startswith(
+        "left out 'deep', 'half', 'kindless', '', 'a name\\n0' and others: "
+    )
+    assert "\n" not in said.reason
+
+
+@needs_sdk
+def test_a_server_whose_tools_are_all_odd_has_a_reason() -> None:
+    with world(None, ODD | {"command": [*ODD["command"], "huge"]}) as there:
+        (said,) = there.begin()
+
+    assert (said.tools, said.reason.partition(":")[0]) == ((), "left out 'big'")
+
+
+@needs_sdk
+def test_an_answer_that_is_not_as_the_protocol_wants_it_is_said_in_one_plain_line() -> None:
+    with world(None, ODD | {"command": [*ODD["command"], "fine"]}) as there:
+        failed = there.failure("odd.fine")
+
+    assert failed.error.startswith("odd: its answer is not as the protocol wants it: content.0")
+    assert "pydantic" not in failed.error
+    assert failed.kind == "failed"
+
+
+ODD: dict[str, Any] = {
+    "name": "odd",
+    "command": [sys.executable, str(SERVER.with_name("tools_mcp_odd.py"))],
+}
 
 
 # --- servers that cannot be used

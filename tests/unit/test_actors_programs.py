@@ -4,10 +4,13 @@ import os
 import pickle
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cortex.actors.gates import Command
+from cortex.actors.handlers import RunTests, SendNotification, Shell
 from cortex.actors.programs import (
     KEPT_BYTES,
     ProgramError,
@@ -17,10 +20,17 @@ from cortex.actors.programs import (
     argv_of,
     run_program,
 )
-from cortex.actors.programs.hidden import hidden_by
-from cortex.runtime.kernel import Config
+from cortex.runtime.kernel import Config, Home
+from cortex.runtime.log import MemoryBlobs
 
-from .actors_world import PYTHON, ends_with_its_group
+from .actors_world import (
+    PYTHON,
+    completed,
+    ends_with_its_group,
+    gate_evaluate,
+    step_execute,
+    verdict,
+)
 
 
 def python(code: str, *words: str) -> list[str]:
@@ -187,6 +197,7 @@ SECRETS = [
     "AZURE_STORAGE_CONNECTION_STRING",
     "SLACK_WEBHOOK_URL",
     "SENTRY_DSN",
+    "TKEY",
 ]
 PLAIN = [
     "EDITOR",
@@ -199,7 +210,6 @@ PLAIN = [
     "GIT_AUTHOR_NAME",
     "TOKENIZERS_PARALLELISM",
     "XAUTHORITY",
-    "MONKEY",
 ]
 SHOWN = "import os, sys; print(*[name for name in sys.argv[1:] if name in os.environ])"
 
@@ -257,10 +267,39 @@ config = { servers = [{ name = "x", key_env = "MINE" }], secret_env = "SIGNED" }
 """
 
 
-def test_every_variable_that_is_configured_to_hold_a_key_is_hidden() -> None:
-    hidden = hidden_by(Config.parse(CONFIGURED))
+def test_every_variable_that_is_configured_to_hold_a_key_is_kept_from_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["TLLMAUTH", "ANTHROPIC_API_KEY", "FAR", "NEAR", "MINE", "SIGNED"]
+    plain = ["PATH", "HOME", "LC_ALL", "NODE_PATH"]
+    for name in (*names, "LC_ALL", "NODE_PATH"):
+        monkeypatch.setenv(name, "C")
+    gate = Command(Config.parse(CONFIGURED))
+    asked = gate_evaluate("command", str(tmp_path))
+    argv = python(SHOWN, *names, *plain)
 
-    assert hidden == {"TLLMAUTH", "ANTHROPIC_API_KEY", "FAR", "NEAR", "MINE", "SIGNED"}
+    told = verdict(gate.evaluate, msgspec.structs.replace(asked, parameters={"run": argv}))
+
+    assert told.evidence["output"].split() == plain
+
+
+@pytest.mark.parametrize("action", ["run_tests", "send_notification", "shell"])
+def test_no_action_gives_the_key_of_a_model_to_its_program(
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TLLMAUTH", "x")
+    config, blobs, home = Config.parse(CONFIGURED), MemoryBlobs(), Home(tmp_path / "home")
+    carried = {
+        "run_tests": RunTests(config, blobs, home).execute,
+        "send_notification": SendNotification(config, home).execute,
+        "shell": Shell(config, blobs, home).execute,
+    }
+    argv = python(f"{SHOWN}; open('told', 'w').write(str('TLLMAUTH' in os.environ))")
+    given = {"run" if action == "shell" else "command": argv}
+
+    completed(carried[action], step_execute(action, str(tmp_path), **given))
+
+    assert (tmp_path / "told").read_text() == "False"
 
 
 def test_a_program_that_nobody_wants_any_more_is_ended_with_all_it_started(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from cortex.actors.providers.calling import (
     kept,
     native_schema,
     parsed,
+    responded,
 )
-from cortex.runtime.models import Usage
+from cortex.bus import Draft
+from cortex.bus.events import VOCABULARY, ModelInvoke
+from cortex.runtime.models import ModelDescription, Usage
 
 MANY = settings(deadline=None, max_examples=200)
 
@@ -135,8 +138,120 @@ def test_later_usage_replaces_only_what_it_tells() -> None:
 def test_an_answer_larger_than_an_event_is_given_up() -> None:
     answer = Answer()
 
-    with pytest.raises(CallFailedError, match="more than 60,000 characters"):
-        answer.add(Piece(text="x" * 60_001))
+    with pytest.raises(CallFailedError, match="more than 240,000 bytes"):
+        answer.add(Piece(text="語" * 80_001))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        UsagePiece(input=10, output=-1_000_000),
+        UsagePiece(input=-5_000_000, output=1),
+        UsagePiece(input=1_000_010, cached_read=-1_000_000, output=1),
+        UsagePiece(input=10**25, output=1),
+        UsagePiece(input=10, output=0),
+        UsagePiece(input=0, output=3),
+    ],
+)
+def test_tokens_that_cannot_be_are_not_believed(told: UsagePiece) -> None:
+    answer = Answer()
+
+    answer.add(Piece(text="hi" * 500, stop="end", usage=told))
+
+    assert answer.usage is None
+
+
+def test_a_prompt_that_was_kept_as_a_whole_and_an_empty_answer_can_be() -> None:
+    answer = Answer()
+
+    answer.add(Piece(stop="end", usage=UsagePiece(input=0, cached_read=9, output=0)))
+
+    assert answer.usage == Usage(cached_read=9)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [CallPiece(0, "c", "f" * 500_000)],
+        [CallPiece(0, "c" * 500_000, "f")],
+        [CallPiece(number, f"c{number}") for number in range(10_000)],
+    ],
+    ids=["name", "id", "many"],
+)
+def test_calls_that_no_model_makes_are_given_up_and_not_asked_for_again(
+    parts: list[CallPiece],
+) -> None:
+    answer = Answer()
+
+    with pytest.raises(CallFailedError, match="tools at once") as caught:
+        answer.add(Piece(calls=tuple(parts)))
+
+    assert caught.value.kind == "garbage"
+    assert caught.value.hostile
+
+
+def test_data_lines_without_content_are_given_up_before_they_fill_the_memory() -> None:
+    frames = Frames()
+
+    frames.feed(b"data:\n" * 1_000_000)
+
+    with pytest.raises(CallFailedError, match="without an end"):
+        frames.feed(b"data:\n" * 100_000)
+
+
+@MANY
+@given(st.text("abk-", max_size=40), st.lists(st.integers(1, 5), min_size=1))
+def test_a_key_that_comes_in_pieces_is_left_out_of_all_of_them(text: str, sizes: list[int]) -> None:
+    answer, taken, at = Answer("abab-"), "", 0
+
+    while at < len(text):
+        size = sizes[at % len(sizes)]
+        answer.add(Piece(text=text[at : at + size]))
+        taken += answer.take()
+        at += size
+    taken += answer.take(last=True)
+
+    assert taken == text.replace("abab-", "[key]")
+
+
+ASKED = ModelInvoke(
+    execution_id="e", step_id="s", model="m", provider="openai", prompt="d",
+    answer_schema={"type": "object"},
+)  # fmt: skip
+MODEL = ModelDescription(name="m", window=1_000, local=True)
+
+
+def test_a_key_is_left_out_of_text_data_and_calls() -> None:
+    calls = [{"id": "abc123", "tool": "read", "arguments": {"abc123": ["x abc123", 123]}}]
+    text = '{"a": "abc123"}'
+
+    typed = responded(ASKED, MODEL, text, Usage(), key="abc123")
+    calling = responded(ASKED, MODEL, "", Usage(), calls=calls, key="abc123")
+
+    assert typed.answer == {"text": '{"a": "[key]"}', "data": {"a": "[key]"}}
+    assert calling.answer["calls"] == [
+        {"id": "[key]", "tool": "read", "arguments": {"[key]": ["x [key]", 123]}}
+    ]
+
+
+@pytest.mark.parametrize("letter", ["語", "😀"])
+def test_a_long_typed_answer_keeps_its_data_and_the_beginning_of_its_text(letter: str) -> None:
+    data = {"a": letter * (180_000 // len(letter.encode()))}
+
+    event = responded(ASKED, MODEL, json.dumps(data, ensure_ascii=False), Usage())
+
+    VOCABULARY.check(Draft.of(event))
+    assert event.answer["data"] == data
+    assert event.answer["text"] == '{"a": "' + letter * 993 + "..."
+
+
+def test_data_that_no_event_holds_are_garbage() -> None:
+    text = json.dumps([0.5] * 40_000)
+
+    with pytest.raises(CallFailedError, match="bytes of an event") as caught:
+        responded(ASKED, MODEL, text, Usage())
+
+    assert caught.value.kind == "garbage"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +265,8 @@ def test_an_answer_larger_than_an_event_is_given_up() -> None:
         ('{"a": ', None),
         (f'{{"a": {2**70}}}', None),
         ("{" * 20_000, None),
+        ("[" * 100 + "]" * 100, msgspec.json.decode("[" * 100 + "]" * 100)),
+        ("[" * 101 + "]" * 101, None),
     ],
 )
 def test_json_is_found_in_what_a_model_writes(text: str, value: Any) -> None:
@@ -279,6 +396,15 @@ def test_ids_of_an_account_are_left_out_of_what_an_endpoint_says() -> None:
     assert str(error).endswith("Rate limit reached in organization ... on tokens")
 
 
+@pytest.mark.parametrize("key", ["abc123", "sk-sentinel-key-ABCDEF123456"])
+def test_a_key_that_an_error_repeats_is_left_out_of_it(key: str) -> None:
+    body = {"error": {"message": f"bad key {key}"}}
+
+    error = failure_of(StatusError(400, body), begun=False, key=key)
+
+    assert str(error).endswith("(400): bad key [key]")
+
+
 KEY = "sk-live-0123456789abcdef"
 SECRETS = "the vault's code is 77-41-09"
 
@@ -309,7 +435,9 @@ def test_only_listed_headers_leave_and_a_key_only_where_there_is_one() -> None:
         ("User-Agent", "OpenAI/Python"),
     ]  # fmt: skip
 
-    assert kept(sdk, keyless=True) == [("Host", "h"), ("user-agent", "cortex")]
+    assert kept(sdk, keyless=True) == [
+        ("Host", "h"), ("accept-encoding", "identity"), ("user-agent", "cortex"),
+    ]  # fmt: skip
     assert [name for name, _ in kept(sdk, keyless=False)] == [
-        "Host", "Authorization", "X-Api-Key", "user-agent",
+        "Host", "Authorization", "X-Api-Key", "accept-encoding", "user-agent",
     ]  # fmt: skip

@@ -133,3 +133,13 @@ def test_somebody_who_is_not_configured_is_missing(blobs: MemoryBlobs) -> None:
     assert isinstance(event, ModelFailed)
     assert event.kind == "missing"
     assert not list(human.resumed(resumed("x"), delivery()))
+
+
+def test_an_answer_that_no_event_holds_is_told_to_be_too_long(blobs: MemoryBlobs) -> None:
+    human = provider(blobs)
+    list(human.invoke(ask(blobs), delivery()))
+
+    (event,) = human.resumed(resumed("x" * 260_000), delivery())
+
+    assert isinstance(event, ModelFailed)
+    assert event.kind == "garbage"

@@ -78,6 +78,16 @@ def test_kotlin_may_leave_out_the_shared_folders(tmp_path: Path) -> None:
     assert _found(checkout, "Page.kt", "com.acme.web") == ["web/Page.kt"]
 
 
+def test_a_link_into_the_own_folder_of_git_is_not_read(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "conf").symlink_to(tmp_path / ".git" / "config")
+    (tmp_path / "folder").symlink_to(tmp_path / ".git")
+    checkout = Checkout(tmp_path)
+
+    assert checkout.read_bytes("conf") == b""
+    assert checkout.read_bytes("folder/config") == b""
+
+
 def test_a_link_that_leads_outside_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret.py").write_text("def secret(): pass\n")
     inside = tmp_path / "inside"

@@ -75,6 +75,8 @@ class Checkout:
             mode = real.stat().st_mode
         if not stat.S_ISREG(mode) or not real.is_relative_to(self.root):
             raise ValueError(path)
+        if ".git" in real.relative_to(self.root).parts:  # a link may lead into git's own folder
+            raise ValueError(path)
         return real
 
     def read_lines(self, path: str) -> list[str]:

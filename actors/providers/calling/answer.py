@@ -13,6 +13,7 @@ from .typed import plain
 LARGEST_ANSWER_BYTES = 240_000  # an event holds 256 KiB, with what it echoes
 MOST_CALLS = 256
 LONGEST_TOOL_CHARS = 256
+LONGEST_ID_CHARS = 16_384  # some endpoints keep what they thought in it
 CALL_BYTES = 32  # of a call, beside its texts
 MOST_TOKENS = 100_000_000  # of one class in one answer; no window is near
 
@@ -133,8 +134,12 @@ class Answer:
         if part.arguments:
             call.arguments.append(part.arguments)
             self._bytes += _size(part.arguments)
-        if len(self._calls) > MOST_CALLS or len(part.tool) > LONGEST_TOOL_CHARS:
-            problem = f"it calls more than {MOST_CALLS} tools at once, or one of an endless name"
+        if (
+            len(self._calls) > MOST_CALLS
+            or len(part.tool) > LONGEST_TOOL_CHARS
+            or len(part.id) > LONGEST_ID_CHARS
+        ):
+            problem = f"it calls more than {MOST_CALLS} tools at once, or one by an endless name"
             raise CallFailedError("garbage", problem, hostile=True)
 
 

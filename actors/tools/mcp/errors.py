@@ -5,12 +5,16 @@ CortexError
     └── ServerError      the server cannot be used at the moment; the message says why
 """
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
+from ..answers import one_line
 from ..errors import ToolError
 
 CLOSED, LATE = -32000, -32001  # codes that the SDK gives to what it finds out itself
 SHOWN = 300  # characters of what a server said
+_SEE = re.compile(r"\s*For further information visit \S+")
 
 
 class ServerError(ToolError):
@@ -19,7 +23,7 @@ class ServerError(ToolError):
 
 def lost(error: BaseException) -> bool:
     """Whether the connection is of no use after *error*."""
-    return any(getattr(each, "code", CLOSED) == CLOSED for each in flat(error))
+    return any(getattr(each, "code", CLOSED) == CLOSED for each in flat(error) if not _is_odd(each))
 
 
 def late(error: BaseException) -> bool:
@@ -39,7 +43,24 @@ def problem_of(error: BaseException) -> str:
     kind = type(first).__name__
     if kind.startswith("Connect"):
         return "it cannot be reached"
-    return f"{kind}: {first}"[:SHOWN] if str(first) else kind
+    if _is_odd(first):
+        return _not_mcp(first)
+    said = one_line(_SEE.sub("", str(first)), SHOWN)
+    return f"{kind}: {said}" if said else kind
+
+
+def _is_odd(error: BaseException) -> bool:
+    """Whether an answer came, and is not as the protocol wants it."""
+    return type(error).__name__ == "ValidationError"
+
+
+def _not_mcp(error: Any) -> str:
+    """The first thing that pydantic does not like of what a server said."""
+    (first, *others) = error.errors(include_url=False, include_input=False)
+    where = ".".join(str(part) for part in first["loc"])
+    more = f", and {len(others)} more faults" if others else ""
+    said = one_line(f"{where}: {first['msg']}", SHOWN)
+    return f"its answer is not as the protocol wants it: {said}{more}"
 
 
 def flat(error: BaseException) -> Iterator[BaseException]:

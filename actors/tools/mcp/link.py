@@ -20,6 +20,7 @@ from cortex.runtime.tools import McpServer
 
 from .errors import ServerError, lost, problem_of
 from .settings import bearer, environment
+from .sifted import sifted
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -40,6 +41,7 @@ class Link:
         self._ready: asyncio.Future[Client | ServerError] = (
             asyncio.get_running_loop().create_future()
         )
+        self.unread: list[str] = []  # names of tools that were not readable in the last list
         self._stop = asyncio.Event()
         self._calls = 0
         self._quiet = asyncio.Event()  # no call is under way
@@ -117,7 +119,7 @@ class Link:
 
         return await stack.enter_async_context(
             Client(
-                await self._transport(stack),
+                sifted(await self._transport(stack), self.unread.append),
                 client_info=Implementation(name="cortex", version=VERSION),
                 read_timeout_seconds=self._server.timeout_s,
                 message_handler=self._heard,

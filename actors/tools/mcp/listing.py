@@ -15,16 +15,25 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 50
 MOST_TOOLS = 200
+MOST_LISTED = 2_000  # in one answer; more are not even looked at
 DESCRIPTION_CHARS = 1_000
 SCHEMA_BYTES = 16 * 1024  # of one tool's parameters
 ALL_BYTES = 160 * 1024  # of all tools: an event holds no more
 _NAME = re.compile(r"[\w./-]{1,128}", re.ASCII)
 
 
-def listed(server: McpServer, tools: Sequence["Tool"]) -> tuple[tuple[dict[str, Any], ...], str]:
-    """The tools that may be used, by name, and in one line what of the others was left out."""
+def listed(
+    server: McpServer, tools: Sequence["Tool"], unread: Sequence[str] = ()
+) -> tuple[tuple[dict[str, Any], ...], str]:
+    """The tools that may be used, by name, and in one line what of the others was left out.
+
+    Args:
+        server: Whose they are.
+        tools: What it says.
+        unread: Names of those that could not be read.
+    """
     found: dict[str, dict[str, Any]] = {}
-    left_out: list[str] = []
+    left_out = [name for name in unread if server.offers(name)]
     room = ALL_BYTES
     for tool in sorted(tools, key=lambda tool: tool.name):
         if not server.offers(tool.name):
@@ -35,7 +44,7 @@ def listed(server: McpServer, tools: Sequence["Tool"]) -> tuple[tuple[dict[str, 
             left_out.append(tool.name)
         else:
             found[tool.name] = said
-    return tuple(found.values()), _reason(left_out)
+    return tuple(found.values()), _reason(left_out) or ("" if found else _none(server))
 
 
 def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
@@ -44,7 +53,8 @@ def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
         # Through JSON, so that it is what the log gives back.
         encoded = msgspec.json.encode(tool.input_schema)
         schema = msgspec.json.decode(masked(server, encoded.decode()))
-    except (msgspec.MsgspecError, TypeError, ValueError):
+        msgspec.msgpack.encode(schema)  # an event holds no integer of more than 64 bits
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         return None
     if len(encoded) > SCHEMA_BYTES or not isinstance(schema, dict):
         return None
@@ -58,9 +68,13 @@ def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
     }
 
 
+def _none(server: McpServer) -> str:
+    return "it offers none of those in allow" if server.allow else "it offers no tools"
+
+
 def _reason(left_out: list[str]) -> str:
     if not left_out:
         return ""
-    names = ", ".join(repr(name[:60]) for name in left_out[:5])
+    names = ", ".join(ascii(name[:60]) for name in left_out[:5])
     more = " and others" if len(left_out) > 5 else ""
     return f"left out {names}{more}: a name or parameters that are not taken, or too many tools"

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from cortex.bus import Event, Recorded, Vocabulary
@@ -64,14 +63,11 @@ class McpTools(AsyncComponent):
 
     @on(RuntimeStarted)
     async def started(self, event: RuntimeStarted, delivery: Delivery) -> AsyncIterator[Event]:
-        """Ask once more the servers that gave no tools; nobody waits for them here."""
-        for offered in self._offered.values():
-            if offered.is_unknown:
-                offered.renew()
-            if self._publish is None:
-                await offered.first()
-                for news in offered.taken():
-                    yield news
+        """Record what servers offer that were asked when this opened; else it is told at once."""
+        for offered in self._offered.values() if self._publish is None else ():
+            await offered.first()
+            for news in offered.taken():
+                yield news
 
     @on(ToolCall, where={"provider": PROVIDER})
     async def call(self, event: ToolCall, delivery: Delivery) -> AsyncIterator[Event]:

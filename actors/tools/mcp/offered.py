@@ -71,7 +71,6 @@ class Offered:
 
     async def look(self) -> None:
         """List its tools; what is new goes to the news, and so does why there are none."""
-        self._pace.begin(asyncio.get_running_loop().time())
         try:
             tools, reason = await self.server.tools()
         except Exception as error:  # noqa: BLE001  # whatever it says, its absence has a reason
@@ -79,6 +78,8 @@ class Offered:
             tools, reason = (), one_line(said, 300)
             if self.standing is not None and self.standing.tools:
                 return  # it may be back for the next call
+        finally:
+            self._pace.listed(asyncio.get_running_loop().time())
         self._looked_at = self.server.connections
         self._say(tools, reason)
 

@@ -1,4 +1,4 @@
-"""How often a server is asked for its tools: one that says all the time that they changed, seldom."""
+"""How often a server is asked for its tools: seldom, where they change all the time."""
 
 SHORTEST_S = 1.0  # between two listings
 LONGEST_S = 60.0
@@ -9,7 +9,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._pause_s = 0.0
-        self._last_s: float | None = None  # when the last listing began
+        self._last_s: float | None = None  # when the last listing ended
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until the next listing may begin."""
@@ -17,8 +17,8 @@ class Pace:
             return 0.0
         return max(0.0, self._last_s + self._pause_s - now_s)
 
-    def begin(self, now_s: float) -> None:
-        """A listing begins."""
+    def listed(self, now_s: float) -> None:
+        """A listing has just ended."""
         soon = self._last_s is not None and now_s - self._last_s < 2 * self._pause_s
         self._pause_s = min(2 * self._pause_s, LONGEST_S) if soon else SHORTEST_S
         self._last_s = now_s

@@ -9,8 +9,13 @@ import msgspec
 
 from cortex.runtime.log import Blobs
 
+from ..answers import one_line
+
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
+
+NAME_CHARS = 100  # of a type, or of what a link leads to
+LINK_CHARS = 2_000
 
 
 def text_of(result: "CallToolResult", blobs: Blobs) -> str:
@@ -35,12 +40,14 @@ def _parts(content: Any, blobs: Blobs) -> Iterator[str]:
             else:
                 yield _kept("resource", inside.mime_type or "", inside.blob, blobs)
         case "resource_link":
-            yield f"[link to {content.name}: {content.uri}]"
+            link = f"link to {one_line(content.name, NAME_CHARS)}: {content.uri}"
+            yield f"[{one_line(link, LINK_CHARS)}]"
         case other:
             yield f"[{other}, which is not shown]"
 
 
 def _kept(kind: str, mime_type: str, data: str, blobs: Blobs) -> str:
+    mime_type = one_line(mime_type, NAME_CHARS)
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

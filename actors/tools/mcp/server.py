@@ -32,6 +32,7 @@ class Server:
         """
         link = self._current()
         async with link as client:
+            link.unread.clear()
             found: list[Tool] = []
             cursor: str | None = None
             try:
@@ -43,7 +44,7 @@ class Server:
                         break
             except Exception as error:  # noqa: BLE001  # the SDK raises what its transport does
                 raise self._told(link, error) from None
-        return listed(self.settings, found)
+        return listed(self.settings, found, link.unread)
 
     async def call(
         self, tool: str, arguments: dict[str, Any], timeout_s: float

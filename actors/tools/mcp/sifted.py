@@ -1,4 +1,4 @@
-"""What a server sends, before the SDK reads it, which would refuse a whole list for one odd tool."""
+"""What a server sends, before the SDK would refuse a whole list for one odd tool."""
 
 import json
 from collections.abc import AsyncIterator, Callable

@@ -31,13 +31,7 @@ from .telling import Teller
 WAIT_S = 0.5  # Ctrl-C is heard at least this often
 FAMILIES = ("execution.*", "step.*", "gate.*", "context.*", "model.*", "tool.*")
 LEAD = 9  # columns of the leading word
-Stop = (
-    ExecutionCompleted
-    | ExecutionFailed
-    | ExecutionCancelled
-    | ExecutionHalted
-    | ExecutionPaused
-)
+Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
 _STOPS = (
     ExecutionCompleted,
     ExecutionFailed,

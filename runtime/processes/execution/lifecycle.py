@@ -117,8 +117,8 @@ def charged(state: Execution, event: ExecutionCharged, _: int) -> Execution:
     """A child ended, maybe after the execution itself."""
     return replace(
         state,
-        tokens=state.tokens + event.tokens,
-        cost=state.cost + event.cost,
+        tokens=state.tokens + max(0, event.tokens),
+        cost=state.cost + max(0.0, event.cost),
         usage=added(state.usage, usage_of(event.usage)),
     )
 

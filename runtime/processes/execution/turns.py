@@ -93,10 +93,10 @@ def responded(state: Execution, event: ModelResponded, _: int) -> Execution:
         own_tokens=state.own_tokens + tokens,
         usage=added(state.usage, usage),
         own_usage=added(state.own_usage, usage),
-        cost=state.cost + event.cost,
-        own_cost=state.own_cost + event.cost,
+        cost=state.cost + max(0.0, event.cost),  # an answer never pays anything back
+        own_cost=state.own_cost + max(0.0, event.cost),
         attempt_tokens=state.attempt_tokens + tokens,
-        attempt_cost=state.attempt_cost + event.cost,
+        attempt_cost=state.attempt_cost + max(0.0, event.cost),
     )
 
 
