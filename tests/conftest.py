@@ -1,5 +1,6 @@
 """Running systems that the tests of one module share."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from cortex.actors.library import library_sources
 from cortex.runtime.kernel import Home, Runtime
 
 from .staff_world import ANSWERING, QUICK, World
+
+# A shell that starts a command in the background has it ignore Ctrl-C, and so all that it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
