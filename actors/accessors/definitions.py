@@ -184,7 +184,8 @@ class Definitions:
     ) -> Iterator[Event]:
         units = [unit for unit in compilation.units.values() if unit.name == name]
         if not units:
-            files = (newest.file,) if newest.file not in sources else ()
+            held = {e.file for e in self._compiled.values() if e.name == name}
+            files = tuple(sorted(held - set(sources)))
             reason = f"it is no longer in {newest.file}"
             yield ProcessRetired(name=name, reason=reason, files=files)
             return

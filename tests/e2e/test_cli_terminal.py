@@ -106,8 +106,8 @@ def test_eighty_columns_are_enough(terminal: Terminal) -> None:
     shown = {args: terminal.run(*args, NO_COLOR="1", COLUMNS="80")[1] for args in commands}
 
     wide = [line for out in shown.values() for line in out.splitlines() if len(line) > 80]
-    assert wide == []
-    assert "running   " in shown["execution", "list"]  # a status is whole
+    assert [line for line in wide if len(line.split()) > 1] == []  # a long path stands alone
+    assert "running  " in shown["execution", "list"]  # a status is whole
     assert "..." not in shown["execution", "--help"].partition("Commands:")[2]
 
 
