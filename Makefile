@@ -20,7 +20,7 @@ demo: $(VENV)/.installed
 	@echo; echo 'The command is $(BIN)/cortex; `export PATH="$$PWD/$(BIN):$$PATH"` has it at hand.'
 
 test: $(VENV)/.installed-dev
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -q $(TESTS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -q $(TESTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

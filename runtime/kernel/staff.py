@@ -99,7 +99,7 @@ class Staff:
 
         def wait(seconds: float) -> None:
             for label, event in zip(labels, ready, strict=True):
-                if not event.wait(seconds):
+                if not event.wait(seconds) or not self._supervisor.is_ready(label):
                     problem = self._supervisor.problem(label) or "it is not ready yet"
                     raise NotReadyError(name, problem)
 

@@ -16,6 +16,7 @@ from . import supervision
 from .shell import Hooks, Shell, Stop
 
 LOOK_S = 1.0  # how often shells are looked at for one that hangs
+START_TRIES = 6  # failures in a row, within some three seconds, after which nobody waits any more
 
 log = structlog.get_logger("cortex.kernel")
 
@@ -40,7 +41,8 @@ class _Watch:
         self.watched = supervision.Watched()
         self.staffed: Staffed | None = None
         self.life = 0  # news of an earlier shell does not count
-        self.ready = threading.Event()
+        self.ready = False  # it was, at least once
+        self.settled = threading.Event()  # it is ready, or failed too often to be waited for
 
 
 class _News(msgspec.Struct, frozen=True):
@@ -66,11 +68,18 @@ class Supervisor:
         self._thread.start()
 
     def watch(self, label: str, make: Make, overdue: Callable[[int], bool]) -> threading.Event:
-        """Start a shell and keep one alive from now on; the event is set once it is ready."""
+        """Start a shell and keep one alive from now on.
+
+        The event is set once it is ready, or has failed `START_TRIES` times before it ever was.
+        """
         watch = _Watch(make, overdue)
         self._watches[label] = watch
         self._news.put(_News(label, 0, "begin"))
-        return watch.ready
+        return watch.settled
+
+    def is_ready(self, label: str) -> bool:
+        """Whether the shell was ready at least once."""
+        return self._watches[label].ready
 
     def shell(self, label: str) -> pykka.ActorRef[Shell] | None:
         """The shell that is at work under *label*; None while there is none."""
@@ -143,10 +152,13 @@ class Supervisor:
             result = supervision.begin(now_ns)
         elif news.kind == "started":
             result = supervision.started(watch.watched, now_ns)
-            watch.ready.set()
+            watch.ready = True
+            watch.settled.set()
         else:
             watch.staffed = None
             result = supervision.failed(watch.watched, news.reason, now_ns)
+            if result[0].failures >= START_TRIES:
+                watch.settled.set()
         self._obey(news.label, watch, result)
 
     def _look(self, label: str, watch: _Watch, now_ns: int) -> None:

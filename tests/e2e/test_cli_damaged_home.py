@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from cortex.bus import Recorded, decode
+from cortex.bus.events import ExecutionRequest
 from cortex.runtime.cli.running import blobs_of
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import BlobStore, EventLog
 
 CORTEX = Path(sys.executable).parent / "cortex"
@@ -269,9 +270,10 @@ def test_a_new_home_that_was_killed_and_parted_from_its_write_ahead_file_is_refu
 def test_a_log_that_was_exchanged_is_noticed(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    cortex(other, "init")
-    for _ in range(12):
-        cortex(other, "run", "--goal", "x")
+    with Runtime(Home.create(other / ".cortex"), components=[]) as runtime:
+        client = runtime.client("tests")
+        for number in range(400):  # more than the home that it is exchanged for has
+            client.publish(ExecutionRequest(execution_id=f"other{number}", goal="x"))
     shutil.copy(other / ".cortex" / "log.db", folder / ".cortex" / "log.db")
 
     found = doctored(folder)

@@ -1,7 +1,8 @@
 """Kill -9 at seeded random points of running executions, resume, and nothing shows it.
 
-A test's name holds the seed of its points; `CORTEX_CRASH_SEED` takes another. `CORTEX_SOAK=FILE`
-kills 1,000 times instead of 100, and adds the figures to FILE.
+A test's name holds the seed of its points; `CORTEX_CRASH_SEED` takes another. There are 100 kills,
+`CORTEX_CRASH_KILLS` says another number; `CORTEX_SOAK=FILE` kills ten times as often, and adds the
+figures to FILE.
 """
 
 import contextlib
@@ -24,7 +25,8 @@ from .crash_world import NOTES
 
 PROGRAM = Path(__file__).with_name("crash_world.py")
 SEED = os.environ.get("CORTEX_CRASH_SEED", "20")
-KILLS = {"busy": 70, "thinking": 30}
+KILLED = int(os.environ.get("CORTEX_CRASH_KILLS", "100"))
+KILLS = {"busy": KILLED * 7 // 10, "thinking": KILLED * 3 // 10}
 SOAK = os.environ.get("CORTEX_SOAK", "")
 LOOK_S = 0.001  # between two looks at what the runtime that is to be killed has done
 CAP_S = 10.0  # it need not do as much as the dice say

@@ -108,6 +108,23 @@ def test_a_component_that_does_not_start_is_reported_by_name() -> None:
     runtime.stop()
 
 
+def test_a_component_that_fails_again_and_again_is_not_waited_for_until_the_time_is_over() -> None:
+    tried: list[None] = []
+
+    class Broken(Vocal):
+        def on_start(self) -> None:
+            tried.append(None)
+            raise OSError("no such device")
+
+    runtime = Runtime(components=[])
+    runtime.start()
+    with pytest.raises(NotReadyError, match="Broken did not start: OSError: no such device"):
+        runtime.add(Broken, wait_s=100_000)  # seconds: the tries are counted
+    runtime.stop()
+
+    assert 1 < len(tried) < 10
+
+
 def test_a_component_that_starts_at_the_third_try_is_started() -> None:
     gate = Gate()
 
