@@ -1,16 +1,20 @@
 """The tool that looks into the knowledge of the home and of the library."""
 
+import threading
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
 from cortex.bus import Event
-from cortex.bus.events import KnowledgeRequested, ToolCall
-from cortex.runtime.context import Bm25, content_words
-from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved, KnowledgeRequested, ToolCall
+from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import (
+    EmbedderError,
+    KnowledgeConfig,
     KnowledgeError,
     Resolved,
     Root,
@@ -25,11 +29,14 @@ from .declaring import tool
 from .errors import ToolError
 from .windows import lines_of
 
+if TYPE_CHECKING:
+    from cortex.runtime.knowledge.finding import Found, Indexed, Knowledge
+
 PROVIDER = "knowledge"
 PASSAGES = 5  # that are given
-PASSAGE_LINES = 30
-READ_BYTES = 32 << 20  # of all topics together; the rest is named only
 LONGEST_QUERY = 1_000  # characters
+LEFT_S = 2.0  # that a stop waits for a call that was left behind
+EMBEDDED = 2_000  # passages, while a model waits for the answer
 
 
 class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,14 +45,6 @@ class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str, Meta(description="what is wanted, in a few words; or a topic, to read all of it")
     ]
-
-
-class Passage(NamedTuple):
-    """Some lines of a topic."""
-
-    topic: str
-    first_line: int
-    lines: list[str]
 
 
 class KnowledgeTools(Component):
@@ -62,10 +61,29 @@ class KnowledgeTools(Component):
         ),
     )
 
-    def __init__(self, home: Home | None, blobs: Blobs) -> None:
+    def __init__(self, home: Home | None, blobs: Blobs, config: Config | None = None) -> None:
         roots = [*(roots_of_home(home.path) if home else ())]
-        self._index = TopicIndex([*roots, Root(str(library_knowledge()), "library")])
-        self._blobs = blobs
+        self._roots = (*roots, Root(str(library_knowledge()), "library"))
+        self._index = TopicIndex(self._roots)
+        self._home, self._blobs = home, blobs
+        self._config = config.knowledge if config else KnowledgeConfig()
+        self._passing: TemporaryDirectory[str] | None = None
+        self._knowledge: Knowledge | None = None
+        self._lock = threading.Lock()  # a call that takes too long is left behind, and goes on
+
+    def on_stop(self) -> None:
+        """Let the store go; a call that was left behind keeps it until it ends with the process."""
+        if not self._lock.acquire(timeout=LEFT_S):
+            return
+        try:
+            if self._knowledge is not None:
+                self._knowledge.close()
+                self._knowledge = None
+            if self._passing is not None:
+                self._passing.cleanup()
+                self._passing = None
+        finally:
+            self._lock.release()
 
     @on(ToolCall, where={"provider": PROVIDER})
     def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
@@ -78,29 +96,40 @@ class KnowledgeTools(Component):
         if not query or len(query) > LONGEST_QUERY:
             problem = f"a query has 1 to {LONGEST_QUERY:,} characters"
             raise ToolError(problem, "wrong_arguments")
-        topics = self._index.topics()
-        if query in topics:
-            found = [Passage(query, 1, lines_of(self._read(query)))]
-        else:
-            found = best_passages(query, list(self._passages(topics)))
-        requested = KnowledgeRequested(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            turn=event.turn,
-            call_id=event.call_id,
-            query=query,
-            topics=tuple(dict.fromkeys(passage.topic for passage in found)),
-        )
-        summary = f"{len(found)} passages for {query}"
-        return Told(_shown(found, query), summary, events=(requested,))
+        if query in self._index.topics():
+            text = _whole(query, lines_of(self._read(query)))
+            return Told(text, f"all of {query}", events=(_requested(event, query, (query,)),))
+        try:
+            indexed, found = self._find(query)
+        except KnowledgeError as error:
+            raise ToolError(str(error), "unavailable") from error
+        topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
+        kept = self._blobs.put(msgspec.json.encode(found))
+        asked_for = _requested(event, query, topics, kept, found.notes)
+        summary = f"{len(found.passages)} passages for {query}"
+        return Told(_shown(found, query), summary, events=(*_told(indexed), asked_for))
 
-    def _passages(self, topics: tuple[str, ...]) -> Iterator[Passage]:
-        left = READ_BYTES
-        for topic in topics:
-            text = self._read(topic) if left > 0 else ""
-            left -= len(text)
-            yield from passages_of(topic, text)
+    def _find(self, query: str) -> "tuple[Indexed, Found]":
+        with self._lock:
+            knowledge = self._opened()
+            try:
+                indexed = knowledge.update(keep=self._blobs.put, vectors=EMBEDDED)
+            except EmbedderError:  # the finder says so, and finds by words alone
+                indexed = knowledge.update(keep=self._blobs.put, vectors=0)
+            return indexed, knowledge.find(query, PASSAGES)
+
+    def _opened(self) -> "Knowledge":
+        """The store, opened by the first question: a runtime that asks nothing pays nothing."""
+        from cortex.runtime.knowledge.finding import Knowledge
+
+        if self._knowledge is None:
+            if self._home is None and self._passing is None:
+                self._passing = TemporaryDirectory(prefix="cortex-")
+            folder = (
+                self._home.path if self._home else Path(self._passing.name if self._passing else "")
+            )
+            self._knowledge = Knowledge.open(folder, self._roots, self._config)
+        return self._knowledge
 
     def _read(self, topic: str) -> str:
         try:
@@ -110,33 +139,50 @@ class KnowledgeTools(Component):
             return ""  # a file that cannot be used is told where a process declares it
 
 
-def passages_of(topic: str, text: str) -> Iterator[Passage]:
-    """A text in parts: one begins at a heading, and where the one before is long enough."""
-    lines = lines_of(text)
-    start = 0
-    for at in range(1, len(lines) + 1):
-        ends = at == len(lines) or lines[at].startswith("#")
-        blank = at < len(lines) and not lines[at].strip()
-        if ends or at - start >= PASSAGE_LINES or (blank and at - start >= PASSAGE_LINES // 2):
-            if any(line.strip() and not line.startswith("#") for line in lines[start:at]):
-                yield Passage(topic, start + 1, lines[start:at])
-            start = at
+def _requested(
+    event: ToolCall,
+    query: str,
+    topics: tuple[str, ...],
+    found: str = "",
+    notes: tuple[str, ...] = (),
+) -> KnowledgeRequested:
+    return KnowledgeRequested(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        turn=event.turn,
+        call_id=event.call_id,
+        query=query,
+        topics=topics,
+        found=found,
+        notes=notes,
+    )
 
 
-def best_passages(query: str, passages: list[Passage]) -> list[Passage]:
-    """Those that have most to do with *query*, best first."""
-    texts = [content_words(f"{p.topic} " + "\n".join(p.lines)) for p in passages]
-    scores = Bm25(texts, content_words(query)).scores
-    ranked = sorted(range(len(passages)), key=lambda at: (-scores[at], at))
-    return [passages[at] for at in ranked[:PASSAGES] if scores[at] > 0]
+def _told(indexed: "Indexed") -> Iterator[Event]:
+    for batch in indexed.batches:
+        yield KnowledgeIndexed(
+            blob=batch.blob,
+            files=tuple(msgspec.to_builtins(file) for file in batch.files),
+            chunks=sum(file.chunks for file in batch.files),
+        )
+    if indexed.removed:
+        yield KnowledgeRemoved(paths=indexed.removed)
 
 
-def _shown(passages: list[Passage], query: str) -> str:
-    if not passages:
+def _whole(topic: str, lines: list[str]) -> str:
+    text = "\n".join(lines).strip("\n")
+    return f"## {topic}, lines 1-{len(lines)}\n{text}\n"
+
+
+def _shown(found: "Found", query: str) -> str:
+    if not found.passages:
         return f"nothing is known about {query!r}\n"
     parts: list[str] = []
-    for passage in passages:
-        last = passage.first_line + len(passage.lines) - 1
-        text = "\n".join(passage.lines).strip("\n")
-        parts.append(f"## {passage.topic}, lines {passage.first_line}-{last}\n{text}\n")
-    return "\n".join(parts)
+    for passage in found.passages:
+        text = passage.text.strip("\n")
+        last = passage.first_line + text.count("\n")
+        place = f"{passage.topic or Path(passage.path).name}, lines {passage.first_line}-{last}"
+        heading = f" ({passage.heading})" if passage.heading else ""
+        parts.append(f"## {place}{heading}\n{text}\n")
+    return "\n".join((*parts, *(f"note: {note}" for note in found.notes)))

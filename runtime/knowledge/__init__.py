@@ -1,6 +1,8 @@
-"""Knowledge, first form: a dotted topic stands for one file, found narrowest first."""
+"""Knowledge: a dotted topic stands for one file, found narrowest first; all can be searched."""
 
 from .errors import (
+    EmbedderError,
+    KnowledgeDiskError,
     KnowledgeError,
     KnowledgeTooLargeError,
     KnowledgeUnreadableError,
@@ -8,12 +10,16 @@ from .errors import (
 )
 from .index import TopicIndex
 from .reading import Document, read_document
+from .settings import KnowledgeConfig
 from .topics import NARROWEST_FIRST, Ambiguous, Resolved, Root, Scope, roots_of_home
 
 __all__ = [
     "NARROWEST_FIRST",
     "Ambiguous",
     "Document",
+    "EmbedderError",
+    "KnowledgeConfig",
+    "KnowledgeDiskError",
     "KnowledgeError",
     "KnowledgeTooLargeError",
     "KnowledgeUnreadableError",

@@ -4,7 +4,9 @@ CortexError
 └── KnowledgeError
     ├── TopicInvalidError         what was asked for is not a topic
     ├── KnowledgeTooLargeError    the file is over the bound
-    └── KnowledgeUnreadableError  the file is no text, or cannot be read
+    ├── KnowledgeUnreadableError  the file is no text, or cannot be read
+    ├── KnowledgeDiskError        the store's own file cannot be read or written
+    └── EmbedderError             an embedder is not there, or does not answer as it should
 """
 
 from cortex.bus import CortexError
@@ -51,3 +53,28 @@ class KnowledgeUnreadableError(KnowledgeError):
 
     def __str__(self) -> str:
         return f"{self.path} cannot be used as knowledge: {self.problem}"
+
+
+class KnowledgeDiskError(KnowledgeError):
+    """The store's own file cannot be read or written; what stood in it before stands."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return (
+            f"the knowledge store {self.path} cannot be used: {self.problem}; make room or check "
+            "its mode, then index again. The file may be deleted at any time"
+        )
+
+
+class EmbedderError(KnowledgeError):
+    """An embedder is not there, or does not answer as it should."""
+
+    def __init__(self, embedder: str, problem: str) -> None:
+        super().__init__(embedder, problem)
+        self.embedder, self.problem = embedder, problem
+
+    def __str__(self) -> str:
+        return f"the embedder {self.embedder} cannot be used: {self.problem}"

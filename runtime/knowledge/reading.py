@@ -53,14 +53,7 @@ def read_document(path: Path, largest_bytes: int = LARGEST_BYTES) -> Document:
         KnowledgeUnreadableError: It is binary, or cannot be read.
     """
     data = read_bytes(path, largest_bytes)
-    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
-    if encoding != "utf-16" and b"\0" in data:
-        raise KnowledgeUnreadableError(str(path), "it holds zero bytes, so it is no text file")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError:
-        encoding = "cp1252"
-        text = data.decode(encoding, errors="replace")
+    text, encoding = decoded(path, data)
     return Document(
         path=str(path),
         text=text,
@@ -68,3 +61,18 @@ def read_document(path: Path, largest_bytes: int = LARGEST_BYTES) -> Document:
         size_bytes=len(data),
         encoding=encoding,
     )
+
+
+def decoded(path: Path, data: bytes) -> tuple[str, str]:
+    """The text in *data*, read from *path*, and its encoding.
+
+    Raises:
+        KnowledgeUnreadableError: It is binary.
+    """
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data:
+        raise KnowledgeUnreadableError(str(path), "it holds zero bytes, so it is no text file")
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace"), "cp1252"

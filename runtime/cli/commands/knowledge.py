@@ -1,0 +1,151 @@
+"""`cortex knowledge`: index what people wrote down, and find it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from cortex.runtime.kernel import Config, Home
+from cortex.runtime.knowledge import Resolved
+from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.log import BlobStore
+
+from ..options import with_home, with_screen
+from ..running import knowledge_roots, knowledge_topics
+from ..screen import Screen
+from ..tree import Family
+
+SHOWN_LINES = 6  # of a passage
+
+
+class IndexDocument(msgspec.Struct):
+    """What an indexing did."""
+
+    files: int
+    passages: int
+    changed: list[str]
+    removed: list[str]
+    notes: list[str]
+
+
+class TopicRow(msgspec.Struct):
+    """A topic and the file that it stands for."""
+
+    topic: str
+    scope: str
+    path: str
+    size_bytes: int
+
+
+@click.group(cls=Family)
+def knowledge() -> None:
+    """Look into knowledge: index it, find passages, list topics."""
+
+
+@knowledge.command("index")
+@with_home
+@with_screen
+def index_(home: Home, screen: Screen) -> None:
+    """Bring the index to what stands in the files.
+
+    Only what changed is read. `cortex knowledge find` and the tool find_knowledge do this by
+    themselves; after a large change it is quicker here. A file that cannot be indexed is named and
+    holds up none of the others.
+    """
+    with _opened(home) as opened:
+        indexed = opened.update(keep=BlobStore(home.blobs).put)
+        notes = opened.statistics().notes
+    screen.document(
+        IndexDocument(
+            indexed.files,
+            indexed.chunks,
+            [file.path for file in indexed.changed],
+            list(indexed.removed),
+            list(notes),
+        )
+    )
+    screen.line(
+        f"{indexed.files:,} files, {indexed.chunks:,} passages; {len(indexed.changed):,} files "
+        f"were new or had changed, {len(indexed.removed):,} were gone"
+    )
+    for note in notes:
+        screen.note(note, "yellow")
+
+
+@knowledge.command()
+@click.argument("question", metavar="TEXT")
+@click.option("-n", "--limit", type=click.IntRange(1, 100), default=5, show_default=True)
+@click.option("--under", multiple=True, metavar="TOPIC", help="Only this topic and those below it.")
+@click.option("--why", is_flag=True, help="Show the parts of each score.")
+@with_home
+@with_screen
+def find(
+    question: str, limit: int, under: tuple[str, ...], why: bool, home: Home, screen: Screen
+) -> None:
+    """Find the passages that have most to do with TEXT, best first.
+
+    TEXT is words as people say them; a question will do.
+    """
+    with _opened(home) as opened:
+        opened.update(keep=BlobStore(home.blobs).put)
+        found = opened.find(question, limit, under=under)
+    screen.document(found)
+    for note in found.notes:
+        screen.note(note, "yellow")
+    for passage in found.passages:
+        place = f"{passage.topic or passage.path}:{passage.first_line}"
+        heading = f"  {passage.heading}" if passage.heading else ""
+        screen.line(f"{passage.score:.2f}  {place}{heading}", "bold")
+        screen.block(screen.cut(passage.text.strip(), SHOWN_LINES))
+        if why:
+            screen.line("  " + ", ".join(f"{k} {v:.2f}" for k, v in passage.why.items()), "dim")
+    if not found.passages:
+        screen.line("nothing was found")
+
+
+@knowledge.command("list")
+@with_home
+@with_screen
+def list_(home: Home, screen: Screen) -> None:
+    """List the topics that processes may declare, with the file that each stands for."""
+    rows: list[TopicRow] = []
+    topics = knowledge_topics(home)
+    for topic in topics.topics():
+        resolved = topics.resolve(topic)
+        if isinstance(resolved, Resolved):
+            rows.append(TopicRow(topic, resolved.scope, resolved.path, resolved.size_bytes))
+    screen.document(rows)
+    screen.table(
+        ("topic", "scope", "bytes", "file"),
+        ((row.topic, row.scope, f"{row.size_bytes:,}", row.path) for row in rows),
+    )
+
+
+@knowledge.command()
+@with_home
+@with_screen
+def stats(home: Home, screen: Screen) -> None:
+    """Show what the index holds: files by scope, passages, vectors, and what is not indexed."""
+    with _opened(home) as opened:
+        told = opened.statistics()
+    screen.document(told)
+    screen.line(f"index     {told.path}")
+    screen.line(f"files     {told.files:,} with {told.text_bytes:,} bytes of text")
+    for scope, files in told.by_scope.items():
+        screen.line(f"          {files:,} of the scope {scope}")
+    screen.line(f"passages  {told.chunks:,}")
+    screen.line(f"vectors   {told.vectors:,} by {told.embedder or 'no embedder'}")
+    for note in told.notes:
+        screen.note(note, "yellow")
+
+
+@contextmanager
+def _opened(home: Home) -> Iterator[Knowledge]:
+    home.check()
+    opened = Knowledge.open(Path(home.path), knowledge_roots(home), Config.load(home).knowledge)
+    try:
+        yield opened
+    finally:
+        opened.close()

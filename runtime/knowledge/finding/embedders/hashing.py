@@ -1,0 +1,70 @@
+"""The default: word parts hashed into a short vector. No model, no download, no state.
+
+Words that share their parts are alike: another ending, a typing error, a compound. It knows nothing
+of meaning, so it weighs little beside the words themselves.
+"""
+
+import zlib
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..words import STOPWORDS, words_of
+from .embedder import Vectors, normalised
+
+DIMENSION: Final = 256
+WEIGHT: Final = 0.1
+_PARTS: Final = (3, 4, 5)  # characters
+_REMEMBERED: Final = 100_000  # words, 100 MB
+
+
+class HashingEmbedder:
+    """Signed hashes of the parts of each word; long words, which are rarer, count more."""
+
+    name = f"hashing-{DIMENSION}"
+    weight = WEIGHT
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._vectors = np.zeros((1024, DIMENSION), np.float32)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text."""
+        if len(self._rows) > _REMEMBERED:
+            self._rows.clear()
+        rows: list[int] = []
+        counts: list[int] = []
+        for text in texts:
+            words = sorted(set(words_of(text)).difference(STOPWORDS))
+            counts.append(len(words))
+            rows.extend(map(self._row, words))
+        result = np.zeros((len(texts), DIMENSION), np.float32)
+        at = 0
+        for number, count in enumerate(counts):
+            if count:
+                result[number] = self._vectors[rows[at : at + count]].sum(axis=0)
+            at += count
+        return normalised(result)
+
+    def _row(self, word: str) -> int:
+        row = self._rows.get(word)
+        if row is None:
+            row = self._rows[word] = len(self._rows)
+            if row == len(self._vectors):
+                self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+            self._vectors[row] = _of_word(word)
+        return row
+
+
+def _of_word(word: str) -> Vectors:
+    marked = f"<{word}>"
+    vector = np.zeros(DIMENSION, np.float32)
+    for size in _PARTS:
+        for at in range(len(marked) - size + 1):
+            hashed = zlib.crc32(marked[at : at + size].encode())
+            sign = zlib.adler32(marked[at : at + size].encode()[::-1])
+            vector[hashed % DIMENSION] += 1.0 if sign & 1 else -1.0
+            vector[(hashed >> 16) % DIMENSION] += 1.0 if sign & 2 else -1.0
+    length = float(np.linalg.norm(vector)) or 1.0
+    return (vector * (min(len(word), 8) / length)).astype(np.float32)

@@ -1,0 +1,213 @@
+"""Bring the store to what stands in the files: only what changed is read and cut again."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ..errors import KnowledgeError
+from ..reading import decoded, read_bytes
+from ..topics import Root
+from .chunks import chunks_of
+from .converting import CONVERTED, convert
+from .scanning import Seen, scan
+from .store import Entry, KnowledgeStore, NewFile, StoredFile
+
+LARGEST_BYTES: Final = 32 << 20  # of one file; what is larger is data for a tool, not for a prompt
+BATCH_BYTES: Final = 8 << 20  # of text in one transaction and one blob
+MANY: Final = 200  # files, from where on words are merged once, at the end
+SETTLED_NS: Final = 2_000_000_000  # what changed this recently may change without a new time stamp
+
+Keep = Callable[[bytes], str]  # stores a blob, gives its digest
+
+
+class IndexedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was indexed, and where its text is kept."""
+
+    path: str
+    topic: str
+    digest: str
+    chunks: int
+    offset: int  # of its text in the blob
+    bytes: int
+    note: str = ""  # why it is not, or not fully, indexed
+
+
+class Batch(NamedTuple):
+    """Files that came into the store together."""
+
+    blob: str  # that holds their texts; "" where nothing keeps blobs
+    files: tuple[IndexedFile, ...]
+
+
+class Indexed(NamedTuple):
+    """What one pass over the roots did."""
+
+    batches: tuple[Batch, ...]
+    removed: tuple[str, ...]  # paths
+    files: int  # that are in the store now
+    chunks: int
+    text_bytes: int  # that were read
+
+    @property
+    def changed(self) -> tuple[IndexedFile, ...]:
+        """The files that were new or had changed."""
+        return tuple(file for batch in self.batches for file in batch.files)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line a file that is not, or not fully, indexed."""
+        return tuple(file.note for file in self.changed if file.note)
+
+
+class _Prepared(NamedTuple):
+    file: NewFile
+    text: str
+
+
+def index(
+    store: KnowledgeStore,
+    roots: Sequence[Root],
+    *,
+    keep: Keep | None = None,
+    largest_bytes: int = LARGEST_BYTES,
+    now_ns: int = 0,
+) -> Indexed:
+    """Bring *store* to what stands under *roots*.
+
+    A file that cannot be indexed is in the store without chunks, with a note; the others are not
+    held up by it. What is killed half-way holds every file whole, old or new.
+
+    Raises:
+        KnowledgeDiskError: The disk did not take it; what was committed before stands.
+    """
+    known = {file.path: file for file in store.files()}
+    seen = {one.path: one for one in scan(roots)}
+    fresh = [one for one in seen.values() if _may_differ(one, known.get(one.path), now_ns)]
+    mine = {root.path for root in roots}  # what stands under another root is another's to remove
+    gone = sorted(path for path in known.keys() - seen.keys() if known[path].root in mine)
+    if gone:
+        with store.writing():
+            for path in gone:
+                store.remove(path)
+    if len(fresh) < MANY:
+        batches, text_bytes = _write_all(store, _changed(fresh, known, largest_bytes), keep)
+    else:
+        with store.filling():
+            batches, text_bytes = _write_all(store, _changed(fresh, known, largest_bytes), keep)
+    files, chunks = store.counts()
+    return Indexed(batches, tuple(gone), files, chunks, text_bytes)
+
+
+def _may_differ(seen: Seen, known: StoredFile | None, now_ns: int) -> bool:
+    if known is None or known.changed_ns != seen.changed_ns or known.size_bytes != seen.size_bytes:
+        return True
+    return bool(now_ns) and now_ns - seen.changed_ns < SETTLED_NS
+
+
+def _changed(
+    seen: Sequence[Seen], known: dict[str, StoredFile], largest_bytes: int
+) -> Iterator[_Prepared]:
+    for one in seen:
+        prepared = _prepare(one, largest_bytes)
+        before = known.get(one.path)
+        same = before is not None and before.digest == prepared.file.digest
+        if not same or not prepared.file.digest or before is None or before.note:
+            yield prepared
+
+
+def _prepare(seen: Seen, largest_bytes: int) -> _Prepared:
+    path = Path(seen.path)
+    digest, note, text = "", "", ""
+    try:
+        data = read_bytes(path, largest_bytes)
+        digest = hashlib.sha256(data).hexdigest()
+        if path.suffix.lower() in CONVERTED:
+            text = convert(path, data)
+        else:
+            text, encoding = decoded(path, data)
+            if encoding == "cp1252":
+                note = f"{path} is not UTF-8: it was read as cp1252, and may hold wrong letters"
+    except KnowledgeError as error:
+        note = str(error)
+    entries = list(_entries(path, text))
+    return _Prepared(
+        NewFile(
+            root=seen.root.path,
+            path=seen.path,
+            topic=seen.topic,
+            scope=seen.root.scope,
+            digest=digest,
+            size_bytes=seen.size_bytes,
+            changed_ns=seen.changed_ns,
+            entries=entries,
+            note=note,
+        ),
+        text,
+    )
+
+
+def _entries(path: Path, text: str) -> Iterator[Entry]:
+    suffix = path.suffix.lower()
+    kind = ".md" if suffix in CONVERTED else suffix
+    line, counted = 1, 0
+    for chunk in chunks_of(kind, text):
+        line += text.count("\n", counted, chunk.start)
+        counted = chunk.start
+        yield Entry(chunk.heading, line, text[chunk.start : chunk.end].strip("\n"), chunk.speaker)
+
+
+def _write_all(
+    store: KnowledgeStore, prepared: Iterator[_Prepared], keep: Keep | None
+) -> tuple[tuple[Batch, ...], int]:
+    """Write in batches; while SQLite works on one, without the GIL, the next is read and cut."""
+    batches: list[Future[Batch]] = []
+    size = 0
+    with ThreadPoolExecutor(1, thread_name_prefix="knowledge-writer") as writer:
+        for part in _batched(prepared):
+            size += sum(len(one.text) for one in part)
+            if batches:
+                batches[-1].result()  # at most one in flight: its text is in memory
+            batches.append(writer.submit(_write, store, part, keep))
+    return tuple(batch.result() for batch in batches), size
+
+
+def _batched(prepared: Iterator[_Prepared]) -> Iterator[list[_Prepared]]:
+    part: list[_Prepared] = []
+    size = 0
+    for one in prepared:
+        part.append(one)
+        size += len(one.text)
+        if size >= BATCH_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _write(store: KnowledgeStore, part: list[_Prepared], keep: Keep | None) -> Batch:
+    texts = [one.text.encode() for one in part]
+    blob = keep(b"".join(texts)) if keep else ""
+    files: list[NewFile] = []
+    offset = 0
+    for one, text in zip(part, texts, strict=True):
+        files.append(one.file._replace(blob=blob, offset=offset, bytes=len(text)))
+        offset += len(text)
+    with store.writing():
+        store.put(files)
+    return Batch(blob, tuple(map(_told, files)))
+
+
+def _told(file: NewFile) -> IndexedFile:
+    return IndexedFile(
+        path=file.path,
+        topic=file.topic,
+        digest=file.digest,
+        chunks=len(file.entries),
+        offset=file.offset,
+        bytes=file.bytes,
+        note=file.note,
+    )

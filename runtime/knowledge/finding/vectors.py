@@ -1,0 +1,205 @@
+"""Vectors of chunks in faiss: eight bits a number, in the order of the chunks' ids.
+
+Only ever added to: a chunk that is gone is masked until so many are that the file is made anew. It
+can be rebuilt from the store at any time, and is, where it is damaged or another embedder's.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import faiss
+import numpy as np
+
+from ..errors import EmbedderError
+from .embedders import Embedder
+from .embedders.embedder import Vectors
+from .postings import Ids, Postings, Values
+from .schema import indexed_text
+from .store import KnowledgeStore
+
+TOGETHER: Final = 512  # chunks that are embedded at once
+EXHAUSTIVE: Final = 100_000  # vectors; above, an inverted file decides which are looked at
+LISTS: Final = 1_024
+PROBES: Final = 16
+TRAINED_ON: Final = 50_000  # vectors
+DEAD_SHARE: Final = 0.25  # from where on it is made anew
+SAMPLE: Final = 1_000  # vectors that say what likeness is usual
+RANGE: Final = 0.5  # of a number in a vector of length 1; what is beyond is cut
+
+# Its threads spin while they wait for each other, beside a runtime's own: one is quicker.
+faiss.omp_set_num_threads(1)
+
+
+class VectorIndex:
+    """The vectors of one store by one embedder; `update` brings them to the store."""
+
+    def __init__(self, path: Path, embedder: Embedder) -> None:
+        self._path, self._embedder = path, embedder
+        self._index: Any = None
+        self._centres: Any = None
+        self._sample: Vectors | None = None
+        self._sampled = 0  # how many vectors there were then
+        self.ids: Ids = np.zeros(0, np.int64)
+        self.rebuilt = ""  # why what was there was thrown away; "" where it was not
+        self._load()
+
+    @property
+    def weight(self) -> float:
+        """How much likeness counts beside the words."""
+        return self._embedder.weight
+
+    def missing(self, postings: Postings) -> int:
+        """How many chunks have no vector yet."""
+        return int(np.count_nonzero(postings.live > self._through))
+
+    def update(self, store: KnowledgeStore, postings: Postings, most: int | None = None) -> int:
+        """Embed what has no vector, at most *most* chunks; how many were embedded.
+
+        Raises:
+            EmbedderError: The embedder is not there, or does not answer as it should.
+        """
+        alive = np.count_nonzero(np.isin(self.ids, postings.live, assume_unique=True))
+        if len(self.ids) - alive > DEAD_SHARE * max(len(self.ids), TOGETHER):
+            self._forget("")
+        done = 0
+        while most is None or done < most:
+            chunks = store.chunks_after(self._through, TOGETHER)
+            if not chunks:
+                break
+            vectors = self._embedder.embed([indexed_text(c.heading, c.text) for c in chunks])
+            self._add(np.array([chunk.id for chunk in chunks], np.int64), vectors)
+            done += len(chunks)
+        if done:
+            self._grow()
+            self._save()
+        return done
+
+    def query(self, text: str) -> Vectors:
+        """The vector of a question.
+
+        Raises:
+            EmbedderError: The embedder is not there, or its vectors have another length.
+        """
+        vector: Vectors = self._embedder.embed([text])[0]
+        if self._index is not None and len(vector) != self._index.d:
+            self._forget(f"its vectors have {len(vector)} numbers now, not {self._index.d}")
+            raise EmbedderError(self._embedder.name, f"{self.rebuilt}: index again")
+        return vector
+
+    def similar(self, vector: Vectors, most: int) -> Ids:
+        """The ids of the chunks most like *vector*; some may be gone."""
+        if not len(self.ids):
+            return self.ids
+        _, found = self._index.search(vector[None], min(most, len(self.ids)))
+        ids: Ids = self.ids[found[0][found[0] >= 0]]
+        return ids
+
+    def likeness(self, at: Ids, vector: Vectors) -> Values:
+        """The cosine of each chunk of *at* with *vector*; `usual` of it where it has none."""
+        usual, _ = self.usual(vector)
+        scores = np.full(len(at), usual, np.float32)
+        places, known = self.places(at)
+        scores[known] = self._take(places) @ vector
+        return scores
+
+    def usual(self, vector: Vectors) -> tuple[float, float]:
+        """The mean of all cosines with *vector*, and their deviation, by a sample."""
+        cosines = self._sampled_vectors() @ vector
+        return float(cosines.mean()), float(cosines.std()) + 1e-9
+
+    def _sampled_vectors(self) -> Vectors:
+        if self._sample is None or self._sampled != len(self.ids):
+            places = np.linspace(0, len(self.ids) - 1, SAMPLE).astype(np.int64)
+            self._sample, self._sampled = self._take(places), len(self.ids)
+        return self._sample
+
+    def places(self, at: Ids) -> tuple[Ids, Any]:
+        """Where the vectors of *at* stand, and which of *at* have one."""
+        places = np.searchsorted(self.ids, at)
+        known = places < len(self.ids)
+        known[known] = self.ids[places[known]] == at[known]
+        return places[known], known
+
+    def vectors(self, at: Ids, dimension: int) -> Vectors:
+        """The vectors of *at*, a row each; zeros where there is none."""
+        rows = np.zeros((len(at), dimension), np.float32)
+        if len(self.ids):
+            places, known = self.places(at)
+            rows[known] = self._take(places)
+        return rows
+
+    @property
+    def _through(self) -> int:
+        return int(self.ids[-1]) if len(self.ids) else 0
+
+    def _take(self, places: Ids) -> Vectors:
+        rows: Vectors = self._index.reconstruct_batch(np.ascontiguousarray(places))
+        return rows
+
+    def _add(self, ids: Ids, vectors: Vectors) -> None:
+        if self._index is None:
+            self._index = faiss.IndexScalarQuantizer(
+                vectors.shape[1], faiss.ScalarQuantizer.QT_8bit_uniform, faiss.METRIC_INNER_PRODUCT
+            )
+            # A fixed range, or the first batch would decide how all are stored.
+            edge = np.full((1, vectors.shape[1]), RANGE, np.float32)
+            self._index.train(np.concatenate([edge, -edge]))
+        elif vectors.shape[1] != self._index.d:
+            self._forget(f"its vectors have {vectors.shape[1]} numbers now, not {self._index.d}")
+            raise EmbedderError(self._embedder.name, f"{self.rebuilt}: index again")
+        self._index.add(np.ascontiguousarray(vectors))
+        self.ids = np.concatenate([self.ids, ids])
+
+    def _grow(self) -> None:
+        """Beyond what is looked through whole: vectors by their nearest of some centres."""
+        if len(self.ids) <= EXHAUSTIVE or hasattr(self._index, "nprobe"):
+            return
+        flat, size = self._index, self._index.d
+        quantizer = faiss.IndexFlatIP(size)
+        index = faiss.IndexIVFScalarQuantizer(
+            quantizer, size, LISTS, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
+        )
+        self._centres = quantizer  # the index does not keep it alive
+        sample = np.linspace(0, len(self.ids) - 1, TRAINED_ON).astype(np.int64)
+        index.train(flat.reconstruct_batch(sample))
+        index.make_direct_map()
+        for start in range(0, len(self.ids), TRAINED_ON):
+            size = min(TRAINED_ON, len(self.ids) - start)
+            index.add(flat.reconstruct_n(start, size))
+        index.nprobe = PROBES
+        self._index = index
+
+    def _load(self) -> None:
+        with contextlib.suppress(OSError, ValueError, KeyError, RuntimeError, TypeError):
+            told = json.loads(self._path.with_suffix(".json").read_text(encoding="utf-8"))
+            if told["embedder"] != self._embedder.name:
+                self.rebuilt = f"vectors were {told['embedder']}'s, not {self._embedder.name}'s"
+                return
+            index = faiss.read_index(str(self._path))
+            ids = np.frombuffer(self._path.with_suffix(".ids").read_bytes(), "<i8")
+            if index.ntotal == len(ids) == told["vectors"]:
+                self._index, self.ids = index, ids.astype(np.int64)
+                return
+        if self._path.exists():
+            self.rebuilt = "the file of vectors was damaged"
+
+    def _save(self) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        told = {"embedder": self._embedder.name, "vectors": len(self.ids)}
+        for suffix, write in (
+            (".ids", lambda path: path.write_bytes(self.ids.astype("<i8").tobytes())),
+            (self._path.suffix, lambda path: faiss.write_index(self._index, str(path))),
+            # Last: it says how many there are, so that a kill in between is noticed.
+            (".json", lambda path: path.write_text(json.dumps(told), encoding="utf-8")),
+        ):
+            passing = self._path.with_suffix(f"{suffix}.{os.getpid()}")
+            write(passing)
+            passing.chmod(0o600)
+            passing.replace(self._path.with_suffix(suffix))
+
+    def _forget(self, why: str) -> None:
+        self._index, self.ids, self._sample = None, np.zeros(0, np.int64), None
+        self.rebuilt = why or self.rebuilt

@@ -1,0 +1,36 @@
+"""What can be set about knowledge."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How knowledge is found."""
+
+    embedder: Annotated[
+        Literal["hashing", "local", "endpoint", "none"],
+        Meta(
+            description='what compares by meaning: "hashing" needs nothing, "local" runs a model '
+            'here (the extra `embeddings`), "endpoint" asks an OpenAI-compatible service'
+        ),
+    ] = "hashing"
+    model: Annotated[
+        str,
+        Meta(
+            description="the folder with model.onnx and tokenizer.json for a local embedder; for "
+            "an endpoint the model's name"
+        ),
+    ] = ""
+    base_url: Annotated[str, Meta(description="of the endpoint, as in https://HOST/v1")] = ""
+    key_env: Annotated[
+        str, Meta(description="name of the environment variable that holds the endpoint's key")
+    ] = ""
+
+    def __post_init__(self) -> None:
+        """Refuse an embedder without what it needs."""
+        if self.embedder in ("local", "endpoint") and not self.model:
+            raise ValueError(f'the embedder "{self.embedder}" needs `model`')
+        if self.embedder == "endpoint" and not self.base_url.startswith(("https://", "http://")):
+            raise ValueError("an endpoint needs `base_url`, as in https://HOST/v1")

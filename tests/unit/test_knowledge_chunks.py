@@ -1,0 +1,93 @@
+"""Texts are cut along their structure, and nothing of them is lost."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.runtime.knowledge.finding import chunks_of
+
+GUIDE = """\
+# Guide
+
+## Install
+
+Run the installer.
+
+```sh
+# not a heading
+make install
+```
+
+## Use
+
+Open it.
+"""
+
+
+def texts(suffix: str, text: str) -> list[tuple[str, str]]:
+    return [
+        (chunk.heading, text[chunk.start : chunk.end].strip()) for chunk in chunks_of(suffix, text)
+    ]
+
+
+def test_markdown_is_cut_at_headings_and_fences_stay_whole() -> None:
+    assert texts(".md", GUIDE) == [
+        (
+            "Guide > Install",
+            (
+                "# Guide\n\n## Install\n\nRun the installer.\n\n"
+                "```sh\n# not a heading\nmake install\n```"
+            ),
+        ),
+        ("Guide > Use", "## Use\n\nOpen it."),
+    ]
+
+
+def test_rest_titles_nest_by_the_order_of_their_marks() -> None:
+    text = f"Top\n===\n\n{'One. ' * 30}\n\nInner\n-----\n\nTwo.\n"
+
+    assert [heading for heading, _ in texts(".rst", text)] == ["Top", "Top > Inner"]
+
+
+def test_each_turn_of_a_transcript_stands_alone_and_knows_its_speaker() -> None:
+    text = "8 May\n\nAnna: Hello there.\nBen Cole: I moved to Oslo.\nand like it\nAnna: Nice!\n"
+
+    chunks = chunks_of(".txt", text)
+
+    turns = [(c.speaker, c.heading, text[c.start : c.end].strip()) for c in chunks if c.speaker]
+    assert [turn[0] for turn in turns] == ["Anna", "Ben Cole", "Anna"]
+    assert turns[0][1] == "8 May"
+
+
+def test_rows_of_a_table_stand_under_its_header() -> None:
+    text = "name,city\n" + "".join(f"person {i},town {i}\n" for i in range(100))
+
+    chunks = chunks_of(".csv", text)
+
+    assert len(chunks) > 1
+    assert {chunk.heading for chunk in chunks} == {"name,city"}
+
+
+def test_code_is_cut_at_its_definitions() -> None:
+    body = "    x = 1\n" * 70
+    text = f"import os\n\n@cached\ndef first():\n{body}\nclass Second:\n{body}"
+
+    headings = [heading for heading, _ in texts(".py", text)]
+
+    assert headings == ["", "def first()", "class Second"]
+    assert texts(".py", text)[1][1].startswith("@cached")
+
+
+@pytest.mark.parametrize("suffix", [".md", ".rst", ".txt", ".py", ".json", ".yaml", ".csv", ".log"])
+@settings(max_examples=40, deadline=None)
+@given(text=st.text(alphabet='aA #:=-,.`\n\t"{}[]', max_size=400) | st.text(max_size=200))
+def test_every_character_that_shows_is_in_exactly_one_chunk(suffix: str, text: str) -> None:
+    chunks = chunks_of(suffix, text * 20)
+
+    whole, at = text * 20, 0
+    for chunk in chunks:
+        assert at <= chunk.start < chunk.end
+        assert not whole[at : chunk.start].strip()
+        at = chunk.end
+    assert not whole[at:].strip()
+    assert all(chunk.end - chunk.start <= 2_000 for chunk in chunks)

@@ -1,0 +1,356 @@
+"""What stands in files is found by what is asked; the store is never half of anything."""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cortex.runtime.knowledge import (
+    EmbedderError,
+    KnowledgeConfig,
+    KnowledgeDiskError,
+    Root,
+)
+from cortex.runtime.knowledge.finding import (
+    Finder,
+    HashingEmbedder,
+    Knowledge,
+    KnowledgeStore,
+    LocalEmbedder,
+    embedder_of,
+    index,
+)
+
+DEPLOY = "# Deploying\n\nEvery deployment is rolled out by region. Frankfurt goes first.\n"
+LEAVE = "# Leave\n\nAsk your lead two weeks ahead.\n\n## Sick days\n\nWrite to people operations.\n"
+TALK = """\
+3 March
+
+Maria: I started pottery classes last week.
+Jonas: Lovely! What did you make so far?
+Maria: A bowl and two cups, both a little crooked.
+Jonas: I went hiking on Saturday.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "knowledge"
+    (root / "ops").mkdir(parents=True)
+    (root / "ops" / "deploy.md").write_text(DEPLOY)
+    (root / "leave.md").write_text(LEAVE)
+    (root / "talk.txt").write_text(TALK)
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
+    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
+    yield opened
+    opened.close()
+
+
+def roots(folder: Path) -> list[Root]:
+    return [Root(str(folder), "home")]
+
+
+def first(store: KnowledgeStore, question: str) -> str:
+    found = Finder(store).find(question, 1).passages
+    return found[0].text if found else ""
+
+
+def test_a_question_finds_the_passage_its_place_and_its_parts(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    index(store, roots(folder))
+
+    passage = Finder(store).find("Which region is deployed first?").passages[0]
+
+    assert (passage.topic, passage.heading, passage.first_line) == ("ops.deploy", "Deploying", 1)
+    assert "Frankfurt" in passage.text
+    assert passage.digest == hashlib.sha256(DEPLOY.encode()).hexdigest()
+    assert set(passage.why) == {"words", "shared", "meaning", "said", "linked"}
+
+
+def test_a_turn_is_found_by_the_turns_beside_it_and_by_who_says_it(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    index(store, roots(folder))
+
+    found = Finder(store).find("What did Maria make in pottery?", 2)
+
+    assert {p.text.split(":")[0] for p in found.passages} == {"Maria"}
+    assert any("bowl" in passage.text for passage in found.passages)
+
+
+def test_a_name_in_a_good_passage_leads_to_the_next(store: KnowledgeStore, folder: Path) -> None:
+    (folder / "band.md").write_text(
+        "# Northlight\n\nThe band Northlight was founded by Ida Quist.\n"
+    )
+    (folder / "ida.md").write_text("# Ida Quist\n\nIda Quist was born in Tromso in 1961.\n")
+    for number in range(30):
+        (folder / f"other{number}.md").write_text(f"# Someone {number}\n\nWas born in a town.\n")
+    index(store, roots(folder))
+
+    found = Finder(store).find("Where was the founder of Northlight born?", 2)
+
+    assert {passage.topic for passage in found.passages} == {"band", "ida"}
+    linked = {passage.topic: passage.why["linked"] for passage in found.passages}
+    assert linked["ida"] > 0
+
+
+def test_only_topics_that_are_asked_for_are_searched(store: KnowledgeStore, folder: Path) -> None:
+    index(store, roots(folder))
+
+    found = Finder(store).find("weeks region people", under=["ops"])
+
+    assert {passage.topic for passage in found.passages} == {"ops.deploy"}
+
+
+def test_the_same_question_gives_the_same_answer(store: KnowledgeStore, folder: Path) -> None:
+    index(store, roots(folder))
+
+    once = Finder(store, HashingEmbedder())
+    once.embed()
+
+    assert once.find("pottery region") == Finder(store, HashingEmbedder()).find("pottery region")
+
+
+def test_nothing_is_found_where_nothing_fits_or_nothing_is(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    assert Finder(store).find("anything").passages == ()
+
+    index(store, roots(folder))
+
+    assert Finder(store).find("zzyzx").passages == ()
+    assert Finder(store).find('"; drop table files --').passages is not None
+
+
+def test_only_what_changed_is_read_again(store: KnowledgeStore, folder: Path) -> None:
+    before = index(store, roots(folder))
+    (folder / "leave.md").write_text(LEAVE.replace("two weeks", "five months"))
+    (folder / "talk.txt").unlink()
+
+    after = index(store, roots(folder))
+
+    assert len(before.changed) == 3
+    assert [Path(file.path).name for file in after.changed] == ["leave.md"]
+    assert [Path(path).name for path in after.removed] == ["talk.txt"]
+    assert "five months" in first(store, "how long ahead must I ask my lead")
+    assert first(store, "pottery") == ""
+    assert index(store, roots(folder)).changed == ()
+
+
+def test_a_change_that_leaves_time_and_size_is_seen_while_it_is_fresh(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    path = folder / "leave.md"
+    index(store, roots(folder))
+    status = path.stat()
+    path.write_text(LEAVE.replace("two weeks", "six weeks"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    index(store, roots(folder), now_ns=status.st_mtime_ns + 1)
+
+    assert "six weeks" in first(store, "ask lead ahead")
+
+
+def test_a_finder_sees_what_another_process_indexed(store: KnowledgeStore, folder: Path) -> None:
+    index(store, roots(folder))
+    finder = Finder(store)
+    other = KnowledgeStore.open(store.path)
+    (folder / "new.md").write_text("# Parking\n\nThe garage closes at nine.\n")
+
+    index(other, roots(folder))
+    other.close()
+
+    assert "nine" in finder.find("when does the garage close").passages[0].text
+
+
+def test_what_was_indexed_is_kept_so_that_it_can_be_read_again(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    blobs: dict[str, bytes] = {}
+
+    def keep(data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return digest
+
+    batch = index(store, roots(folder), keep=keep).batches[0]
+
+    for file in batch.files:
+        text = blobs[batch.blob][file.offset : file.offset + file.bytes]
+        assert hashlib.sha256(text).hexdigest() == file.digest
+
+
+def test_files_that_cannot_be_indexed_are_named_and_hold_up_nobody(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    (folder / "binary.txt").write_bytes(b"a\0b")
+    (folder / "latin.txt").write_bytes("Die Gr\xfc\xdfe stehen hier".encode("latin-1"))
+    with (folder / "huge.log").open("wb") as file:
+        file.truncate(2 << 30)  # holes: no block of the disk is used
+    (folder / "loop.md").symlink_to("loop.md")
+    (folder / "outside.md").symlink_to("/etc/hostname")
+
+    indexed = index(store, roots(folder))
+
+    notes = sorted(Path(note.split(" ", 1)[0]).name for note in indexed.notes)
+    assert notes == ["binary.txt", "huge.log", "latin.txt"]
+    assert any("2,147,483,648 bytes" in note for note in indexed.notes)
+    assert "Gr\xfc\xdfe" in first(store, "Gr\xfc\xdfe")
+    assert "Frankfurt" in first(store, "deployment region")
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_named(
+    store: KnowledgeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def vanishing(path: Path, mode: str = "r") -> IO[Any]:
+        if path.name == "leave.md":
+            path.unlink()
+        return opened(path, mode)
+
+    monkeypatch.setattr(Path, "open", vanishing)
+
+    indexed = index(store, roots(folder))
+
+    assert len(indexed.notes) == 1
+    assert "leave.md" in indexed.notes[0]
+    assert "Frankfurt" in first(store, "deployment region")
+
+
+def test_a_full_disk_is_an_error_and_the_store_stays_as_it_was(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    index(store, roots(folder))
+    pages = store.connection.execute("pragma page_count").fetchone()[0]
+    store.connection.execute(f"pragma max_page_count = {pages}")
+    (folder / "leave.md").write_text(
+        "# Leave\n\n" + "\n\n".join(f"Rule {i} " * 50 for i in range(999))
+    )
+
+    with pytest.raises(KnowledgeDiskError, match="full"):
+        index(store, roots(folder))
+
+    assert "people operations" in first(store, "sick days")
+
+
+@pytest.mark.parametrize("damage", [b"no database at all" * 100, b""])
+def test_a_damaged_store_is_made_anew(tmp_path: Path, folder: Path, damage: bytes) -> None:
+    path = tmp_path / "knowledge.db"
+    path.write_bytes(damage)
+
+    store = KnowledgeStore.open(path)
+    index(store, roots(folder))
+
+    assert store.rebuilt == bool(damage)
+    assert "Frankfurt" in first(store, "deployment region")
+    store.close()
+
+
+def test_a_store_of_another_format_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("pragma user_version = 99")
+    connection.close()
+
+    store = KnowledgeStore.open(path)
+
+    assert store.rebuilt
+    store.close()
+
+
+class Sized:
+    """An embedder of a given size."""
+
+    weight = 1.0
+    name = "sized"
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.full((len(texts), self.size), self.size**-0.5, np.float32)
+
+
+def test_an_embedder_that_changes_its_dimension_is_told_and_vectors_are_made_anew(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    index(store, roots(folder))
+    embedder = Sized(8)
+    finder = Finder(store, embedder)
+    finder.embed()
+    embedder.size = 16
+
+    found = finder.find("deployment region")
+
+    assert "8" in found.notes[0]
+    assert "Frankfurt" in found.passages[0].text
+    finder.embed()
+    assert finder.find("deployment region").notes == ()
+
+
+@pytest.mark.parametrize("suffix", [".faiss", ".ids", ".json"])
+def test_damaged_vectors_are_made_anew(store: KnowledgeStore, folder: Path, suffix: str) -> None:
+    index(store, roots(folder))
+    Finder(store, HashingEmbedder()).embed()
+    store.path.with_suffix(suffix).write_bytes(b"damaged")
+
+    finder = Finder(store, HashingEmbedder())
+
+    assert finder.vectors == 0
+    assert "no vector yet" in finder.find("region").notes[0]
+    assert finder.embed() > 0
+    assert finder.find("region").notes == ()
+
+
+def test_words_that_are_written_wrongly_are_found_by_their_parts(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    index(store, roots(folder))
+    finder = Finder(store, HashingEmbedder())
+    finder.embed()
+
+    assert "Frankfurt" in finder.find("deploiment frankfurd").passages[0].text
+
+
+def test_a_text_has_the_same_vector_in_every_process_and_release() -> None:
+    vector = HashingEmbedder().embed(["Frankfurt goes first"])[0]
+
+    expected = [0.0, 0.0, 0.1071, 0.0, 0.0, 0.0, -0.1071, 0.0]
+    assert np.allclose(vector[:8], expected, atol=1e-3)
+
+
+def test_the_knowledge_of_a_home_is_updated_and_found(tmp_path: Path, folder: Path) -> None:
+    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig())
+
+    knowledge.update()
+
+    assert knowledge.find("deployment region").passages[0].topic == "ops.deploy"
+    told = knowledge.statistics()
+    assert (told.files, told.vectors, told.embedder) == (3, told.chunks, "hashing-256")
+    assert (tmp_path / "vectors" / "knowledge.db").stat().st_mode & 0o077 == 0
+    knowledge.close()
+
+
+def test_an_embedder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderError, match=r"model\.onnx"):
+        embedder_of(KnowledgeConfig(embedder="local", model=str(tmp_path)))
+    with pytest.raises(ValueError, match="needs `model`"):
+        KnowledgeConfig(embedder="endpoint")
+
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(EmbedderError, match="cannot be loaded"):
+        LocalEmbedder(tmp_path).embed(["a"])
