@@ -6,6 +6,8 @@ count of the same material, below which no compiler with exact counts can be. "A
 share of steps whose prompt holds the paragraph that they ask for: a step's description is a
 heading of one of the files, drawn with a fixed seed, and what must be in is the paragraph below it.
 
+And what it costs beside a history of 50,000 items given directly, of which one holds the answer.
+
 Material: the documents of `$CORTEX_EVAL/corpus/narrative`, cut into 50 files of about equal size.
 """
 
@@ -21,7 +23,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from cortex.runtime.context import ContextCompiler, Item, Request, Step, TokenCounter
+import msgspec
+
+from cortex.runtime.context import ContextCompiler, Item, Request, Step, TokenCounter, View
 
 CORPUS = (
     Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[2] / "shared" / "eval"))
@@ -33,6 +37,8 @@ FILES = 50
 WINDOW = 24_000
 STEPS = 60
 ROUNDS = 7
+HISTORY = 50_000
+ANSWER = "The archivist chose the harbour of Elmdale."
 
 
 class Asked(NamedTuple):
@@ -93,6 +99,37 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     return statistics.median(spent), peak / 1e6
 
 
+def long_history() -> tuple[Request, View]:
+    """A step, and a history in which one of 50,000 items says what it asks for."""
+    rng = random.Random(5)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(rng.choices(letters, k=rng.randint(3, 9))) for _ in range(6_000)]
+    items = [
+        Item(
+            id=f"said.{n}",
+            section="history",
+            kind="turn",
+            logged=n + 1,
+            text=" ".join(rng.choices(words, k=70)),
+        )
+        for n in range(HISTORY)
+    ]
+    at = HISTORY // 3
+    items[at] = msgspec.structs.replace(items[at], text=f"{items[at].text} {ANSWER}")
+    step = Step(process="bench", id="ask", description="Which harbour did the archivist choose?")
+    return Request(step=step, window=200_000), View(position=HISTORY, items=tuple(items))
+
+
+def history_line(compiler: ContextCompiler) -> str:
+    """Compiling beside that history."""
+    request, view = long_history()
+    ms, mb = timed(lambda: compiler.compile(request, view))
+    prompt = compiler.compile(request, view)
+    found = "found" if ANSWER in prompt.text else "not found"
+    name = f"history of {HISTORY:,} items"
+    return f"{name:34}{ms:8,.0f}{mb:9,.1f}{prompt.tokens:9,}{'':8}{found:>11}"
+
+
 def first_count_ms() -> float:
     """What loading the token ranks costs, once a process."""
     start = time.perf_counter()
@@ -137,6 +174,7 @@ def main() -> None:
         lines.append(
             f"{name:34}{ms:8,.0f}{mb:9,.1f}{size:9,.0f}{of_all:8.1%}{said:>11}{of_limit:9.2f}"
         )
+    lines += ["", history_line(compiler)]
     report = "\n".join(lines)
     print(report)
     RESULTS.parent.mkdir(exist_ok=True)

@@ -6,12 +6,13 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ContextCompile, ModelFailed, ModelResponded
-from cortex.runtime.context import Budgets
+from cortex.runtime.context import Budgets, Prompt
 from cortex.runtime.kernel import Config
-from cortex.runtime.models import TYPICAL, ModelDescription, Selected, Usage, select
+from cortex.runtime.models import TYPICAL, ModelDescription, Selected, Usage, cost, select
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
+ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
 LASTING = ("unreachable", "unauthorised")  # failures that the next try would meet again
 
 
@@ -20,21 +21,24 @@ def choose(
     models: Sequence[ModelDescription],
     config: Config,
     failed: Mapping[str, str] = NOBODY,
+    call: Usage | None = None,
 ) -> Selected | str:
     """The model for *asked*, or one line that says why there is none.
 
     The model of earlier turns is kept where it still fits. Those that *failed*, and whoever shares
     an endpoint with them as far as can be told, are taken only where no others meet what the step
-    needs; what it needs is the same for both.
+    needs; what it needs is the same for both. What the *call* takes at most is reckoned with what
+    the step declares, until its prompt is there.
     """
+    call = call or _call(asked, config)
     ends = {(model.provider, model.local) for model in models if model.name in failed}
     if ends:
         others = [model for model in models if (model.provider, model.local) not in ends]
-        chosen = _select(asked, others, config)
+        chosen = _select(asked, others, config, call)
         if isinstance(chosen, Selected):
             passed_over = (f"{name} {why}" for name, why in failed.items())
             return msgspec.structs.replace(chosen, rejected=(*chosen.rejected, *passed_over))
-    return _select(asked, models, config)
+    return _select(asked, models, config, call)
 
 
 def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
@@ -51,15 +55,29 @@ def unreached(events: Iterable[Event], step_id: str) -> dict[str, str]:
     return failed
 
 
+def too_dear(asked: ContextCompile, prompt: Prompt, model: ModelDescription) -> Usage | None:
+    """What the call with *prompt* may take at most, where the execution cannot pay that."""
+    if asked.left is None:
+        return None
+    answer = prompt.manifest.headroom or ANSWER_TOKENS
+    # Who keeps a prompt for later may take more for that than for reading it.
+    kept = model.price.cached_write > model.price.input
+    sent = Usage(cached_write=prompt.tokens) if kept else Usage(input=prompt.tokens)
+    call = msgspec.structs.replace(sent, output=answer)
+    return call if cost(call, model.price) > asked.left else None
+
+
 def _select(
-    asked: ContextCompile, models: Sequence[ModelDescription], config: Config
+    asked: ContextCompile, models: Sequence[ModelDescription], config: Config, call: Usage
 ) -> Selected | str:
-    call = _call(asked, config)
     if asked.model:
-        kept = select(models, asked.needs, asked.model, left=asked.left, call=call)
+        kept = select(
+            models, asked.needs, asked.model, left=asked.left, call=call, tools=bool(asked.tools)
+        )
         if isinstance(kept, Selected) and kept.model.name == asked.model:
             return msgspec.structs.replace(kept, because="it answered the turns before")
-    return select(models, asked.needs, config.models.default, left=asked.left, call=call)
+    preferred, tools = config.models.default, bool(asked.tools)
+    return select(models, asked.needs, preferred, left=asked.left, call=call, tools=tools)
 
 
 def _call(asked: ContextCompile, config: Config) -> Usage:

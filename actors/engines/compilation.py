@@ -31,7 +31,7 @@ from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
 
-from .choosing import OF_CALLS, choose, unreached
+from .choosing import OF_CALLS, choose, too_dear, unreached
 from .contexts import request_of
 from .offered import Offered, show_tools
 from .private import Private, users_folder
@@ -46,6 +46,9 @@ REFUSALS = (
     ItemRepeatedError,
     KnowledgeError,
 )
+
+CHOICES = 3  # of models whose prompt turns out to take more than can be paid
+DEAR = "every model that fits may take more than is left of its budget"
 
 
 class CompilationEngine(Component):
@@ -105,18 +108,33 @@ class CompilationEngine(Component):
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
         """Compile the prompt of one step, or say why it cannot be."""
-        failed = self._failed(event, delivery)
-        selected = choose(event, self._offered.models(), self._config, failed)
-        if isinstance(selected, str):
-            yield _refused(event, selected)
+        found = self._chosen(event, delivery)
+        if isinstance(found, str):
+            yield _refused(event, found)
             return
-        try:
-            prompt, notes = self._prompt(event, selected.model, delivery)
-        except REFUSALS as error:
-            yield _refused(event, str(error))
-            return
+        selected, prompt, notes = found
         yield _selected(event, selected)
         yield self._compiled(event, prompt, selected.model, notes)
+
+    def _chosen(
+        self, event: ContextCompile, delivery: Delivery
+    ) -> tuple[Selected, Prompt, tuple[str, ...]] | str:
+        """A model that can be paid and its prompt, or why there is none."""
+        failed, models = self._failed(event, delivery), self._offered.models()
+        selected = choose(event, models, self._config, failed)
+        for _ in range(CHOICES):
+            if isinstance(selected, str):
+                return selected
+            try:
+                prompt, notes = self._prompt(event, selected.model, delivery)
+            except REFUSALS as error:
+                return str(error)
+            call = too_dear(event, prompt, selected.model)
+            if call is None:
+                return selected, prompt, notes
+            # Only now it is known what the call takes at most: another model may be cheaper.
+            selected = choose(event, models, self._config, failed, call)
+        return selected if isinstance(selected, str) else DEAR
 
     def _failed(self, event: ContextCompile, delivery: Delivery) -> dict[str, str]:
         if not any(failure.get("step") == event.step_id for failure in event.failures):
@@ -158,6 +176,9 @@ class CompilationEngine(Component):
             considered=len(manifest.items),
             included=sum(entry.state != "out" for entry in manifest.items),
             actions=(*notes, *_actions(prompt)),
+            eligible=manifest.eligible,
+            epochs=manifest.epochs,
+            strategy=manifest.strategy,
         )
 
     def _compiler(self, encoding: str) -> ContextCompiler:
@@ -196,8 +217,13 @@ def _actions(prompt: Prompt) -> Iterator[str]:
     epochs = Counter(e.reason for e in prompt.manifest.items if e.reason.startswith("epoch "))
     for reason, times in epochs.items():
         yield f"{reason}: {times} items"
+    for over in prompt.manifest.passed_over:
+        yield f"{over.count} items of {over.section} passed over: {over.reason}"
     for entry in prompt.manifest.items:
         if entry.state != "in" and entry.reason not in epochs:
             yield f"{entry.id} {entry.state}: {entry.reason}"
+        if entry.form:
+            yield f"{entry.id} compressed, {entry.form}: {entry.saved} tokens fewer"
         for found in entry.neutralised:
-            yield f"{entry.id}: {found.what} neutralised {found.count} times"
+            did = "marked" if found.what == "order" else "neutralised"
+            yield f"{entry.id}: {found.what} {did} {found.count} times"

@@ -62,6 +62,10 @@ def request_of(
         turns=turns,
         effective_window=window,
         budgets=budgets,
+        strategy="just-in-time" if asked.strategy == "just-in-time" else "pre-assembled",
+        locked={topic["topic"]: topic["digest"] for topic in asked.knowledge},
+        price=model.price,
+        caching=model.caching,
     )
     return request, (*notes, *tools.notes)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.processes.execution import Offers
-from cortex.runtime.tools import Tools, ToolSpec
+from cortex.runtime.tools import Tools
 
 TOLD = frozenset(cls.topic_name() for cls in (ComponentAnnounced, ComponentWithdrawn, ToolListed))
 
@@ -19,7 +19,7 @@ def offers_at(
     tools.
     """
 
-    def specs(entries: Sequence[str]) -> Sequence[ToolSpec]:
+    def offers(entries: Sequence[str]) -> Tools:
         tools = Tools()
         for stream in ("registry", *_servers(entries)):
             for record in history(stream):
@@ -28,9 +28,9 @@ def offers_at(
                     event = vocabulary.read(record)
                     if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
                         tools.fold(event)
-        return tools.specs()
+        return tools
 
-    return specs
+    return offers
 
 
 def _servers(entries: Sequence[str]) -> list[str]:

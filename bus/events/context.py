@@ -31,6 +31,7 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     model: str = ""  # that answered the earlier turns: kept unless it is gone or does not fit
     left: float | None = None  # US dollars that the execution may still spend
     spent: float = 0.0  # US dollars so far
+    strategy: str = ""  # "just-in-time": what was retrieved stands at the end; else in front
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
@@ -53,6 +54,9 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     considered: int = 0  # items looked at
     included: int = 0
     actions: tuple[str, ...] = ()  # what was left out, cut or neutralised, in words
+    eligible: int = 0  # tokens that a later prompt may read from an endpoint's cache
+    epochs: int = 0  # how often earlier turns of the step were written anew
+    strategy: str = ""  # "pre-assembled" or "just-in-time"
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

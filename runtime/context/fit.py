@@ -1,8 +1,14 @@
-"""Fit: what of the ranked material goes into the room there is; whole where possible."""
+"""Fit: what of the ranked material goes into the room there is; whole where possible.
+
+A knapsack over the sections' budgets, filled by worth a token: the score of a chunk is its worth a
+token, lessened by the share of its fence. A section's budget is a cap. Of the whole room each
+section with material has a *floor*, which no other can take; above it whoever is worth more borrows
+what others leave.
+"""
 
 from collections.abc import Callable
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .errors import ContextRefusedError
 from .fence import Run, all_lines, body, fence
@@ -13,12 +19,19 @@ from .tools import ToolItem
 
 Count = Callable[[str], int]
 
+FLOOR: Final = 0.5  # of a section's fair share of the room
+UNCOUNTED: Final = -1
+CHARS_A_TOKEN: Final = 4  # where nothing was counted
+LEAST_TOKENS: Final = 12  # below which nothing is tried
+MISSES: Final = 48  # chunks in a row that did not fit a section, after which none is tried
+
 
 class Room(NamedTuple):
     """Tokens that are free: in each section, and in all of them together."""
 
     sections: dict[Section, int]
     total: int
+    floors: dict[Section, int] = {}  # of the total, each for one section alone
 
 
 class Sized(NamedTuple):
@@ -26,12 +39,19 @@ class Sized(NamedTuple):
 
     ranked: Ranked
     fence_tokens: int
-    text_tokens: int
+    text_tokens: int  # UNCOUNTED where it is far too long to be in whole
 
     @property
     def whole_tokens(self) -> int:
-        """Tokens of the whole item with its fence."""
+        """Tokens of the whole item with its fence; about, where it was not counted."""
+        if self.text_tokens == UNCOUNTED:
+            return self.fence_tokens + chars_of(self.ranked) // CHARS_A_TOKEN
         return self.fence_tokens + self.text_tokens
+
+    @property
+    def counted(self) -> int:
+        """Tokens of its text; 0 where they were not counted."""
+        return max(self.text_tokens, 0)
 
 
 class Choice(NamedTuple):
@@ -53,9 +73,20 @@ class Choice(NamedTuple):
         return not self.cut and self.runs == all_lines(self.ranked)
 
 
-def size(ranked: Ranked, count: Count) -> Sized:
-    """Count an item; its fence and its text end in line breaks, where counts add up."""
-    fence_tokens = count("".join(fence(ranked.item)))
+def chars_of(ranked: Ranked) -> int:
+    """Characters of an item's text."""
+    return sum(map(len, ranked.lines)) + len(ranked.lines)
+
+
+def size(ranked: Ranked, count: Count, most_chars: int | None = None) -> Sized:
+    """Count an item; its fence and its text end in line breaks, where counts add up.
+
+    The text is not counted if it has more than *most_chars* characters and may be cut.
+    """
+    fence_tokens = count("".join(fence(ranked)))
+    may_be_cut = not (ranked.item.must_include or isinstance(ranked.item, ToolItem))
+    if may_be_cut and most_chars is not None and chars_of(ranked) > most_chars:
+        return Sized(ranked, fence_tokens, UNCOUNTED)
     return Sized(ranked, fence_tokens, count(body(ranked, all_lines(ranked))))
 
 
@@ -64,8 +95,8 @@ def fit(
 ) -> tuple[list[Choice], list[Left]]:
     """Choose what must be in, then class by class of priority what the room still takes.
 
-    A class that fits is taken whole. Of one that does not, the chunks with the best scores are
-    taken, across its items, each only if its section and the whole still have room for it.
+    A class that fits is taken whole. Of one that does not, the chunks that are worth most a token
+    are taken, across its items, each only if its section and the whole still have room for it.
 
     Args:
         items: In the order in which they were gathered.
@@ -82,11 +113,8 @@ def fit(
         if sized.ranked.item.must_include:
             room = _take(room, sized)
             choices[sized.ranked.item.id] = _whole(sized, "must be in")
-    room = Room(
-        {**room.sections, "history": max(0, room.sections["history"] - kept)},
-        max(0, room.total - kept),
-    )
     optional = [sized for sized in items if not sized.ranked.item.must_include]
+    room = _with_floors(optional, room, kept)
     optional.sort(key=lambda sized: -sized.ranked.item.priority)
     for _, group in groupby(optional, key=lambda sized: sized.ranked.item.priority):
         taken, room = _fit_class(list(group), room, count)
@@ -96,17 +124,37 @@ def fit(
     return chosen, left
 
 
+def _with_floors(optional: list[Sized], room: Room, kept: int) -> Room:
+    history = max(0, room.sections["history"] - kept)
+    sections = {**room.sections, "history": history}
+    total = max(0, room.total - kept)
+    wanted: dict[Section, int] = {}
+    for sized in optional:
+        section = sized.ranked.item.section
+        wanted[section] = wanted.get(section, 0) + sized.whole_tokens
+    caps = sum(sections[section] for section in wanted) or 1
+    floors = {
+        section: min(tokens, int(FLOOR * total * sections[section] / caps))
+        for section, tokens in wanted.items()
+    }
+    return Room(sections, total, floors)
+
+
 def _whole(sized: Sized, reason: str) -> Choice:
     return Choice(sized, all_lines(sized.ranked), reason)
 
 
 def _less(room: Room, section: Section, tokens: int) -> Room:
     sections = {**room.sections, section: room.sections[section] - tokens}
-    return Room(sections, room.total - tokens)
+    floors = room.floors
+    if floors.get(section):
+        floors = {**floors, section: max(0, floors[section] - tokens)}
+    return Room(sections, room.total - tokens, floors)
 
 
 def _free(room: Room, section: Section) -> int:
-    return min(room.sections[section], room.total)
+    others = sum(tokens for other, tokens in room.floors.items() if other != section)
+    return min(room.sections[section], room.total - others)
 
 
 def _take(room: Room, sized: Sized) -> Room:
@@ -135,30 +183,45 @@ def _fit_class(group: list[Sized], room: Room, count: Count) -> tuple[list[Choic
     after = room
     for sized in group:
         after = _less(after, sized.ranked.item.section, sized.whole_tokens)
-    if after.total >= 0 and min(after.sections.values()) >= 0:
+    sections = {sized.ranked.item.section for sized in group}
+    floors = sum(tokens for section, tokens in after.floors.items() if section not in sections)
+    counted = all(sized.text_tokens != UNCOUNTED for sized in group)
+    if counted and after.total >= floors and min(after.sections.values()) >= 0:
         return [_whole(sized, "fits") for sized in group], after
     return _fit_chunks(group, room, count)
 
 
 def _fit_chunks(group: list[Sized], room: Room, count: Count) -> tuple[list[Choice], Room]:
     order = sorted(
-        (-score, at, nr)
+        (-_worth(sized, nr), at, nr)
         for at, sized in enumerate(group)
-        for nr, score in enumerate(sized.ranked.scores)
+        for nr in range(len(sized.ranked.chunks))
     )
     taken: dict[int, set[int]] = {}
+    missed: dict[Section, int] = {}
     for _, at, nr in order:
         sized = group[at]
         section, chunk = sized.ranked.item.section, sized.ranked.chunks[nr]
-        free = _free(room, section)
-        if free <= 0 or (at not in taken and free < sized.fence_tokens):
+        free = _free(room, section) - (0 if at in taken else sized.fence_tokens)
+        if free < LEAST_TOKENS or missed.get(section, 0) >= MISSES:
             continue
         tokens = count(body(sized.ranked, ((chunk.start, chunk.end),)))
-        tokens += 0 if at in taken else sized.fence_tokens
         if tokens <= free:
+            missed[section] = 0
+            room = _less(room, section, tokens + (0 if at in taken else sized.fence_tokens))
             taken.setdefault(at, set()).add(nr)
-            room = _less(room, section, tokens)
+        else:
+            missed[section] = missed.get(section, 0) + 1
     return [_partial(group[at], taken[at]) for at in sorted(taken)], room
+
+
+def _worth(sized: Sized, nr: int) -> float:
+    ranked = sized.ranked
+    chunk = ranked.chunks[nr]
+    if len(ranked.chunks) > 1:
+        return ranked.scores[nr]  # its fence is shared with the others
+    text = max(1, sum(map(len, ranked.lines[chunk.start : chunk.end])) // CHARS_A_TOKEN)
+    return ranked.scores[nr] * text / (text + sized.fence_tokens)
 
 
 def _partial(sized: Sized, numbers: set[int]) -> Choice:
@@ -181,6 +244,6 @@ def _left(sized: Sized, room: Room) -> Left:
         ranked.item,
         f"{_limit(room, ranked.item.section)} has no room for it or for any chunk of it",
         ranked.neutralised,
-        sized.text_tokens,
+        sized.counted,
         ranked.score,
     )

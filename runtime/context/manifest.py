@@ -1,16 +1,26 @@
 """Account: what every token of a prompt belongs to, and what became of every item."""
 
 import hashlib
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter as Tally
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
 from .fence import consecutive
 from .fit import Choice
 from .material import Left
-from .prompt import FixedPart, Manifest, ManifestEntry, State
-from .render import Fixed, Segment
+from .prompt import (
+    Epoch,
+    FixedPart,
+    Manifest,
+    ManifestEntry,
+    PassedOver,
+    Segment,
+    State,
+)
+from .rank import Ranked
+from .render import Fixed, Written
 from .request import SECTIONS, Bounds, Request, Section
 from .tokens import Counter
 
@@ -19,7 +29,7 @@ class Measured(NamedTuple):
     """A rendered prompt and the tokens of each of its segments; they add up to the whole."""
 
     text: str
-    segments: list[Segment]
+    segments: list[Written]
     tokens: list[int]
     encoding: str
 
@@ -45,40 +55,39 @@ class Measured(NamedTuple):
         return over
 
 
-def measure(segments: list[Segment], counter: Counter) -> Measured:
+def measure(segments: list[Written], counter: Counter) -> Measured:
     """Count the text as it is sent; a token belongs to the segment that its first byte is in."""
     text = "".join(segment.text for segment in segments)
-    starts = list(accumulate((len(s.text.encode()) for s in segments), initial=0))[:-1]
-    tokens = [0] * len(segments)
-    at = 0
-    for length in counter.lengths(text):
-        tokens[bisect_right(starts, at) - 1] += 1
-        at += length
+    begins = list(accumulate(counter.lengths(text), initial=0))[:-1]  # of each token
+    ends = accumulate(len(segment.text.encode()) for segment in segments)
+    through = [0, *(bisect_left(begins, end) for end in ends)]
+    tokens = [last - first for first, last in pairwise(through)]
     return Measured(text, segments, tokens, counter.encoding)
 
 
+class Account(NamedTuple):
+    """What a manifest tells of besides its items."""
+
+    request: Request
+    position: int
+    bound: Bounds
+    fixed: Fixed
+    passed_over: tuple[PassedOver, ...]
+    declared: tuple[Epoch, ...]
+
+
 def account(
-    request: Request,
-    position: int,
-    bound: Bounds,
-    fixed: Fixed,
-    choices: list[Choice],
-    left: list[Left],
-    measured: Measured,
-    epochs: int,
+    about: Account, choices: Sequence[Choice], left: Sequence[Left], measured: Measured
 ) -> Manifest:
     """The manifest of a prompt: items in the order of their ids, each exactly once."""
-    in_items: dict[str, int] = {}
-    in_fixed: Tally[Section] = Tally()
-    for segment, tokens in zip(measured.segments, measured.tokens, strict=True):
-        if segment.item_id:
-            in_items[segment.item_id] = tokens
-        else:
-            in_fixed[segment.section] += tokens
-    entries = [_entry_in(choice, in_items[choice.ranked.item.id]) for choice in choices]
-    entries.extend(_entry_out(item) for item in left)
+    request, bound = about.request, about.bound
+    in_items, in_fixed = _tokens_of(measured)
+    entries = [_entry_in(choice, in_items[choice.ranked.item.id], request) for choice in choices]
+    entries.extend(_entry_out(item, request) for item in left)
+    segments = _stretches(measured)
+    eligible = sum(each.tokens for each in segments if each.stretch != "volatile")
     return Manifest(
-        position=position,
+        position=about.position,
         encoding=measured.encoding,
         window=request.window,
         effective_window=bound.effective_window,
@@ -86,16 +95,61 @@ def account(
         budgets={str(section): bound.section(section) for section in SECTIONS},
         tokens=sum(measured.tokens),
         sections={str(s): n for s, n in measured.sections.items()},
-        epochs=epochs,
+        epochs=len(about.declared),
+        declared=about.declared,
+        segments=segments,
+        eligible=eligible,
+        strategy=request.strategy,
+        passed_over=about.passed_over,
+        warnings=tuple(_warnings(request, entries, eligible)),
         items=tuple(sorted(entries, key=lambda entry: entry.id)),
         fixed=tuple(
-            FixedPart(section, tokens, fixed.get(section, ("", ()))[1])
+            FixedPart(section, tokens, about.fixed.get(section, ("", ()))[1])
             for section, tokens in in_fixed.items()
         ),
     )
 
 
-def _entry_in(choice: Choice, tokens: int) -> ManifestEntry:
+def _tokens_of(measured: Measured) -> tuple[dict[str, int], Tally[Section]]:
+    """Tokens by item, and those that belong to none by section."""
+    in_items: dict[str, int] = {}
+    in_fixed: Tally[Section] = Tally()
+    for segment, tokens in zip(measured.segments, measured.tokens, strict=True):
+        if segment.item_id:
+            in_items[segment.item_id] = tokens
+        else:
+            in_fixed[segment.section] += tokens
+    return in_items, in_fixed
+
+
+def _stretches(measured: Measured) -> tuple[Segment, ...]:
+    made: list[Segment] = []
+    running, end = hashlib.sha256(), 0
+    written = zip(measured.segments, measured.tokens, strict=True)
+    for stretch, parts in groupby(written, key=lambda part: part[0].stretch):
+        tokens = 0
+        for segment, counted in parts:
+            data = segment.text.encode()
+            running.update(data)
+            end += len(data)
+            tokens += counted
+        made.append(Segment(stretch=stretch, tokens=tokens, end=end, digest=running.hexdigest()))
+    return tuple(made)
+
+
+def _warnings(request: Request, entries: Sequence[ManifestEntry], eligible: int) -> Iterator[str]:
+    minimum = request.caching.minimum_tokens
+    if request.caching.keeps and eligible < minimum:
+        yield (
+            f"{eligible:,} tokens could be read from a cache again; the model's endpoint keeps no "
+            f"prefix below {minimum:,}"
+        )
+    for entry in entries:
+        if entry.stale:
+            yield f"{entry.id} is not as it was when it was locked"
+
+
+def _entry_in(choice: Choice, tokens: int, request: Request) -> ManifestEntry:
     ranked = choice.ranked
     state: State = "in" if choice.whole else "partial"
     return _entry(
@@ -103,7 +157,7 @@ def _entry_in(choice: Choice, tokens: int) -> ManifestEntry:
             ranked.item,
             choice.reason,
             ranked.neutralised,
-            0 if choice.cut else choice.sized.text_tokens,
+            0 if choice.cut else choice.sized.counted,
             ranked.score,
         ),
         state,
@@ -111,19 +165,27 @@ def _entry_in(choice: Choice, tokens: int) -> ManifestEntry:
         tuple(
             (ranked.numbers[start], ranked.numbers[end - 1])
             for start, end in consecutive(ranked, choice.runs)
-            if not choice.cut
+            if not choice.cut and not ranked.form
         ),
+        request,
+        ranked,
     )
 
 
-def _entry_out(left: Left) -> ManifestEntry:
-    return _entry(left, "out", 0, ())
+def _entry_out(left: Left, request: Request) -> ManifestEntry:
+    return _entry(left, "out", 0, (), request)
 
 
 def _entry(
-    about: Left, state: State, tokens: int, lines: tuple[tuple[int, int], ...]
+    about: Left,
+    state: State,
+    tokens: int,
+    lines: tuple[tuple[int, int], ...],
+    request: Request,
+    ranked: Ranked | None = None,
 ) -> ManifestEntry:
     item = about.item
+    digest = item.digest or hashlib.sha256(item.text.encode(errors="replace")).hexdigest()
     return ManifestEntry(
         id=item.id,
         section=item.section,
@@ -137,7 +199,10 @@ def _entry(
         must_include=item.must_include,
         trust=item.trust,
         source=item.source,
-        digest=item.digest or hashlib.sha256(item.text.encode(errors="replace")).hexdigest(),
+        digest=digest,
         lines=lines,
         neutralised=about.neutralised,
+        form=ranked.form if ranked else "",
+        saved=ranked.saved if ranked else 0,
+        stale=request.locked.get(item.id, digest) != digest,
     )

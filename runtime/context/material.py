@@ -1,12 +1,14 @@
-"""Gather, scope and deduplicate: which items are looked at for this step at all."""
+"""Gather, scope, sanitise, deduplicate: which items are looked at for this step at all."""
 
 import hashlib
 from typing import NamedTuple
 
+from .alike import near_duplicates
 from .errors import ItemRepeatedError
-from .prompt import Neutralised
+from .prompt import Form, Neutralised
+from .remembered import Remembered
 from .request import Item, Request, View, tool_id
-from .sanitise import sanitise
+from .sanitise import look_alikes, sanitise
 
 
 class Clean(NamedTuple):
@@ -15,6 +17,8 @@ class Clean(NamedTuple):
     item: Item
     text: str
     neutralised: tuple[Neutralised, ...]
+    form: Form = ""  # in which the text stands, where that is not its own
+    saved: int = 0  # tokens that it takes less so
 
 
 class Left(NamedTuple):
@@ -37,33 +41,52 @@ def gather(request: Request, view: View) -> tuple[Item, ...]:
     ids = [item.id for item in items]
     ids += [tool_id(tool) for tool in request.tools]
     ids += [said.id for turn in request.turns for said in turn.said]
-    seen: set[str] = set()
-    for item_id in ids:
-        if item_id in seen:
-            raise ItemRepeatedError(item_id)
-        seen.add(item_id)
+    if len(set(ids)) < len(ids):
+        seen: set[str] = set()
+        for item_id in ids:
+            if item_id in seen:
+                raise ItemRepeatedError(item_id)
+            seen.add(item_id)
     return items
 
 
 def scope(items: tuple[Item, ...], request: Request) -> tuple[list[Item], list[Left]]:
-    """Leave out what earlier steps made and this one does not carry; what must be in stays."""
+    """Leave out outputs of earlier steps that this one does not carry, and what is superseded.
+
+    What must be in stays.
+    """
+    mine = {"", request.step.id, *request.carry}
+    superseded = _superseded(items)
     kept: list[Item] = []
     left: list[Left] = []
     for item in items:
-        foreign = item.produced_by not in ("", request.step.id, *request.carry)
-        if foreign and not item.must_include:
+        if item.must_include:
+            kept.append(item)
+        elif item.produced_by not in mine:
             left.append(Left(item, f"output of step {item.produced_by}, which is not carried"))
+        elif item.id in superseded:
+            left.append(Left(item, f"superseded by {superseded[item.id]}"))
         else:
             kept.append(item)
     return kept, left
 
 
+def _superseded(items: tuple[Item, ...]) -> dict[str, str]:
+    return {
+        link.to: item.id
+        for item in items
+        if item.links
+        for link in item.links
+        if link.edge == "supersedes" and link.to != item.id
+    }
+
+
 def clean(items: list[Item]) -> tuple[list[Clean], list[Left]]:
-    """Sanitise every text; an item without text is left out."""
+    """Sanitise every text, and mark what reads like an order; an item without text is left out."""
     kept: list[Clean] = []
     left: list[Left] = []
     for item in items:
-        text, neutralised = sanitise(item.text)
+        text, neutralised = clean_text(item.text, untrusted=item.trust == "untrusted")
         if text.strip():
             kept.append(Clean(item, text, neutralised))
         else:
@@ -71,22 +94,46 @@ def clean(items: list[Item]) -> tuple[list[Clean], list[Left]]:
     return kept, left
 
 
-def deduplicate(items: list[Clean]) -> tuple[list[Clean], list[Left]]:
-    """Keep one of several items with the same words: what must be in, then the first.
+def clean_text(text: str, *, untrusted: bool) -> tuple[str, tuple[Neutralised, ...]]:
+    """*text* made harmless, and what was found: in *untrusted* text, what reads like an order."""
+    harmless, neutralised, orders = _cleaned(text)
+    return harmless, (*neutralised, *(orders if untrusted else ()))
 
-    What must be in is never left out, even where two such items are equal.
+
+def _clean(text: str) -> tuple[str, tuple[Neutralised, ...], tuple[Neutralised, ...]]:
+    harmless, neutralised = sanitise(text)
+    return harmless, neutralised, look_alikes(harmless)
+
+
+_cleaned = Remembered(_clean)
+
+
+def deduplicate(items: list[Clean]) -> tuple[list[Clean], list[Left]]:
+    """Keep one of several items with the same words, or nearly the same: what must be in first.
+
+    What must be in is never left out, even where two such items are equal. Of near duplicates the
+    later goes, and only if it has no number and no negation that the earlier one lacks.
     """
     first: dict[str, str] = {}
-    for entry in sorted(items, key=lambda entry: not entry.item.must_include):
-        first.setdefault(_fingerprint(entry.text), entry.item.id)
+    ordered = sorted(items, key=lambda entry: not entry.item.must_include)
+    prints = {entry.item.id: _fingerprint(entry.text) for entry in items}
+    for entry in ordered:
+        first.setdefault(prints[entry.item.id], entry.item.id)
+    near = near_duplicates([entry.text for entry in ordered])
+    alike = {ordered[at].item.id: ordered[twin].item.id for at, twin in near.items()}
     kept: list[Clean] = []
     left: list[Left] = []
     for entry in items:
-        twin = first[_fingerprint(entry.text)]
-        if twin == entry.item.id or entry.item.must_include:
+        twin = first[prints[entry.item.id]]
+        if entry.item.must_include:
             kept.append(entry)
-        else:
+        elif twin != entry.item.id:
             left.append(Left(entry.item, f"same text as {twin}", entry.neutralised))
+        elif entry.item.id in alike:
+            reason = f"nearly the same text as {alike[entry.item.id]}"
+            left.append(Left(entry.item, reason, entry.neutralised))
+        else:
+            kept.append(entry)
     return kept, left
 
 

@@ -28,7 +28,7 @@ def split(text: str) -> Parts:
     system: list[str] = []
     tools: list[dict[str, Any]] = []
     at, section, fenced = 0, "", False
-    for line in _lines(text):
+    for line in lines_of(text):
         bare = line.rstrip("\n")
         if fenced:
             fenced = bare not in CLOSINGS
@@ -47,7 +47,8 @@ def split(text: str) -> Parts:
     return Parts("".join(system), tuple(tools), text[at:])
 
 
-def _lines(text: str) -> Iterator[str]:
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of *text* with their ends, as a prompt has them."""
     # Not `splitlines`: other characters break lines to it, and do not here.
     start = 0
     while end := text.find("\n", start) + 1:

@@ -1,15 +1,41 @@
-"""Rank: how much each chunk of each item has to do with the step."""
+"""Rank: how much each chunk of each item has to do with the step, a token.
+
+    score = retrieved + confidence x (relevance + LINKED x linked) + RECENCY x recency
+            + DENSITY x density
+
+`relevance` is BM25 to the step's question, as a share of the best chunk's; BM25 holds its length
+against a text, so that the score is a worth a token. `linked` is the best relevance among the items
+that an edge joins to this one. `recency` halves with every HALF_LIFE newer items of the section,
+for items that have a place in the log. `density` is the share of a chunk's words that are new.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .chunks import Chunk, cut
 from .errors import ItemLinesError
 from .lexical import Bm25, content_words
 from .material import Clean
-from .prompt import Neutralised
-from .request import Item, Step
+from .prompt import Form, Neutralised
+from .remembered import Remembered
+from .request import Item, Section, Step
+
+LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
+RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none
+HALF_LIFE: Final = 8  # items
+DENSITY: Final = 0.05
+DECIMALS: Final = 6
+
+
+class Worth(NamedTuple):
+    """What the score of an item's best chunk is made of."""
+
+    retrieved: float
+    relevance: float
+    linked: float
+    recency: float
+    density: float
 
 
 class Ranked(NamedTuple):
@@ -19,13 +45,27 @@ class Ranked(NamedTuple):
     lines: list[str]
     numbers: Sequence[int]  # of the lines, in the source
     chunks: tuple[Chunk, ...]
-    scores: tuple[float, ...]  # one a chunk: lexical relevance, 0 to 1, plus the item's own score
+    scores: tuple[float, ...]  # one a chunk
     neutralised: tuple[Neutralised, ...]
+    form: Form = ""
+    saved: int = 0  # tokens that its form takes less than its own text
+    worth: Worth | None = None
 
     @property
     def score(self) -> float:
         """The score of the best chunk."""
         return max(self.scores)
+
+
+class _Cut(NamedTuple):
+    lines: list[str]
+    chunks: tuple[Chunk, ...]
+    words: tuple[list[str], ...]  # one list a chunk, its heading's among them
+
+
+def question_of(step: Step) -> list[str]:
+    """The words of what a step asks."""
+    return content_words(" ".join((step.description, step.goal, *step.parameters.values())))
 
 
 def rank(items: list[Clean], step: Step) -> list[Ranked]:
@@ -34,39 +74,104 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
     Raises:
         ItemLinesError: The line numbers of an item do not fit its lines.
     """
-    cuts: list[tuple[Clean, list[str], tuple[Chunk, ...]]] = []
-    words: list[list[str]] = []
-    for entry in items:
-        lines = _lines(entry)
-        chunks = cut(lines)
-        cuts.append((entry, lines, chunks))
-        words.extend(
-            content_words("\n".join((entry.item.id, c.heading, *lines[c.start : c.end])))
-            for c in chunks
-        )
-    question = content_words(" ".join((step.description, step.goal, *step.parameters.values())))
-    relevance = Bm25(words, question).scores
-    best = max(relevance, default=0.0) or 1.0
-    scores = iter(relevance)
+    cuts = [_cut(entry) for entry in items]
+    words = [
+        [*content_words(entry.item.id), *each]
+        for entry, made in zip(items, cuts, strict=True)
+        for each in made.words
+    ]
+    raw = Bm25(words, question_of(step)).scores
+    best = max(raw, default=0.0) or 1.0
+    flat = iter(zip(raw, words, strict=True))
+    relevance: list[list[float]] = []
+    density: list[list[float]] = []
+    for made in cuts:
+        own = [next(flat) for _ in made.chunks]
+        relevance.append([score / best for score, _ in own])
+        density.append([len(set(said)) / len(said) if said else 0.0 for _, said in own])
+    linked = _linked(items, [max(each) for each in relevance])
+    recent = _recency(items)
     return [
-        Ranked(
-            entry.item,
-            lines,
-            _numbers(entry.item, len(lines)),
-            chunks,
-            tuple(round(next(scores) / best + entry.item.score, 6) for _ in chunks),
-            entry.neutralised,
-        )
-        for entry, lines, chunks in cuts
+        _ranked(entry, made, relevance[at], density[at], linked[at], recent[at])
+        for at, (entry, made) in enumerate(zip(items, cuts, strict=True))
     ]
 
 
-def _lines(entry: Clean) -> list[str]:
-    """The lines of a text; a line break at its end opens a line only where that has a number."""
-    lines = entry.text.split("\n")
-    if not lines[-1] and len(entry.item.line_numbers) != len(lines):
-        del lines[-1]
-    return lines
+def _ranked(
+    entry: Clean,
+    made: _Cut,
+    relevance: list[float],
+    density: list[float],
+    linked: float,
+    recency: float,
+) -> Ranked:
+    item = entry.item
+    confidence = min(max(item.confidence, 0.0), 1.0)
+    same = item.score + confidence * LINKED * linked + RECENCY * recency
+    scores = tuple(
+        round(same + confidence * about + DENSITY * dense, DECIMALS)
+        for about, dense in zip(relevance, density, strict=True)
+    )
+    at = scores.index(max(scores))
+    return Ranked(
+        item,
+        made.lines,
+        _numbers(item, len(made.lines)) if not entry.form else range(1, len(made.lines) + 1),
+        made.chunks,
+        scores,
+        entry.neutralised,
+        entry.form,
+        entry.saved,
+        Worth(item.score, relevance[at], linked, recency, density[at]),
+    )
+
+
+def _linked(items: list[Clean], relevance: list[float]) -> list[float]:
+    places = {entry.item.id: at for at, entry in enumerate(items)}
+    linked = [0.0] * len(items)
+    for at, entry in enumerate(items):
+        for link in entry.item.links:
+            other = places.get(link.to)
+            if other is not None and other != at:
+                linked[at] = max(linked[at], relevance[other])
+                linked[other] = max(linked[other], relevance[at])
+    return linked
+
+
+def _recency(items: list[Clean]) -> list[float]:
+    newest: dict[Section, list[int]] = {}
+    for entry in items:
+        if entry.item.logged:
+            newest.setdefault(entry.item.section, []).append(entry.item.logged)
+    age: dict[tuple[Section, int], int] = {}
+    for section, positions in newest.items():
+        for newer, position in enumerate(sorted(set(positions), reverse=True)):
+            age[section, position] = newer
+    return [
+        0.5 ** (age[entry.item.section, entry.item.logged] / HALF_LIFE)
+        if entry.item.logged
+        else 0.0
+        for entry in items
+    ]
+
+
+def _cut(entry: Clean) -> _Cut:
+    item, text = entry.item, entry.text
+    # A line break at the end opens a line only where that has a number.
+    if text.endswith("\n") and len(item.line_numbers) != text.count("\n") + 1:
+        text = text[:-1]
+    return cut_words(text)
+
+
+def _cut_words(text: str) -> _Cut:
+    lines = text.split("\n")
+    chunks = cut(lines)
+    words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
+    return _Cut(lines, chunks, words)
+
+
+# The lines of a text, its chunks, and the words of each of them with its heading's.
+cut_words = Remembered(_cut_words)
 
 
 def _numbers(item: Item, lines: int) -> Sequence[int]:

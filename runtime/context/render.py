@@ -6,8 +6,8 @@ import msgspec
 
 from .fence import body, fence
 from .fit import Choice
-from .prompt import Neutralised
-from .request import SECTIONS, Request, Section, Step
+from .prompt import Neutralised, Stretch
+from .request import SECTIONS, Item, Request, Section, Step, Strategy
 from .sanitise import sanitise
 from .tools import TOOLS_NOTICE, ToolItem
 
@@ -18,17 +18,25 @@ SCHEMA_NOTICE: Final = (
     "Your answer, when you call no tool, is one JSON value and nothing else, without a code fence. "
     "It fits this JSON Schema:"
 )
-_SORTED_SECTIONS: Final = ("tools", "knowledge")  # stable from step to step, so their order is too
+STRETCHES: Final[tuple[Stretch, ...]] = ("stable", "epoch", "append", "volatile")
+STABLE: Final[tuple[Section, ...]] = ("persona", "instructions", "tools")
+OWN: Final[dict[Section, Stretch]] = {  # where a section's own text stands
+    "persona": "stable",
+    "instructions": "stable",
+    "tools": "stable",
+    "step": "volatile",
+}
 
 Fixed: TypeAlias = dict[Section, tuple[str, tuple[Neutralised, ...]]]
 
 
-class Segment(NamedTuple):
+class Written(NamedTuple):
     """A stretch of the prompt and whose it is; the segments in order are the prompt."""
 
     section: Section
     item_id: str  # "" for what is no item
     text: str
+    stretch: Stretch
 
 
 def write_fixed(request: Request) -> Fixed:
@@ -66,37 +74,91 @@ def _step_text(step: Step) -> str:
     return "\n".join([*lines, step.description])
 
 
-def place(choices: list[Choice]) -> list[Choice]:
-    """Order by the prefix law; knowledge and what goes with the tools by id, the rest as gathered.
+def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[Choice]:
+    """Order by the prefix law: tools as given; topics by id; history as gathered.
 
-    Tools stand first in their section, in the order in which they are given.
+    What was retrieved, memories, and what goes with the step stand in the order of `edged`.
+    """
+    groups: dict[tuple[int, int, str], list[Choice]] = {}
+    for choice in choices:
+        groups.setdefault(_group(choice, strategy), []).append(choice)
+    placed: list[Choice] = []
+    for (_, kind, _), group in sorted(groups.items(), key=lambda named: named[0]):
+        stretch = stretch_of(group[0], strategy)
+        placed += edged(group, stretch) if kind == _RANKED else group
+    return placed
+
+
+_GIVEN: Final = 0
+_RANKED: Final = 1
+
+
+def _group(choice: Choice, strategy: Strategy) -> tuple[int, int, str]:
+    item = choice.ranked.item
+    at = STRETCHES.index(stretch_of(choice, strategy)) * len(SECTIONS)
+    at += SECTIONS.index(item.section)
+    if item.section == "history" or isinstance(item, ToolItem):
+        return at, _GIVEN, ""
+    if item.section == "step" or item.section == "memory" or is_found(item):
+        return at, _RANKED, ""
+    return at, _GIVEN, item.id
+
+
+def is_found(item: Item) -> bool:
+    """Whether a retrieval chose *item*: it came with a score."""
+    return item.section == "knowledge" and item.score > 0
+
+
+def stretch_of(choice: Choice, strategy: Strategy) -> Stretch:
+    """The stretch of the prompt in which an item stands."""
+    item = choice.ranked.item
+    if item.section in STABLE:
+        return "stable"
+    if item.section == "history":
+        return "append"
+    found = item.section == "memory" or is_found(item)
+    if item.section == "step" or (found and strategy == "just-in-time"):
+        return "volatile"
+    return "epoch"
+
+
+def edged(choices: list[Choice], stretch: Stretch) -> list[Choice]:
+    """The best last, the second best first, and so on inwards: the middle is read worst.
+
+    In front of the history, where another question must find the same bytes, the score that an item
+    came with decides; behind it, the whole score.
     """
 
-    def key(numbered: tuple[int, Choice]) -> tuple[int, str, int]:
-        at, choice = numbered
-        item = choice.ranked.item
-        in_order = item.section not in _SORTED_SECTIONS or isinstance(item, ToolItem)
-        by_id = "" if in_order else item.id
-        return SECTIONS.index(item.section), by_id, at
+    def key(choice: Choice) -> tuple[float, str]:
+        ranked = choice.ranked
+        return -(ranked.score if stretch == "volatile" else ranked.item.score), ranked.item.id
 
-    return [choice for _, choice in sorted(enumerate(choices), key=key)]
+    by_rank = sorted(choices, key=key)
+    return [*by_rank[1::2], *reversed(by_rank[0::2])]
 
 
-def render(fixed: Fixed, placed: list[Choice]) -> list[Segment]:
+def render(
+    fixed: Fixed, placed: list[Choice], strategy: Strategy = "pre-assembled"
+) -> list[Written]:
     """The segments of the prompt; a section with nothing in it is not there."""
-    segments: list[Segment] = []
-    for section in SECTIONS:
-        text, _ = fixed.get(section, ("", ()))
-        own = [Segment(section, "", text)] if text else []
-        inside = [
-            Segment(section, choice.ranked.item.id, item_text(choice))
-            for choice in placed
-            if choice.ranked.item.section == section
-        ]
-        if own or inside:
-            segments.append(Segment(section, "", heading(section)))
-        # The step's own text stands last: the end of a window is read best.
-        segments.extend(inside + own if section == "step" else own + inside)
+    segments: list[Written] = []
+    inside: dict[tuple[Stretch, Section], list[Choice]] = {}
+    for choice in placed:
+        where = stretch_of(choice, strategy), choice.ranked.item.section
+        inside.setdefault(where, []).append(choice)
+    for stretch in STRETCHES:
+        for section in SECTIONS:
+            text, _ = fixed.get(section, ("", ()))
+            mine = text and stretch == OWN.get(section)
+            own = [Written(section, "", text, stretch)] if mine else []
+            items = [
+                Written(section, choice.ranked.item.id, item_text(choice), stretch)
+                for choice in inside.get((stretch, section), ())
+            ]
+            if own or items:
+                segments.append(Written(section, "", heading(section), stretch))
+            # The step's own text stands last: the end of a window is read best.
+            segments.extend(items + own if section == "step" else own + items)
     return segments
 
 
@@ -107,5 +169,5 @@ def heading(section: Section) -> str:
 
 def item_text(choice: Choice) -> str:
     """One item inside its fence; marks between the lines say which of them are in."""
-    opening, closing = fence(choice.ranked.item)
+    opening, closing = fence(choice.ranked)
     return f"{opening}{body(choice.ranked, choice.runs)}{closing}"

@@ -7,11 +7,15 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from cortex.runtime.models import Caching, Price
+
 Section: TypeAlias = Literal[
     "persona", "instructions", "tools", "knowledge", "memory", "history", "step"
 ]
 ItemSection: TypeAlias = Literal["tools", "knowledge", "memory", "history", "step"]
 Trust: TypeAlias = Literal["trusted", "untrusted"]
+Strategy: TypeAlias = Literal["pre-assembled", "just-in-time"]
+Edge: TypeAlias = Literal["supersedes", "refines", "contradicts", "led_to", "caused_by"]
 
 # The prefix law: stable first, then what changes by epochs, then what only grows, then the step.
 SECTIONS: Final[tuple[Section, ...]] = (
@@ -29,6 +33,13 @@ EFFECTIVE_WINDOW_TOKENS: Final = 24_000
 TOOLS_SHARE: Final = 0.1  # what tools take above this share lowers the effective window
 
 
+class Link(msgspec.Struct, frozen=True):
+    """An edge from one item to another; to one that is not considered it says nothing."""
+
+    edge: Edge
+    to: str  # id of the other item
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of material: a knowledge file, an earlier output, an excerpt, a memory, a turn."""
 
@@ -43,8 +54,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     produced_by: str = ""  # id of the step whose output this is
     must_include: bool = False  # whole, or the compile is refused
     priority: int = 0  # higher classes are fitted first
-    score: float = 0.0  # added to the lexical relevance, which is 0 to 1
+    score: float = 0.0  # of a retrieval; added to the rest of the score
     trust: Trust = "untrusted"
+    logged: int = 0  # its position in the log, where it has one
+    confidence: float = 1.0  # 0 to 1: how far its relevance counts
+    links: tuple[Link, ...] = ()
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +152,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...] = ()  # of this step, in order; they end the history
     effective_window: int | None = None  # None: min(0.4 x window, 24,000), lower beside many tools
     budgets: Budgets | None = None  # None: scaled to the effective window
+    # Whether what was retrieved stands in front, to be read from a cache again, or at the end,
+    # where it may change with every prompt.
+    strategy: Strategy = "pre-assembled"
+    locked: dict[str, str] = {}  # digests of items when they were locked: others are stale now
+    price: Price = Price()  # of the model, for what a rewrite would cost
+    caching: Caching = Caching()  # of the model's endpoint
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """Models: what each says of itself, how it is configured, and which one a step gets."""
 
 from .address import Address, address_of
-from .catalogue import Catalogue, Known, Vendor, catalogue
+from .caching import Caching
+from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
 from .configured import ModelConfig, ModelsConfig
 from .description import Level, ModelDescription, Price, Usage, cost
 from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
@@ -12,8 +13,10 @@ __all__ = [
     "ASSUMED_WINDOW",
     "TYPICAL",
     "Address",
+    "Caching",
     "Catalogue",
     "Endpoint",
+    "Kept",
     "Known",
     "Level",
     "ModelConfig",

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from .caching import Caching
 from .description import Level, Price
 
 # What may follow a known model's id: a snapshot of it costs the same. Anything else, "-pro" or a
@@ -38,6 +39,14 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seen: Literal["vendor", "reported", ""] = ""  # who said so; empty for what we made
 
 
+class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of the prompt cache of one model, or of all others of a provider."""
+
+    provider: str
+    caching: Caching
+    model: str = ""  # its id; empty for all that are not named
+
+
 class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is known."""
 
@@ -45,6 +54,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vendors: tuple[Vendor, ...] = ()
     embedded: tuple[Known, ...] = ()
     models: tuple[Known, ...] = ()
+    caches: tuple[Kept, ...] = ()
 
     def vendor(self, provider: str) -> Vendor | None:
         """The vendor whose endpoint *provider* speaks to, where it has one."""
@@ -61,6 +71,16 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return known
         fitting = [k for k in self.models if k.provider == provider and _is(model, k.model)]
         return max(fitting, key=lambda known: len(known.model), default=None)
+
+    def caching(self, provider: str, model: str) -> Caching:
+        """How *provider* keeps prefixes for *model*: by the longest known id, else as it does."""
+        fitting = [
+            kept
+            for kept in self.caches
+            if kept.provider == provider and (not kept.model or _is(model, kept.model))
+        ]
+        best = max(fitting, key=lambda kept: len(kept.model), default=None)
+        return best.caching if best else Caching()
 
 
 @cache

@@ -81,6 +81,9 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     reasoning: Annotated[Level | None, Meta(description="how well it reasons")] = None
     code: Annotated[Level | None, Meta(description="how well it writes code")] = None
     speed: Annotated[Level | None, Meta(description="how fast it answers")] = None
+    tools: Annotated[
+        bool, Meta(description="it takes tools; false where its endpoint refuses them")
+    ] = True
     encoding: Annotated[
         Literal["o200k_base", "cl100k_base"], Meta(description="how its tokens are counted")
     ] = "o200k_base"

@@ -4,6 +4,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .caching import Caching
+
 Level: TypeAlias = Literal["low", "medium", "high"]
 
 PER = 1_000_000  # prices are for so many tokens
@@ -38,8 +40,10 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: Level | None = None  # None: none to speak of
     code: Level | None = None
     speed: Level | None = None
+    tools: bool = True  # whether it can be given tools
     encoding: str = "o200k_base"  # how its tokens are counted
     price: Price = Price()
+    caching: Caching = Caching()  # how its endpoint keeps the beginnings of prompts
 
 
 def cost(usage: Usage, price: Price) -> float:

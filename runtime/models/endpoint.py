@@ -2,6 +2,7 @@
 
 import msgspec
 
+from .caching import Caching
 from .catalogue import Known, catalogue
 from .configured import ModelConfig, ModelsConfig
 from .description import ModelDescription, Price
@@ -51,8 +52,11 @@ def description_of(model: ModelConfig) -> ModelDescription:
         reasoning=model.reasoning or assumed.reasoning,
         code=model.code or assumed.code,
         speed=model.speed or assumed.speed,
+        tools=model.tools,
         encoding=model.encoding,
         price=_price(model, assumed.price if model.at_vendor else Price()),
+        # Who else serves a model under its name keeps prefixes by rules of their own.
+        caching=catalogue().caching(model.provider, model.id) if model.at_vendor else Caching(),
     )
 
 

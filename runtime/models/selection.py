@@ -29,16 +29,17 @@ def select(
     *,
     left: float | None = None,
     call: Usage = TYPICAL,
+    tools: bool = False,
 ) -> Selected | str:
     """The model for *needs* (reasoning, code, speed, sensitivity, context_tokens).
 
-    Among those that meet them, and whose *call* costs no more than the US dollars that are *left*,
-    it is *preferred* where that is one, else the cheapest, else the first by name. Where there is
-    none, a sentence that says what is missing.
+    Among those that meet them, that take *tools* where the step has some, and whose *call* costs no
+    more than the US dollars that are *left*, it is *preferred* where that is one, else the
+    cheapest, else the first by name. Where there is none, a sentence that says what is missing.
     """
     known = sorted(models, key=lambda m: (cost(call, m.price), m.name))
     # In pairs, not by name: what one model lacks must not pass for what a namesake does.
-    weighed = [(model, _lacks(model, needs, left, call)) for model in known]
+    weighed = [(model, _lacks(model, needs, left, call, tools=tools)) for model in known]
     fitting = [model for model, lacks in weighed if not lacks]
     rejected = tuple(f"{m.name} lacks {', '.join(lacks)}" for m, lacks in weighed if lacks)
     if not fitting:
@@ -51,7 +52,12 @@ def select(
 
 
 def _lacks(
-    model: ModelDescription, needs: Mapping[str, Any], left: float | None, call: Usage
+    model: ModelDescription,
+    needs: Mapping[str, Any],
+    left: float | None,
+    call: Usage,
+    *,
+    tools: bool,
 ) -> list[str]:
     lacks = [
         f"{name} {needs[name]}"
@@ -60,6 +66,8 @@ def _lacks(
     ]
     if needs.get("sensitivity") == "local" and not model.local:
         lacks.append("being local")
+    if tools and not model.tools:
+        lacks.append("tools")
     if model.window < (needs.get("context_tokens") or 0):
         lacks.append(f"a window of {needs['context_tokens']} tokens")
     price = cost(call, model.price)

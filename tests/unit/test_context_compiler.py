@@ -60,7 +60,7 @@ def items(draw: st.DrawFn) -> tuple[Item, ...]:
             section=draw(st.sampled_from(("tools", "knowledge", "memory", "history", "step"))),
             kind="knowledge",
             text=draw(texts),
-            source=draw(st.sampled_from(("", 'a"><b', "docs/x.md"))),
+            source=draw(st.sampled_from(("", 'a"><b', "src/x.py"))),
             first_line=draw(st.sampled_from((1, 1_023))),
             produced_by=draw(st.sampled_from(("", "", "read", "analyze"))),
             must_include=draw(st.integers(0, 5)) == 0,

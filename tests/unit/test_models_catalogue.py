@@ -77,3 +77,12 @@ def test_what_is_found_is_a_prefix_of_what_was_asked(pair: tuple[str, str], rest
         assert known.provider == provider
         after = [k.model for k in CATALOGUE.models if k.provider == provider]
         assert not any((model + rest) == other and other != known.model for other in after)
+
+
+def test_a_cache_is_known_by_the_longest_id_else_as_its_vendor_keeps_prefixes() -> None:
+    known = catalogue()
+
+    assert known.caching("anthropic", "claude-haiku-4-5-20251001").minimum_tokens == 4_096
+    assert known.caching("anthropic", "claude-of-tomorrow").minimum_tokens == 1_024
+    assert known.caching("openai", "gpt-5").breakpoints == 0
+    assert not known.caching("nobody", "gpt-5").keeps

@@ -17,6 +17,7 @@ from cortex.runtime.models import (
     ModelsConfig,
     Price,
     address_of,
+    catalogue,
     describe,
     endpoint_of,
     endpoints,
@@ -270,6 +271,7 @@ def test_the_catalogue_fills_what_is_left_out_at_the_vendors_endpoint() -> None:
         code="medium",
         speed="high",
         price=Price(input=1.0, cached_read=0.1, cached_write=1.25, output=5.0),
+        caching=catalogue().caching("anthropic", "claude-haiku-4-5"),
     )
     endpoint = endpoints(models, "anthropic")["haiku"]
     assert (endpoint.base_url, endpoint.key_env) == (

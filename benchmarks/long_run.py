@@ -1,0 +1,169 @@
+"""A run of 50 turns with a fact in each, as an agent that looks things up would have it."""
+
+import random
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from cortex.runtime.context import Item, Request, Said, Step, Tool, Turn
+from cortex.runtime.models import Caching, Price
+
+TURNS: Final = 50
+FACTS_THROUGH: Final = 45  # turns 1 to 45 hold what turn 50 asks for
+SECONDS_A_TURN: Final = 144  # two hours
+WINDOW: Final = 24_000
+RULES: Final = Caching(minimum_tokens=1_024, breakpoints=4, look_back=20, lifetimes_s=(300,))
+PRICE: Final = Price(input=3.0, cached_read=0.3, cached_write=3.75, output=15.0)
+
+_NAMES: Final = (
+    *("Marla Quint", "Tobias Renn", "Ilse Varga", "Owen Strade", "Petra Holm", "Juri Kask"),
+    "Noor Salim",
+)
+_THINGS: Final = (
+    *("pump", "valve", "ledger", "archive", "turbine", "relay", "depot", "ferry", "kiln"),
+    *("orchard", "quarry"),
+)
+_WORDS: Final = (
+    *("report", "team", "review", "change", "service", "request", "release", "plan", "note"),
+    *("account", "record", "table", "meeting", "city", "system", "harbour", "network", "budget"),
+    *("supply", "survey", "answer", "route", "storage", "winter", "staff", "carrier", "window"),
+    *("contract", "season", "quality", "permit", "region", "engine", "station", "paper"),
+    *("harvest", "signal", "board"),
+)
+
+
+class Fact(NamedTuple):
+    """What one turn found out, and how turn 50 asks for it."""
+
+    turn: int
+    sentence: str
+    question: str
+
+
+class Run(NamedTuple):
+    """The turns, in order, and what is planted in them."""
+
+    turns: tuple[Turn, ...]
+    facts: tuple[Fact, ...]
+    knowledge: tuple[Item, ...]  # what a retrieval finds for the task
+
+
+def make_run(seed: int = 4) -> Run:
+    """The same run for the same seed."""
+    rng = random.Random(seed)
+    facts = tuple(_fact(rng, number) for number in range(1, FACTS_THROUGH + 1))
+    turns = tuple(
+        _turn(rng, number, facts[number - 1] if number <= FACTS_THROUGH else None)
+        for number in range(1, TURNS)
+    )
+    knowledge = tuple(
+        Item(
+            id=f"notes.{at:02}",
+            section="knowledge",
+            kind="knowledge",
+            text=_prose(rng, 12),
+            score=1 - at / 40,
+            trust="trusted",
+        )
+        for at in range(12)
+    )
+    return Run(turns, facts, knowledge)
+
+
+def request(run: Run, upto: int, asked: str, knowledge: Sequence[Item], **more: object) -> Request:
+    """The request of turn *upto*, which has seen the turns before it."""
+    made = Request(
+        step=Step(process="research", id="look", description=asked),
+        window=200_000,
+        effective_window=WINDOW,
+        persona="You look things up and say what you found, with its source.",
+        instructions="Work through the sources one by one. Note names, numbers and dates. " * 40,
+        items=tuple(knowledge),
+        tools=TOOLS,
+        turns=run.turns[: upto - 1],
+        price=PRICE,
+        caching=RULES,
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+TASK: Final = "Find out who is in charge of what, and write it down."
+TOOLS: Final = tuple(
+    Tool(
+        name=name,
+        description=f"{name.replace('_', ' ')} of the records. " * 6,
+        parameters={
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "limit": {"type": "integer"}},
+        },
+    )
+    for name in ("search_records", "read_record", "list_folders", "read_result")
+)
+
+
+def _fact(rng: random.Random, turn: int) -> Fact:
+    thing = f"{rng.choice(_THINGS)} {rng.choice('ABCDEFGH')}{100 + turn}"
+    name, number = rng.choice(_NAMES), rng.randint(10_000, 99_999)
+    sentence = f"The keeper of {thing} is {name}, under permit {number}."
+    return Fact(turn, sentence, f"Who is the keeper of {thing}, and under which permit?")
+
+
+def _turn(rng: random.Random, number: int, fact: Fact | None) -> Turn:
+    kind = ("table", "prose", "log")[number % 3]
+    text = {"table": _table, "prose": _pages, "log": _log}[kind](rng, fact)
+    answer = (
+        f"I read source {number}. {_prose(rng, 3)} (called read_record with {{}}, as c{number})"
+    )
+    said = (
+        Said(id=f"turn:{number}", kind="answer", text=answer),
+        Said(
+            id=f"turn:{number}/c{number}",
+            kind="result",
+            text=text,
+            source="read_record",
+            handle=f"c{number}",
+            extent=f"{len(text):,} bytes",
+        ),
+    )
+    return Turn(number=number, said=said)
+
+
+def _table(rng: random.Random, fact: Fact | None) -> str:
+    rows = [
+        {
+            "id": rng.randint(1_000, 9_999),
+            "place": rng.choice(_WORDS),
+            "state": rng.choice(("open", "closed", "waiting")),
+            "remark": " ".join(rng.choice(_WORDS) for _ in range(4)),
+        }
+        for _ in range(105)
+    ]
+    if fact:
+        rows[rng.randrange(105)]["remark"] = fact.sentence
+    return msgspec.json.encode(rows).decode()
+
+
+def _pages(rng: random.Random, fact: Fact | None) -> str:
+    paragraphs = [_prose(rng, 6) for _ in range(36)]
+    if fact:
+        paragraphs[rng.randrange(36)] += f" {fact.sentence}"
+    return "\n\n".join(paragraphs)
+
+
+def _log(rng: random.Random, fact: Fact | None) -> str:
+    lines = [
+        f"2026-03-{rng.randint(1, 28):02} {rng.choice(_WORDS)}: {_prose(rng, 1)}"
+        for _ in range(150)
+    ]
+    if fact:
+        lines[rng.randrange(150)] = fact.sentence
+    return "\n".join(lines)
+
+
+def _prose(rng: random.Random, sentences: int) -> str:
+    said = (
+        f"The {' '.join(rng.choice(_WORDS) for _ in range(rng.randint(7, 14)))}."
+        for _ in range(sentences)
+    )
+    return " ".join(said)

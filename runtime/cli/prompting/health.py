@@ -1,0 +1,76 @@
+"""How full the context of an execution is, and what was done about it last."""
+
+import msgspec
+
+from ..reading import History
+from .recorded import Compiled, manifest_of
+
+
+class SectionHealth(msgspec.Struct):
+    """One section of the newest prompt."""
+
+    section: str
+    tokens: int
+    budget: int
+
+
+class Health(msgspec.Struct):
+    """The newest prompt of an execution against its window."""
+
+    execution: str
+    step: str
+    turn: int
+    model: str
+    prompt: str  # digest
+    tokens: int
+    headroom: int
+    window: int  # V_e
+    utilisation: float  # prompt and headroom, of the window
+    sections: list[SectionHealth]
+    stretches: dict[str, int]  # tokens: stable, epoch, append, volatile
+    eligible: int
+    epochs: int
+    strategy: str
+    warnings: tuple[str, ...]
+    actions: tuple[str, ...]  # what was cut, left out or made harmless
+    turns: list[int]  # tokens of the prompts of this step, in order
+
+
+def health_of(history: History, prompts: list[Compiled]) -> Health:
+    """The health of an execution by its *prompts*, the newest first; there is at least one.
+
+    Raises:
+        BlobError: The manifest is not kept any more, or damaged.
+    """
+    newest = prompts[0]
+    event, manifest = newest.event, manifest_of(history, newest)
+    stretches: dict[str, int] = {}
+    for segment in manifest.segments:
+        stretches[segment.stretch] = stretches.get(segment.stretch, 0) + segment.tokens
+    same_step = [
+        each.event.tokens
+        for each in prompts
+        if (each.event.step_id, each.event.attempt) == (event.step_id, event.attempt)
+    ]
+    return Health(
+        execution=event.execution_id,
+        step=event.step_id,
+        turn=event.turn,
+        model=event.model,
+        prompt=event.prompt,
+        tokens=event.tokens,
+        headroom=event.headroom,
+        window=event.window,
+        utilisation=round((event.tokens + event.headroom) / max(event.window, 1), 4),
+        sections=[
+            SectionHealth(name, tokens, manifest.budgets.get(name, 0))
+            for name, tokens in manifest.sections.items()
+        ],
+        stretches=stretches,
+        eligible=manifest.eligible,
+        epochs=manifest.epochs,
+        strategy=manifest.strategy,
+        warnings=manifest.warnings,
+        actions=event.actions,
+        turns=same_step[::-1],
+    )

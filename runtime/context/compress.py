@@ -1,0 +1,107 @@
+"""Compress: data in the CTX notation, prose condensed, where an item does not fit as it is.
+
+Persona, instructions and the step never are, nor what must be in, nor an excerpt whose line numbers
+somebody may quote.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+import msgspec
+
+from cortex.runtime import ctx
+
+from .material import Clean
+from .prompt import Form
+from .request import Item
+from .sanitise import sanitise
+from .tokens import Counter
+
+LEAST_SAVED: Final = 0.05  # of the tokens: less is not worth another form
+LEAST_CHARS: Final = 400
+MOST_CHARS: Final = 400_000  # what is longer has to be cut anyway
+_KINDS: Final[dict[str, ctx.Kind]] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".toml": "toml",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+    ".rst": "text",
+}
+_PROSE: Final = ("markdown", "text")
+
+
+class Compressed(NamedTuple):
+    """A text in another form, and the tokens that it takes less."""
+
+    text: str
+    form: Form
+    saved: int
+
+
+Shorten = Callable[[str, ctx.Kind], Compressed | None]
+
+
+class Compressor:
+    """Makes texts shorter under one way of counting; remembers what it made."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self._made: Shorten = lru_cache(512)(self._make)
+
+    def of_item(self, entry: Clean) -> Clean | None:
+        """*entry* in a shorter form; None where there is none, or it must stand as it is."""
+        item = entry.item
+        if item.must_include or item.line_numbers or item.first_line != 1 or entry.form:
+            return None
+        kind = kind_of(item, entry.text)
+        made = self.of_text(entry.text, kind) if kind else None
+        return entry._replace(text=made.text, form=made.form, saved=made.saved) if made else None
+
+    def of_text(self, text: str, kind: ctx.Kind) -> Compressed | None:
+        """*text*, which is of that *kind*, in a shorter form."""
+        return self._made(text, kind) if LEAST_CHARS <= len(text) <= MOST_CHARS else None
+
+    def _make(self, text: str, kind: ctx.Kind) -> Compressed | None:
+        try:
+            package = (
+                ctx.condense(text, kind, counter=self._counter)
+                if kind in _PROSE
+                else ctx.encode(text, kind, counter=self._counter)
+            )
+        except (ctx.CtxSourceError, ctx.CtxBoundError):
+            return None
+        if package.mode == "verbatim" or package.tokens_saved < LEAST_SAVED * package.source_tokens:
+            return None
+        harmless, _ = sanitise(package.text)
+        if harmless != package.text:
+            return None  # in another form a text may look like a fence or a section
+        form: Form = "exact" if package.mode == "exact" else "condensed"
+        return Compressed(package.text, form, package.tokens_saved)
+
+
+def kind_of(item: Item, text: str) -> ctx.Kind | None:
+    """What *text* is: by the name of its source, else by itself; None for code and what not."""
+    if item.kind in ("code", "evidence", "tool", "packs", "skill"):
+        return None
+    named = _KINDS.get(PurePath(item.source or item.id).suffix.lower())
+    return named or ("json" if is_json(text) else None)
+
+
+def is_json(text: str) -> bool:
+    """Whether *text* is one JSON object or array."""
+    begun = text.lstrip()[:1]
+    if begun not in ("{", "["):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""A simulator of prompt caches: which tokens of a request an endpoint reads, writes, or takes anew.
+
+It follows the published rules and nothing else: a prefix is found again only if it is the same to
+the byte; entries end where a breakpoint stood (or, where none are needed, anywhere); a prefix below
+the minimum is not kept; from a breakpoint an earlier entry is looked for some blocks back; an entry
+lives for a time that each reading renews.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from cortex.runtime.models import Caching, Usage
+
+
+class Block(NamedTuple):
+    """A stretch of a request that an endpoint compares as one."""
+
+    text: str
+    tokens: int
+    breakpoint: bool = False  # a cache entry may end behind it
+
+
+class ProviderCache:
+    """What an endpoint has kept, and what of a request it need not take anew."""
+
+    def __init__(self, rules: Caching, lifetime_s: float | None = None) -> None:
+        self._rules = rules
+        usual = rules.lifetimes_s[0] if rules.lifetimes_s else 0
+        self._lifetime_s = usual if lifetime_s is None else lifetime_s
+        self._until: dict[bytes, float] = {}  # by the digest of a prefix
+
+    def ask(self, blocks: Sequence[Block], at_s: float) -> Usage:
+        """What became of the tokens of a request at *at_s*; time never goes back."""
+        total = sum(block.tokens for block in blocks)
+        if not self._rules.keeps:
+            return Usage(input=total)
+        self._until = {digest: end for digest, end in self._until.items() if end >= at_s}
+        if self._rules.breakpoints:
+            return self._marked(blocks, at_s, total)
+        return self._unmarked(blocks, at_s, total)
+
+    def _marked(self, blocks: Sequence[Block], at_s: float, total: int) -> Usage:
+        digests = _digests(block.text for block in blocks)
+        ends = list(accumulate(block.tokens for block in blocks))
+        # An endpoint refuses more; what a caller marks first is what stays longest the same.
+        marks = [at for at, block in enumerate(blocks) if block.breakpoint]
+        marks = marks[: self._rules.breakpoints]
+        read = 0
+        back = self._rules.look_back or len(blocks)
+        for mark in marks:
+            for at in range(mark, max(mark - back, -1), -1):
+                if digests[at] in self._until:
+                    self._until[digests[at]] = at_s + self._lifetime_s
+                    read = max(read, ends[at])
+                    break
+        written = read
+        for mark in marks:
+            if ends[mark] >= self._rules.minimum_tokens:
+                self._until[digests[mark]] = at_s + self._lifetime_s
+                written = max(written, ends[mark])
+        return Usage(input=total - written, cached_read=read, cached_write=written - read)
+
+    def _unmarked(self, blocks: Sequence[Block], at_s: float, total: int) -> Usage:
+        digests = _digests(block.text for block in blocks)
+        ends = list(accumulate(block.tokens for block in blocks))
+        read = max(
+            (end for digest, end in zip(digests, ends, strict=True) if digest in self._until),
+            default=0,
+        )
+        read -= read % self._rules.granularity_tokens
+        if read < self._rules.minimum_tokens:
+            read = 0
+        if total >= self._rules.minimum_tokens:
+            self._until.update((digest, at_s + self._lifetime_s) for digest in digests)
+            return Usage(cached_read=read, cached_write=total - read)
+        return Usage(input=total)
+
+
+def _digests(texts: Iterable[str]) -> list[bytes]:
+    running = hashlib.sha256()
+    digests: list[bytes] = []
+    for text in texts:
+        running.update(text.encode(errors="replace"))
+        digests.append(running.digest())
+    return digests

@@ -1,0 +1,79 @@
+"""What `cortex prompt diff` and `why` say of two prompts."""
+
+from typing import Any
+
+from cortex.bus.events import ContextCompiled
+from cortex.runtime.cli.prompting import Compiled, PromptDocument, diff_of, row_of
+from cortex.runtime.context import ContextCompiler, Item, Prompt, Request, Step
+
+COMPILER = ContextCompiler()
+
+
+def prompt(*items: Item, **fields: Any) -> Prompt:
+    step = Step(process="p", id="say", description="What did the parser reject?")
+    return COMPILER.compile(Request(step=step, window=200_000, items=items, **fields))
+
+
+def document(made: Prompt) -> PromptDocument:
+    event = ContextCompiled(
+        execution_id="x1",
+        step_id="say",
+        prompt=made.digest,
+        manifest="",
+        model="m",
+        tokens=made.tokens,
+        sections=made.sections,
+        window=made.manifest.effective_window,
+        headroom=made.manifest.headroom,
+    )
+    return PromptDocument(row_of(Compiled(1, 0, event)), made.text, made.manifest, ())
+
+
+def note(name: str, text: str, **fields: Any) -> Item:
+    return Item(id=name, section="knowledge", kind="note", text=text, **fields)
+
+
+def test_equal_prompts_differ_in_nothing() -> None:
+    same = document(prompt(note("a", "A comma.")))
+
+    found = diff_of(same, same)
+
+    assert (found.same, found.tokens, found.items, found.sections) == (True, 0, [], {})
+    assert found.shared == len(same.text)
+
+
+def test_a_diff_names_each_item_that_changed_and_how() -> None:
+    before = document(
+        prompt(note("a", "A comma."), note("gone", "Bread."), note("late", "x", produced_by="s"))
+    )
+    after = document(
+        prompt(
+            note("a", "A comma and a colon."),
+            note("new", "Cheese."),
+            note("late", "x", produced_by="s"),
+            carry=("s",),
+        )
+    )
+
+    found = diff_of(before, after)
+
+    assert [(item.id, item.change) for item in found.items] == [
+        ("a", "other text"),
+        ("gone", "removed"),
+        ("late", "added"),
+        ("new", "added"),
+    ]
+    late = next(item for item in found.items if item.id == "late")
+    assert late.before == "out: output of step s, which is not carried"
+    assert found.tokens == sum(found.sections.values())
+    assert before.text[: found.shared] == after.text[: found.shared]
+    assert before.text[found.shared] != after.text[found.shared]
+
+
+def test_how_full_the_window_is_counts_what_is_kept_for_the_answer() -> None:
+    made = prompt(note("a", "A comma."))
+
+    row = document(made).about
+
+    taken = made.tokens + made.manifest.headroom
+    assert row.utilisation == round(taken / made.manifest.effective_window, 4)
