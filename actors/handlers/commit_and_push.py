@@ -7,8 +7,9 @@ import msgspec
 
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 
+from ..programs.hidden import hidden_by
 from .answers import completed, failed, parameters_of
 from .repair import (
     CheckoutUnusableError,
@@ -71,10 +72,12 @@ class CommitAndPush(Component):
         home: Home | None,
         vocabulary: Vocabulary,
         history: Callable[[str], Iterator[Recorded]],
+        config: Config,
     ) -> None:
         self._home = home
         self._vocabulary = vocabulary
         self._history = history
+        self._hidden = hidden_by(config)  # keys of models, which no hook and no remote needs
 
     @on(StepExecute, where={"action": "commit_and_push"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
@@ -94,7 +97,7 @@ class CommitAndPush(Component):
             made = self._commit(event, asked, sources, folder, branch)
             remove_worktree(sources, folder)
             if asked.push:
-                push(sources.git, asked.remote, branch, hooks=asked.hooks)
+                push(sources.git, asked.remote, branch, hooks=asked.hooks, hidden=self._hidden)
         except CheckoutUnusableError as error:
             yield failed(event, str(error), kind="refused", retry=False)
         except GitFailedError as error:
@@ -126,7 +129,7 @@ class CommitAndPush(Component):
         check_branch(sources, tree, branch)
         text = asked.message.strip() or self._written(event.execution_id) or event.goal
         message = message_of(text, event.execution_id, event.step_id)
-        return commit(tree, branch, message, hooks=asked.hooks)
+        return commit(tree, branch, message, hooks=asked.hooks, hidden=self._hidden)
 
     def _written(self, execution_id: str) -> str:
         records = self._history(f"execution/{execution_id}")

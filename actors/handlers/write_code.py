@@ -1,10 +1,12 @@
 """The action `write_code`: a model's edits, checked and applied in a worktree of the execution."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from cortex.bus import Event, Recorded, as_map
 from cortex.bus.events import StepExecute, StepFailed, StepReopened
@@ -95,7 +97,7 @@ class WriteCode(Component):
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
             tree = fresh_worktree(sources, folder, branch_of(event.execution_id))
-            patched = _apply(tree, sources, answer)
+            patched = _apply(tree, sources, asked.checkout, answer)
             left_out = uncommitted(sources, self._home.path)
         except PatchRefusedError as error:
             yield failed(event, str(error))
@@ -156,8 +158,13 @@ class WriteCode(Component):
         return completed(event, result, line)
 
 
-def _apply(tree: Worktree, sources: Sources, answer: WriteCodeAnswer) -> list[str]:
-    files = planned(tree.folder, sources.prefix, answer.edits, tree.forbidden)
+def _apply(tree: Worktree, sources: Sources, checkout: str, answer: WriteCodeAnswer) -> list[str]:
+    edits = answer.edits
+    # Tools name files from the workspace; where that is above the checkout, so does the model.
+    lead = f"{os.path.normpath(checkout)}/"
+    if not (tree.folder / sources.prefix / lead).is_dir():
+        edits = [replace(edit, path=edit.path.removeprefix(lead)) for edit in edits]
+    files = planned(tree.folder, sources.prefix, edits, tree.forbidden)
     write(tree.folder, files)
     tree.stage(sorted(files))
     return tree.staged()

@@ -8,7 +8,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
-from cortex.runtime.context import Parts
+from cortex.runtime.context import Parts, anthropic_content
 from cortex.runtime.kernel import Delivery, on
 from cortex.runtime.models import Endpoint
 
@@ -65,11 +65,11 @@ class AnthropicDialect:
     package = "anthropic"
 
     def body(self, parts: Parts, asked: ModelInvoke, endpoint: Endpoint) -> dict[str, Any]:
-        """The request: the stable part up to a breakpoint, the rest, and the answer's bounds."""
+        """The request, with a breakpoint where each stretch of it ends, and the answer's bounds."""
         body: dict[str, Any] = {
             "model": endpoint.model,
             "max_tokens": asked.max_tokens,
-            "messages": [{"role": "user", "content": parts.user or parts.system}],
+            "messages": [{"role": "user", "content": anthropic_content(parts)}],
             "stream": True,
         }
         if parts.system and parts.user:
@@ -95,8 +95,13 @@ class AnthropicDialect:
 
     def send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
         """The stream as bytes: we read it ourselves, at a quarter of what SDK objects cost."""
+        # In `extra_body` the request goes out as it is, without a look at the SDK's types.
         stream: AbstractAsyncContextManager[Any] = client.messages.with_streaming_response.create(
-            **body
+            model=body["model"],
+            max_tokens=body["max_tokens"],
+            messages=(),
+            stream=True,
+            extra_body=body,
         )
         return stream
 

@@ -3,8 +3,10 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary
 from cortex.bus.events import (
@@ -24,9 +26,11 @@ from .host import NOTHING, Effects, Gathered, Outcome, told
 ENDINGS = (ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionHalted, StepFailed)
 GRACE_S = 3.0  # a handler that keeps to its own timeout needs a moment to say so
 FLUSH_S = 0.01  # ephemeral events of all handlers leave together
+LAST_TURNS = 4  # a coroutine given last becomes a task, which is cancelled, ends, and is told of
 STOP_S = 5.0  # what cancelled handlers have to clean up
 
 Handler = Callable[[Event, Delivery], AsyncIterator[Any]]
+Given = TypeVar("Given")
 Serving = tuple[str, str, int]  # execution, step and attempt that a handler works for
 
 
@@ -53,11 +57,13 @@ class AsyncHost:
         self._under_way: dict[asyncio.Task[Outcome], Serving] = {}  # used on the loop only
         self._ended: deque[tuple[Lease, Outcome]] = deque()
         self._drafts: list[Draft] = []  # ephemeral, used on the loop only
+        self._gate = threading.Lock()
+        self._over = False  # nothing is given to the loop any more
 
     def start(self) -> None:
         """Make the component and start it, on its loop."""
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+        self._given(self._open()).result()
 
     def is_ready(self) -> bool:
         """Always: there is no process to start."""
@@ -71,8 +77,10 @@ class AsyncHost:
         self._ring = ring
 
     def begin(self, lease: Lease, attempt: int) -> None:
-        """Start the handler of an event."""
-        self._loop.call_soon_threadsafe(self._begin, lease, attempt)
+        """Start the handler of an event; where the loop has ended, it is handed out again."""
+        with self._gate:
+            if not self._over:
+                self._loop.call_soon_threadsafe(self._begin, lease, attempt)
 
     def ended(self) -> list[tuple[Lease, Outcome]]:
         """What has ended since the last look."""
@@ -82,8 +90,7 @@ class AsyncHost:
         """Run the handlers over a page, in order, until one fails."""
         outcome = Outcome([])
         for record in records:
-            handled = self._handle(record, attempt)
-            one = asyncio.run_coroutine_threadsafe(handled, self._loop).result()
+            one = self._given(self._handle(record, attempt)).result()
             outcome.done += one.done
             if one.failure is not None:
                 outcome.failure = one.failure
@@ -92,7 +99,7 @@ class AsyncHost:
 
     def answer(self, query: Event) -> Event:
         """Run the handler of a query."""
-        return asyncio.run_coroutine_threadsafe(self._answer(query), self._loop).result()
+        return self._given(self._answer(query)).result()
 
     def recall(self, records: Iterable[Recorded]) -> None:
         """Do nothing: what is fed from a queue keeps no fold."""
@@ -110,22 +117,47 @@ class AsyncHost:
     def stop(self) -> None:
         """Cancel what is under way and stop the component; a second call does nothing."""
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            closing = asyncio.run_coroutine_threadsafe(self._close(), self._loop)
             try:
-                closing.result(2 * STOP_S)
+                with suppress(CancelledError):  # it was abandoned before
+                    self._given(self._close()).result(2 * STOP_S)
             finally:
                 self.abandon()
                 self._thread.join(STOP_S)
 
     def abandon(self) -> None:
         """End the loop; a handler that holds it up is left behind."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._gate:
+            if not self._over:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _given(self, coroutine: Coroutine[Any, Any, Given]) -> Future[Given]:
+        """Have the loop run *coroutine*; cancelled where the loop ends before it began."""
+        with self._gate:
+            if not self._over:
+                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        coroutine.close()
+        future: Future[Given] = Future()
+        future.cancel()
+        return future
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        with self._gate:
+            self._over = True
+        self._cancel_all()
         self._loop.close()
+
+    def _cancel_all(self) -> None:
+        """Cancel what is left, so that whoever waits for it is told and Python has no complaint."""
+        cancelled: set[asyncio.Task[Any]] = set()
+        for _ in range(LAST_TURNS):
+            left = asyncio.all_tasks(self._loop) - cancelled
+            cancelled |= left
+            for task in left:
+                task.cancel()
+            self._loop.call_soon(self._loop.stop)
+            self._loop.run_forever()  # what is ready, and nothing that comes of it
 
     async def _open(self) -> None:
         component = self._make()
@@ -160,6 +192,8 @@ class AsyncHost:
 
         def ended(task: asyncio.Task[Outcome]) -> None:
             self._under_way.pop(task, None)
+            if self._over:
+                return  # it was cut off, not done: its event is handed out again
             # A handler that was cancelled is done with its event: nobody waits for it any more.
             outcome = Outcome([NOTHING]) if task.cancelled() else task.result()
             self._ended.append((lease, outcome))

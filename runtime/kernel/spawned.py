@@ -7,6 +7,7 @@ nothing is forked. The child ends when its input does, so it never outlives its 
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -107,9 +108,15 @@ class SpawnedHost:
         """Do nothing yet: the process is spawned when there is something for it to do."""
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        # A Ctrl-C goes to all processes of a terminal. What it finds in the middle of starting
+        # would die of it with a traceback, so this one is born with its ears shut.
+        heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
         self._process = process
         born = msgspec.structs.replace(self._born, parent=os.getpid())
         try:

@@ -36,6 +36,7 @@ def _serve_all(asked: IO[bytes], frames: IO[bytes]) -> None:
     if first is None:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the parent ends its own
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # or what it starts were deaf, too
     born = msgspec.msgpack.decode(first, type=Born)
     if born.parent:
         threading.Thread(target=_leave_with, args=(born.parent,), daemon=True).start()

@@ -12,6 +12,7 @@ from .names import wire_name
 Effect: TypeAlias = Literal["read", "write"]
 
 KIND = "tool"  # of an announcement
+NOT_YET = "not answered yet"  # the reason in the listing of a server until there is another
 _DEFS = "#/$defs/"
 
 
@@ -62,6 +63,10 @@ class Tools:
             return False  # what another component announced since stays
         del self._announced[event.name]
         return True
+
+    def awaited(self) -> tuple[str, ...]:
+        """Servers that have been asked what they offer and have not answered yet, by name."""
+        return tuple(sorted(n for n, said in self._listed.items() if said.reason == NOT_YET))
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """Each of them, by name."""

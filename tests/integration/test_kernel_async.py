@@ -1,19 +1,24 @@
 """Components with `async def` handlers: side by side, cancelled, bounded, and done once."""
 
 import asyncio
+import gc
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import CancelledError
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import pytest
 
-from cortex.bus import Event
+from cortex.bus import Event, Lease, Recorded, Vocabulary
 from cortex.bus.events import ComponentFailed, ExecutionCancelled, StepFailed, ToolCall
 from cortex.runtime.kernel import AsyncComponent, Delivery, Home, Output, Runtime, on
 
 from .kernel_staff import (
     PATIENCE_S,
+    WORDS,
     JobAsked,
     JobCount,
     JobCounted,
@@ -140,7 +145,11 @@ def test_an_attempt_that_failed_cancels_no_other_attempt() -> None:
         assert not Waiting.cancelled
 
 
-def test_a_handler_that_outlasts_its_event_is_ended_and_its_event_parked() -> None:
+def test_a_handler_that_outlasts_its_event_is_ended_and_its_event_parked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cortex.runtime.kernel.async_host.GRACE_S", 0.01)
+
     class Slow(AsyncComponent):
         max_attempts = 1
 
@@ -195,3 +204,67 @@ def test_what_is_under_way_at_a_stop_is_begun_again_at_the_next_start(tmp_path: 
         (done,) = read_all(second, wait_for(second.client("me"), "job.done", 1))
 
     assert done == JobDone(n=7)
+
+
+class Blocking(AsyncComponent):
+    """Holds up the loop itself until it is let go."""
+
+    held: ClassVar[threading.Event] = threading.Event()
+    go_on: ClassVar[threading.Event] = threading.Event()
+
+    @on(JobAsked)
+    async def work(self, event: JobAsked, delivery: Delivery) -> AsyncIterator[Output]:
+        Blocking.held.set()
+        assert Blocking.go_on.wait(PATIENCE_S)
+        yield JobDone(n=event.n)
+
+    @on(JobCount)
+    async def count(self, event: JobCount, delivery: Delivery) -> AsyncIterator[Output]:
+        yield JobCounted(count=1)
+
+
+def test_what_an_ended_loop_never_began_is_told_to_who_waits_and_to_nobody_else() -> None:
+    Blocking.held.clear()
+    Blocking.go_on.clear()
+    host = import_module("cortex.runtime.kernel.async_host").AsyncHost(
+        Blocking, Vocabulary(WORDS), lambda *_: None
+    )
+    host.start()
+    host.begin(leased(JobAsked(n=1)), 1)
+    assert Blocking.held.wait(PATIENCE_S)
+
+    host.abandon()  # the loop ends once it is let go
+    host.begin(leased(JobAsked(n=2)), 1)  # what is given to it from now on never begins
+    told: list[object] = []
+    asker = threading.Thread(target=lambda: told.append(outcome_of(host.answer, JobCount())))
+    stopper = threading.Thread(target=lambda: told.append(outcome_of(host.stop)))
+    for each in (asker, stopper):
+        each.start()
+    Blocking.go_on.set()
+    for each in (asker, stopper):
+        each.join(PATIENCE_S)
+        assert not each.is_alive()
+    late = outcome_of(host.answer, JobCount())
+    host.begin(leased(JobAsked(n=3)), 1)
+    host.stop()
+    gc.collect()  # a coroutine that was never awaited would be told here, which fails this test
+
+    assert len(told) == 2
+    assert [e for e in (*told, late) if e is not None and not isinstance(e, CancelledError)] == []
+
+
+def outcome_of(act: Callable[..., object], *args: object) -> BaseException | None:
+    """What *act* raised."""
+    try:
+        act(*args)
+    except BaseException as error:  # noqa: BLE001  # the test judges it
+        return error
+    return None
+
+
+def leased(event: Event) -> Lease:
+    """*event* as a worker gets it."""
+    body = msgspec.msgpack.encode(event)
+    topic = event.topic_name()
+    record = Recorded(1, 1, "j", 1, bytes(16), 0, topic, 1, None, None, "me", None, None, body)
+    return Lease(record, 1, 1)

@@ -21,6 +21,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.processes import Budget
+from cortex.runtime.tools import NOT_YET
 
 from .execution_world import World, action_step, process_of, tool
 
@@ -285,3 +286,81 @@ def test_a_step_without_tools_takes_no_calls() -> None:
 
     assert world.said(ToolCall, ToolDenied) == []
     assert len(world.said(StepExecute)) == 1
+
+
+# Servers of tools that are slow to say what they offer.
+
+SILENT = ToolListed(server="far", reason=NOT_YET)
+FAR = ToolListed(server="far", tools=({"name": "look", "parameters": {"type": "object"}},))
+
+
+def slow(*tools: str) -> World:
+    world = World(process_of(action_step("one", tools=tools)))
+    world.publish(*TOOLS, SILENT)
+    world.start()
+    return world
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("entry", ["far", "far.*", "far.look"])
+def test_the_first_prompt_waits_for_a_server_that_has_not_answered_yet(
+    entry: str, restarts: bool
+) -> None:
+    world = slow("read", entry)
+    world.fire()
+    world.play()
+    waited = list(world.said(ContextCompile))
+
+    world.publish(FAR)
+    if restarts:
+        world.restart()
+    world.fire()
+    world.play()
+
+    assert waited == []
+    assert len(world.said(ContextCompile)) == 1
+
+
+def test_a_server_that_cannot_be_asked_holds_nothing_up() -> None:
+    world = slow("far")
+
+    world.publish(ToolListed(server="far", reason="no such program"))
+    world.fire()
+    world.play()
+
+    assert len(world.said(ContextCompile)) == 1
+
+
+def test_a_server_that_never_answers_is_waited_for_a_minute() -> None:
+    world = slow("far")
+    began_ns = world.now_ns
+
+    while not world.said(ContextCompile):
+        assert world.fire()
+        world.play()
+
+    assert 55e9 < world.now_ns - began_ns < 65e9
+    assert len(world.said(StepWake)) < 40
+    assert world.state().stage == "context"
+
+
+def test_a_step_that_names_another_server_does_not_wait() -> None:
+    assert len(slow("read", "near").said(ContextCompile)) == 1
+
+
+def test_an_execution_that_waits_for_a_server_can_be_paused_and_cancelled() -> None:
+    paused, cancelled = slow("far"), slow("far")
+
+    paused.publish(ExecutionPause(execution_id="x", reason="lunch"))
+    cancelled.publish(ExecutionCancel(execution_id="x"))
+    for world in (paused, cancelled):
+        world.play()
+        world.fire()
+        world.play()
+
+    assert paused.state().status == "paused"
+    paused.publish(FAR, ExecutionResume(execution_id="x"))
+    paused.play()
+    assert len(paused.said(ContextCompile)) == 1
+    assert cancelled.state().status == "cancelled"
+    assert cancelled.said(ContextCompile) == []

@@ -1,6 +1,7 @@
 """One commit a step: its message, how it is found again, and how it gets to a remote."""
 
 import re
+from collections.abc import Collection
 
 from .checkout import Sources
 from .errors import CheckoutUnusableError, GitFailedError
@@ -66,8 +67,12 @@ def check_branch(sources: Sources, tree: Worktree, branch: str) -> None:
         raise CheckoutUnusableError(f"have a branch {branch} already: name a new one")
 
 
-def commit(tree: Worktree, branch: str, message: str, *, hooks: bool) -> str:
+def commit(
+    tree: Worktree, branch: str, message: str, *, hooks: bool, hidden: Collection[str] = ()
+) -> str:
     """Commit what is staged on *branch*, which the worktree's own is renamed to.
+
+    Hooks do not get the variables that are *hidden*.
 
     Raises:
         GitFailedError: There is no name to commit under, or a hook refused it.
@@ -79,14 +84,16 @@ def commit(tree: Worktree, branch: str, message: str, *, hooks: bool) -> str:
         tree.git.run("branch", "--move", tree.branch, branch)
     words = ("commit", "--quiet", "--cleanup=whitespace", f"--message={message}")
     if hooks:
-        tree.git.run_as_user(*words)
+        tree.git.run_as_user(*words, hidden=hidden)
     else:
         tree.git.run(*words, "--no-verify")
     return tree.head
 
 
-def push(git: Git, remote: str, branch: str, *, hooks: bool) -> None:
+def push(git: Git, remote: str, branch: str, *, hooks: bool, hidden: Collection[str] = ()) -> None:
     """Bring *branch* to *remote*; where it is there already nothing happens. Never by force.
+
+    Neither hooks nor what reaches the remote get the variables that are *hidden*.
 
     Raises:
         CheckoutUnusableError: There is no such remote.
@@ -99,4 +106,4 @@ def push(git: Git, remote: str, branch: str, *, hooks: bool) -> None:
     ref = f"refs/heads/{branch}:refs/heads/{branch}"
     quiet = ("push", "--quiet", "--no-follow-tags", "--recurse-submodules=no")
     verify = "--verify" if hooks else "--no-verify"
-    git.run_as_user(*quiet, verify, "--", remote, ref, secrets=True)
+    git.run_as_user(*quiet, verify, "--", remote, ref, secrets=True, hidden=hidden)

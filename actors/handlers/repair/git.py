@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 from ...programs import GitFilterError, ask_git
@@ -59,18 +60,20 @@ class Git:
             raise GitFailedError(words[0], self.said(ended.stderr))
         return os.fsdecode(ended.stdout)
 
-    def run_as_user(self, *words: str, secrets: bool = False) -> str:
+    def run_as_user(self, *words: str, secrets: bool = False, hidden: Collection[str] = ()) -> str:
         """The same with the user's own hooks, signatures and ways to the network.
 
         Args:
             words: The command.
             secrets: It gets the variables that look like secrets, too: a remote may want one.
+            hidden: Variables that it does not get in any case.
 
         Raises:
             GitFailedError: It ended with an error, or took too long.
         """
-        given = dict(os.environ) if secrets else environment_for()
-        environment = {name: value for name, value in given.items() if name not in _OF_ANOTHER}
+        environment = environment_for(os.environ if secrets else (), hidden)
+        for name in (*_OF_ANOTHER, *hidden):
+            environment.pop(name, None)
         process = subprocess.Popen(
             ["git", "-C", str(self.folder), *_ALONE, *self._options, *words],
             stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
 from cortex.runtime.context import Parts, TokenCounter, split
 from cortex.runtime.log import BlobError, Blobs
-from cortex.runtime.models import Endpoint, Usage
+from cortex.runtime.models import Endpoint, ModelDescription, Usage
 
 from .answer import Answer, Piece
 from .errors import CallFailedError
@@ -76,8 +76,11 @@ class Caller:
 
     async def call(self, asked: ModelInvoke) -> AsyncGenerator[Event, None]:
         """The events of one answer: deltas, then that it is there, or that it failed."""
+        answer: Answer | None = None
+        model: ModelDescription | None = None
         try:
             endpoint = self._endpoint(asked)
+            model = endpoint.description
             key = self._key(endpoint)
             answer = Answer(key)
             prompt = self._prompt(asked)
@@ -91,11 +94,9 @@ class Caller:
             usage = answer.usage or await self._count(endpoint, prompt, answer)
             calls = answer.calls()
             stop = "calls" if calls and answer.stop == "end" else answer.stop
-            whole = responded(
-                asked, endpoint.description, answer.text, usage, calls=calls, stop=stop, key=key
-            )
+            whole = responded(asked, model, answer.text, usage, calls=calls, stop=stop, key=key)
         except CallFailedError as error:
-            yield failed(asked, error)
+            yield failed(asked, error, model, answer.usage if answer else None)
             return
         yield whole
 

@@ -33,8 +33,14 @@ def delta(asked: ModelInvoke, number: int, text: str) -> ModelDelta:
     return ModelDelta(**_echo(asked), number=number, text=_sound(text))
 
 
-def failed(asked: ModelInvoke, error: CallFailedError) -> ModelFailed:
-    """There is no answer."""
+def failed(
+    asked: ModelInvoke,
+    error: CallFailedError,
+    model: ModelDescription | None = None,
+    usage: Usage | None = None,
+) -> ModelFailed:
+    """There is no answer; *usage* is what the endpoint said of its part, at the *model*'s price."""
+    took = usage or Usage()
     # Whoever tells of another kind names the model beside it.
     problem = f"{asked.model}: {error}" if error.kind == "failed" else str(error)
     return ModelFailed(
@@ -43,6 +49,11 @@ def failed(asked: ModelInvoke, error: CallFailedError) -> ModelFailed:
         kind=error.kind,
         retry_after_s=error.retry_after_s,
         retry=error.kind in PASSING and not error.hostile,
+        cost=cost(took, model.price) if model else 0.0,
+        input_tokens=took.input,
+        cached_read_tokens=took.cached_read,
+        cached_write_tokens=took.cached_write,
+        output_tokens=took.output,
     )
 
 

@@ -54,6 +54,8 @@ class McpTools(AsyncComponent):
             self._offered[settings.name] = offered
             if offered.is_unknown:
                 offered.await_first()
+        if self._publishing:  # a step that begins now must find that they are waited for
+            await asyncio.wait(self._publishing, timeout=NEWS_S)
 
     async def closed(self) -> None:
         """End every connection, and with it the programs that were started."""

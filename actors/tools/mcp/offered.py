@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus.events import ToolListed
-from cortex.runtime.tools import McpServer
+from cortex.runtime.tools import NOT_YET, McpServer
 
 from ..answers import one_line
 from .errors import ServerError, problem_of
@@ -16,7 +16,6 @@ from .server import Server
 
 PROVIDER = "mcp"
 NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
-WAITED_FOR = "not answered yet"
 
 
 class Offered:
@@ -52,7 +51,7 @@ class Offered:
         """Begin to list its tools; where nothing is recorded of it, that is said meanwhile."""
         self.renew()
         if self.standing is None:
-            self._say((), WAITED_FOR)
+            self._say((), NOT_YET)
 
     async def first(self) -> None:
         """Wait until its list is known, or why there is none."""

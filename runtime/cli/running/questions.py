@@ -6,6 +6,7 @@ from cortex.runtime.log import Blobs
 
 from ..reading import ExecutionDocument, review_of
 from ..screen import Screen
+from .keyboard import Interrupts, Keyboard
 from .people import answer_to, has_person, user_name, written_answer
 from .progress import Stopped
 
@@ -15,9 +16,10 @@ CTRL_C = "interrupted by Ctrl-C"
 class Questions:
     """Asks whoever is at the keyboard, unless the command line has the answer."""
 
-    def __init__(self, screen: Screen, blobs: Blobs) -> None:
+    def __init__(self, screen: Screen, blobs: Blobs, interrupts: Interrupts) -> None:
         self._screen = screen
         self._blobs = blobs
+        self._keyboard = Keyboard(interrupts)
         self.approve = False  # answers every question of a gate with yes
         self.given = ""  # the next answer to what is asked in a model's place
 
@@ -26,6 +28,7 @@ class Questions:
 
         Raises:
             click.Abort: The person leaves the question open.
+            Terminated: The command was told to end.
         """
         event = stopped.event
         if stopped.asked is not None:
@@ -44,10 +47,11 @@ class Questions:
 
         Raises:
             click.Abort: Nothing.
+            Terminated: The command was told to end.
         """
         for line in review_of(document):
             self._screen.note(line)
-        return answer_to(question)
+        return answer_to(question, self._keyboard)
 
     def _in_place_of_model(self, asked: ModelInvoke) -> Event | None:
         answer, self.given = self.given, ""
@@ -55,7 +59,7 @@ class Questions:
             if not has_person():
                 return None
             self._show(asked)
-            answer = written_answer()
+            answer = written_answer(self._keyboard)
         return ExecutionResume(execution_id=asked.execution_id, answer=answer, by=user_name())
 
     def _show(self, asked: ModelInvoke) -> None:

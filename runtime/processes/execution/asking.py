@@ -187,6 +187,23 @@ def wake(
     )
 
 
+def offers_wake(
+    state: Execution, step_id: str, attempt: int, looks: int, after_s: float, now_ns: int
+) -> Later:
+    """The time to look again whether servers of tools have answered."""
+    return Later(
+        _deadline(state, step_id, attempt, "offers"),
+        now_ns + round(after_s * 1e9),
+        StepWake(
+            execution_id=state.execution_id,
+            step_id=step_id,
+            attempt=attempt,
+            what="offers",
+            index=looks,
+        ),
+    )
+
+
 def gate_wake(state: Execution, now_ns: int) -> Later:
     """A deadline for the gate that was just asked."""
     place = (state.step_id, state.gates_passed, state.gate_attempt)

@@ -19,7 +19,7 @@ from ..linked import (
 )
 from .asking import GATE_DEADLINE_S, context_compile, gate_evaluate, model_invoke, step_execute
 from .dialogue import Dialogue, Offers
-from .retrying import wait_before_retry
+from .retrying import MOST_LOOKS, wait_before_look, wait_before_retry
 from .spending import spent_by_execution
 from .state import Execution
 from .values import outputs_of, wrong_result
@@ -39,14 +39,18 @@ class Course:
         """The part of the attempt that talks with a model."""
         return Dialogue(self._process, self._step(), self._voice, self._offers, self.fail)
 
-    def go_on(self) -> None:
-        """Ask for whatever comes next; nothing is asked at the moment."""
+    def go_on(self, looks: int = 0) -> None:
+        """Ask for whatever comes next; nothing is asked at the moment.
+
+        Args:
+            looks: How often a step that comes next waited for its servers of tools.
+        """
         if self._at_process_gates():
             self._arrive("", self._process.gates, None)
             return
         while (step := self._next_step()) is not None:
             if step.when is None or evaluate(step.when, self._voice.state.scope()):
-                self._arrive(step.id, step.gates, step)
+                self._arrive(step.id, step.gates, step, looks)
                 return
             self._voice.skip(step.id, "its condition `when` does not hold")
         self._complete()
@@ -207,14 +211,20 @@ class Course:
         breaks = step.breakpoint or step.id in state.begun().breakpoints
         return breaks and step.id not in state.stopped
 
-    def _arrive(self, step_id: str, gates: tuple[LinkedGate, ...], step: LinkedStep | None) -> None:
+    def _arrive(
+        self,
+        step_id: str,
+        gates: tuple[LinkedGate, ...],
+        step: LinkedStep | None,
+        looks: int = 0,
+    ) -> None:
         state = self._voice.state
         passed = state.gates_passed if state.step_id == step_id else 0
         if state.pausing is not None:
             self._voice.pause(state.pausing, step_id)
         elif passed < len(gates):
             self._ask_gate(step_id, passed, gates[passed])
-        elif step is not None:
+        elif step is not None and not self._waits_for_servers(step, looks):
             self._begin(step)
 
     def _ask_gate(self, step_id: str, index: int, gate: LinkedGate) -> None:
@@ -247,6 +257,17 @@ class Course:
             self.recover(voice.fail_step(step.id, attempt, problem, kind, retry=False))
         elif not stops:
             voice.set_timeout(step)
+
+    def _waits_for_servers(self, step: LinkedStep, looks: int) -> bool:
+        """Whether *step* waits a while longer, since its first prompt would have no tools."""
+        state = self._voice.state
+        if not step.tools or state.stage != "idle" or looks >= MOST_LOOKS:
+            return False
+        if not self._offers(step.tools).awaited():
+            return False
+        attempt = state.attempts.get(step.id, 0) + 1
+        self._voice.look_again(step.id, attempt, looks + 1, wait_before_look(looks))
+        return True
 
     def _ask_for(self, step: LinkedStep, attempt: int) -> str | None:
         """Ask for the first thing that *attempt* needs; what is wrong comes back, if anything."""

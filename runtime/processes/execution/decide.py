@@ -40,7 +40,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.kernel import Delivery, Output
-from cortex.runtime.tools import ToolSpec
+from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
 from .children import after_child
@@ -62,9 +62,9 @@ _ASKS: Mapping[type[Event], Stage] = {
 }
 
 
-def no_tools(_: Sequence[str]) -> Sequence[ToolSpec]:
+def no_tools(_: Sequence[str]) -> Tools:
     """Where there are no tools at all."""
-    return ()
+    return Tools()
 
 
 def advance(
@@ -195,6 +195,10 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
         here = (state.step_id, state.gates_passed, state.gate_attempt)
         if state.stage == "gate" and here == (event.step_id, event.index, event.attempt):
             course.gate_ran_out()
+        return
+    if event.what == "offers":
+        if state.stage == "idle":  # else it has begun, or something else comes first
+            course.go_on(event.index)
         return
     if (state.step_id, state.attempt) != (event.step_id, event.attempt):
         return

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from cortex.bus.events import ModelFailed, ToolCall, ToolDenied, ToolEnabled, ToolFailed
-from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, ToolSpec, allowed, check_call
+from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, Tools, allowed, check_call
 
 from ..answers import typed_answer
 from ..linked import LinkedProcess, LinkedStep
@@ -24,7 +24,7 @@ NAME_CHARS: Final = 200
 _ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)  # of a call; any other is replaced
 
 # What there is of the tools that a step lists.
-Offers = Callable[[Sequence[str]], Sequence[ToolSpec]]
+Offers = Callable[[Sequence[str]], Tools]
 Fail = Callable[..., None]  # (error, kind, *, retry): ends the attempt
 
 
@@ -134,7 +134,7 @@ class Dialogue:
         if too_much:
             self._fail(too_much, "budget", retry=False)
             return
-        may = allowed(step.tools, self._offers(step.tools))
+        may = allowed(step.tools, self._offers(step.tools).specs())
         # Nobody here looks at the disk: what is no tool may be a skill, if the model was shown it.
         may = replace(may, skills=tuple(Skill(name, "", "") for name in may.unknown))
         for number, call in enumerate(calls[:CALLS], 1):

@@ -9,6 +9,7 @@ from ..linked import Retry
 MODEL_BACKOFF_S: Final = 2.0  # before the second call; doubled with each
 MODEL_JITTER: Final = 0.5  # of the wait at most, on top: those who were refused together part
 LONGEST_WAIT_S: Final = 300.0
+MOST_LOOKS: Final = 34  # for servers of tools that have not answered: 60 s, as much as one may take
 
 
 def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> float:
@@ -23,6 +24,11 @@ def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> floa
     if not wait_s < LONGEST_WAIT_S:  # what is no number is longer, too
         return LONGEST_WAIT_S
     return min(LONGEST_WAIT_S, wait_s * (1 + MODEL_JITTER * fraction))
+
+
+def wait_before_look(looks: int) -> float:
+    """Seconds until it is looked again whether servers of tools have answered."""
+    return min(2.0, 0.1 * 2.0 ** min(looks, 10))
 
 
 def wait_before_retry(retry: Retry, tries: int, failed: StepFailed) -> float | None:

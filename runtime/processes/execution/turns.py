@@ -75,29 +75,11 @@ def responded(state: Execution, event: ModelResponded, _: int) -> Execution:
     prompt = state.compiled
     if not answers(state, event, "model") or prompt is None or event.call != state.call:
         return state
-    usage = Usage(
-        input=event.input_tokens,
-        cached_read=event.cached_read_tokens,
-        cached_write=event.cached_write_tokens,
-        output=event.output_tokens,
-    )
+    usage = _usage_of(event)
     if tokens_of(usage) == event.output_tokens:  # it does not say what it read
         usage = replace(usage, input=prompt.tokens)
-    tokens = tokens_of(usage)
-    return replace(
-        state,
-        stage="answered",
-        answer=event.answer,
-        stop=event.stop,
-        tokens=state.tokens + tokens,
-        own_tokens=state.own_tokens + tokens,
-        usage=added(state.usage, usage),
-        own_usage=added(state.own_usage, usage),
-        cost=state.cost + max(0.0, event.cost),  # an answer never pays anything back
-        own_cost=state.own_cost + max(0.0, event.cost),
-        attempt_tokens=state.attempt_tokens + tokens,
-        attempt_cost=state.attempt_cost + max(0.0, event.cost),
-    )
+    took = _charged(state, usage, event.cost)
+    return replace(took, stage="answered", answer=event.answer, stop=event.stop)
 
 
 def model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
@@ -105,7 +87,8 @@ def model_failed(state: Execution, event: ModelFailed, _: int) -> Execution:
     if not answers(state, event, "model") or event.call != state.call:
         return state
     passes = event.retry and event.kind in PASSING and event.call < MODEL_CALLS
-    return replace(state, stage="waiting" if passes else "model", reason=event.error)
+    took = _charged(state, _usage_of(event), event.cost)
+    return replace(took, stage="waiting" if passes else "model", reason=event.error)
 
 
 def called(state: Execution, event: ToolCall | ToolDenied, _: int) -> Execution:
@@ -134,3 +117,28 @@ def told(state: Execution, event: ToolReturned | ToolFailed | ToolDenied, _: int
         return state
     left: dict[str, Any] = {k: v for k, v in state.open_calls.items() if k != event.call_id}
     return replace(state, open_calls=left)
+
+
+def _usage_of(event: ModelResponded | ModelFailed) -> Usage:
+    return Usage(
+        input=event.input_tokens,
+        cached_read=event.cached_read_tokens,
+        cached_write=event.cached_write_tokens,
+        output=event.output_tokens,
+    )
+
+
+def _charged(state: Execution, usage: Usage, cost: float) -> Execution:
+    """*state*, after a call that took *usage*; no call ever pays anything back."""
+    tokens, paid = tokens_of(usage), max(0.0, cost)
+    return replace(
+        state,
+        tokens=state.tokens + tokens,
+        own_tokens=state.own_tokens + tokens,
+        usage=added(state.usage, usage),
+        own_usage=added(state.own_usage, usage),
+        cost=state.cost + paid,
+        own_cost=state.own_cost + paid,
+        attempt_tokens=state.attempt_tokens + tokens,
+        attempt_cost=state.attempt_cost + paid,
+    )

@@ -30,6 +30,7 @@ from .asking import (
     forget_wake,
     gate_wake,
     model_wake,
+    offers_wake,
     tools_wake,
     wake,
 )
@@ -255,6 +256,11 @@ class Voice:
     def ask_model_after(self, wait_s: float) -> None:
         """Come back to send the prompt again."""
         self.said.append(model_wake(self.state, wait_s, self._delivery.time_ns))
+
+    def look_again(self, step_id: str, attempt: int, looks: int, wait_s: float) -> None:
+        """Come back to see whether the servers of tools have answered that a step names."""
+        place = (step_id, attempt, looks)
+        self.said.append(offers_wake(self.state, *place, wait_s, self._delivery.time_ns))
 
     def set_tools_timeout(self) -> None:
         """Bound the time of the tools that are at work, from now on."""
