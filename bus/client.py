@@ -1,16 +1,19 @@
-"""A client in the hub's own process: publish, ask, subscribe, read."""
+"""A client of a hub, here or elsewhere: publish, ask, subscribe, work, read."""
 
 import base64
 import itertools
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
 
-from .errors import ConflictError, HubClosedError
+from .errors import ConflictError, HubAwayError, HubClosedError
 from .event import Draft, Event, Query, Recorded, decode
-from .local import LocalHub
 from .log import Log
+from .port import HubPort
 from .requests import Appended, Fetch, Pair, Publish, Subscribe, Unsubscribe
+from .subscription import Subscription, Work
 from .vocabulary import Vocabulary
 
 READ_PAGE = 1_024
@@ -18,16 +21,52 @@ TAG_BITS = 20  # of a number: two clients of one name must not take each other's
 
 
 class Client:
-    """Speaks to a hub under one name, which is the `source` of what it publishes."""
+    """Speaks to a hub under one name, which is the `source` of what it publishes.
 
-    def __init__(self, name: str, hub: LocalHub, log: Log, vocabulary: Vocabulary) -> None:
+    Args:
+        name: The name.
+        hub: Here or elsewhere.
+        log: Its log, for reading.
+        vocabulary: The events it reads.
+        blobs: The hub's store of large payloads, where this client has a way to it.
+        closes: Whether the connection to the hub is the client's own, and ends with it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        hub: HubPort,
+        log: Log,
+        vocabulary: Vocabulary,
+        blobs: Any = None,
+        *,
+        closes: bool = False,
+    ) -> None:
         self.name = name
         self.vocabulary = vocabulary
+        self.hub, self.log, self.blobs = hub, log, blobs
         self._hub = hub
         self._log = log
+        self._closes = closes
         self._numbering = threading.Lock()
         self._tag = secrets.randbits(TAG_BITS)
         self._count: int | None = None  # of the newest number; None until the log was asked
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the hub where the connection is this client's own; twice does nothing."""
+        if self._closes:
+            self._hub.close()
 
     @property
     def head(self) -> int:
@@ -91,8 +130,7 @@ class Client:
         """
         with self._numbering:
             if self._count is None:
-                taken = (r.number for r in self._log.state().receipts if r.client == self.name)
-                self._count = next(taken, 0) >> TAG_BITS
+                self._count = self._hub.last_number(self.name) >> TAG_BITS
             self._count += 1
             return self._count << TAG_BITS | self._tag
 
@@ -133,6 +171,29 @@ class Client:
             if len(page) < READ_PAGE:
                 return
 
+    def subscribe(self, name: str, *pairs: Pair, start: str = "now") -> Subscription:
+        """Matching events in order, with a cursor that the hub keeps under *name*.
+
+        Args:
+            name: The client's own name, or one below it (``name/...``), or one it was granted.
+            pairs: Topic (or ``family.*``, or ``*``) and key, None for every key.
+            start: "beginning" to see the whole log first, where the subscription is new.
+
+        Raises:
+            SubscriptionError: It exists and is work.
+            NotGrantedError: The client may not.
+        """
+        return Subscription(self._hub, self.name, name, pairs or (("*", None),), start)
+
+    def work(self, name: str, *pairs: Pair) -> Work:
+        """Matching events from now on, each for one of the workers that share *name*.
+
+        Raises:
+            SubscriptionError: It exists and is ordered.
+            NotGrantedError: The client may not.
+        """
+        return Work(self._hub, self.name, name, pairs)
+
     def follow(self, *pairs: Pair, after: int | None = None) -> "Feed":
         """A live feed of matching events, ephemeral ones too, from *after* or from now on."""
         return Feed(self, self._hub, pairs or (("*", None),), after)
@@ -142,16 +203,17 @@ class Feed:
     """Matching events as they come; it has no cursor on disk, its holder keeps the position."""
 
     _count = itertools.count(1)
+    _tag = secrets.token_hex(4)  # other processes have clients of the same name
 
     def __init__(
         self,
         client: Client,
-        hub: LocalHub,
+        hub: HubPort,
         pairs: Sequence[Pair],
         after: int | None,
     ) -> None:
         self._client, self._hub = client, hub
-        self._name = f"{client.name}/feed/{next(self._count)}"
+        self._name = f"{client.name}/feed/{self._tag}-{next(self._count)}"
         hub.ask_one(client.name, Subscribe(self._name, "ordered", tuple(pairs), lasting=False))
         now = hub.fetch(Fetch(self._name, hub.head, ring_after=-1))
         self._after = now.through if after is None else after
@@ -171,5 +233,5 @@ class Feed:
         self._closed = True
         try:
             self._hub.ask_one(self._client.name, Unsubscribe(self._name))
-        except HubClosedError:
+        except (HubClosedError, HubAwayError):
             return  # it is gone with the hub

@@ -12,6 +12,16 @@ CortexError
 ├── SubscriptionError        the subscription is unknown, or is of the other kind
 ├── AskTimeoutError          an answer did not come in time
 ├── UnansweredError          nobody here answers this query
+├── ClientDeniedError        the hub does not let this client in, or not any more
+├── NotGrantedError          the client is in, and may not do this
+├── WireError                what came over a wire, or was to go, does not fit
+│   ├── FrameError               the other end does not keep to the protocol
+│   ├── FrameTooLargeError       a frame is over the bound
+│   ├── VersionError             client and hub have no protocol version in common
+│   ├── HubUnverifiedError       whoever listens there is not the hub that was meant
+│   └── UrlError                 the address cannot be used
+├── OutcomeUnknownError      a request went out and nobody can say any more whether it was done
+├── HubAwayError             the hub cannot be reached
 ├── HubClosedError           the hub was closed
 └── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
 """
@@ -152,6 +162,124 @@ class UnansweredError(CortexError):
 
     def __str__(self) -> str:
         return f"nobody answers {self.topic}: start a component that does"
+
+
+class ClientDeniedError(CortexError):
+    """The hub does not let this client in, or not any more; trying again changes nothing."""
+
+    def __init__(self, client: str, reason: str) -> None:
+        super().__init__(client, reason)
+        self.client, self.reason = client, reason
+
+    def __str__(self) -> str:
+        return f"the hub does not let {self.client or 'this client'} in: {self.reason}"
+
+
+class NotGrantedError(CortexError):
+    """The client is known to the hub, and may not do this."""
+
+    def __init__(self, client: str, verb: str, topic: str) -> None:
+        super().__init__(client, verb, topic)
+        self.client, self.verb, self.topic = client, verb, topic
+
+    def __str__(self) -> str:
+        option = "name" if self.verb == "hold" else self.verb
+        return (
+            f"{self.client} may not {self.verb} {self.topic}: where it is meant to, the owner of "
+            f"the hub says `cortex client grant {self.client} --{option} {self.topic}`"
+        )
+
+
+class WireError(CortexError):
+    """What came over a wire, or was to go over it, does not fit."""
+
+
+class FrameError(WireError):
+    """The other end does not keep to the protocol."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.problem}: the connection is closed, docs/wire-protocol.md says what fits"
+
+
+class FrameTooLargeError(WireError):
+    """A frame is over the bound that the hub stated."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes, self.limit_bytes = size_bytes, limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"a frame of {self.size_bytes} bytes is over the bound of {self.limit_bytes}: publish "
+            "fewer events at once, and put large payloads into blobs"
+        )
+
+
+class VersionError(WireError):
+    """Client and hub have no version of the protocol in common."""
+
+    def __init__(self, client: str, hub: str) -> None:
+        super().__init__(client, hub)
+        self.client, self.hub = client, hub
+
+    def __str__(self) -> str:
+        return (
+            f"the client speaks version {self.client} of the wire protocol and the hub {self.hub}: "
+            "upgrade whichever of them speaks the older one"
+        )
+
+
+class HubUnverifiedError(WireError):
+    """Whoever listens at the address is not the hub that was meant; it was told nothing."""
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(url, problem)
+        self.url, self.problem = url, problem
+
+    def __str__(self) -> str:
+        return f"{self.url} is not the hub that was meant: {self.problem}"
+
+
+class UrlError(WireError, ValueError):
+    """The address cannot be used."""
+
+    exit_code = 2  # the command line's for a wrong argument
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(url, problem)
+        self.url, self.problem = url, problem
+
+    def __str__(self) -> str:
+        return f"{self.url}: {self.problem}"
+
+
+class OutcomeUnknownError(CortexError):
+    """A request went out, no answer came, and nobody can say any more whether it was done."""
+
+    def __init__(self, client: str) -> None:
+        super().__init__(client)
+        self.client = client
+
+    def __str__(self) -> str:
+        return (
+            f"no answer reached {self.client} before the connection was lost: read the log to see "
+            "whether it was done, then decide"
+        )
+
+
+class HubAwayError(CortexError):
+    """The hub cannot be reached; what was not acknowledged may not be recorded."""
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(url, problem)
+        self.url, self.problem = url, problem
+
+    def __str__(self) -> str:
+        return f"the hub at {self.url} cannot be reached ({self.problem}): start it, or try later"
 
 
 class HubClosedError(CortexError):

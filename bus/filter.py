@@ -6,15 +6,18 @@ from .requests import Pair
 
 
 class Filter:
-    """A compiled set of (topic, key) pairs; a topic may be exact, ``family.*`` or ``*``."""
+    """A compiled set of (topic, key) pairs: exact, ``family.*``, ``x.plugin.*`` or ``*``."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self._exact: dict[str, set[str] | None] = {}  # None: every key
         self._families: set[str] = set()
+        self._deeper: tuple[str, ...] = ()  # beginnings of topics: "x.plugin."
         self._all = False
         for topic, key in pairs:
             if topic == "*":
                 self._all = True
+            elif topic.endswith(".*") and "." in topic[:-2]:
+                self._deeper += (topic[:-1],)
             elif topic.endswith(".*"):
                 self._families.add(topic[:-2])
             else:
@@ -36,7 +39,9 @@ class Filter:
             return True
         if keys is not _MISSING and key in keys:
             return True
-        return bool(self._families) and topic.partition(".")[0] in self._families
+        if self._families and topic.partition(".")[0] in self._families:
+            return True
+        return bool(self._deeper) and topic.startswith(self._deeper)
 
     def names(self, topic: str, key: str | None) -> bool:
         """Whether this very key of *topic* is asked for, as by whoever answers for it."""

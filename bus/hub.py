@@ -9,6 +9,7 @@ failed write leaves the hub as it was.
 import heapq
 from collections.abc import Callable, Sequence
 
+from . import once
 from .errors import CortexError, LogError, SubscriptionError
 from .event import Recorded, decode
 from .filter import Filter
@@ -19,9 +20,12 @@ from .requests import (
     Attempt,
     Claim,
     Commit,
+    Done,
     Fetch,
     Finish,
+    Once,
     Page,
+    Pair,
     Publish,
     Refused,
     Release,
@@ -90,8 +94,7 @@ class Hub:
             self._settle(turn)
         except CortexError:
             for (_, request), answer in zip(requests, answers, strict=True):
-                if not isinstance(answer, Refused):
-                    self._tries.excuse(self._known, request)
+                self._excuse(request, answer)
             raise
         return answers
 
@@ -149,6 +152,24 @@ class Hub:
         if self._tries.alone is not None:
             times.append(self._tries.alone.until_ns)
         return min(times, default=None)
+
+    def last_number(self, client: str) -> int:
+        """The number of the newest numbered publish of *client*; 0 where there is none."""
+        receipts = self._known.receipts
+        if self._torn:  # whatever was being written, the log knows it
+            receipts = {r.client: r for r in self._log.state().receipts}
+        receipt = receipts.get(client)
+        return receipt.number if receipt else 0
+
+    def deadline_source(self, name: str) -> str | None:
+        """Who set the deadline of that name; None where there is none."""
+        deadline = self._known.deadlines.get(name)
+        return deadline.source if deadline else None
+
+    def pairs_of(self, subscription: str) -> tuple[Pair, ...]:
+        """What a subscription sees; empty where there is none of that name."""
+        standing = self._known.standings.get(subscription)
+        return standing.filter if standing else ()
 
     def take_woken(self) -> set[str]:
         """Names of subscriptions with something new since this was last asked."""
@@ -250,6 +271,8 @@ class Hub:
                     return turn.unsubscribe(request)
                 case Fetch():
                     return self.fetch(request)
+                case Once():
+                    return self._once(turn, client, request)
                 case _:
                     raise SubscriptionError("?", f"{type(request).__name__} is not a request")
         except LogError as error:
@@ -257,6 +280,26 @@ class Hub:
             return Refused.of(error)
         except CortexError as error:
             return Refused.of(error)
+
+    def _once(self, turn: Turn, client: str, request: Once) -> Done:
+        receipts = (turn.batch.receipts, self._known.receipts)
+        done = once.kept(client, request, *receipts)
+        if done is not None:
+            return done
+        answers = [
+            self._answer(turn, source, each)
+            for source, requests in request.parts
+            for each in requests
+        ]
+        return once.keep(client, request, answers, turn.batch.receipts)
+
+    def _excuse(self, request: Request, answer: Answer) -> None:
+        if isinstance(request, Once) and isinstance(answer, Done):
+            each = (r for _, requests in request.parts for r in requests)
+            for inner, given in zip(each, answer.answers, strict=False):
+                self._excuse(inner, given)
+        elif not isinstance(answer, Refused):
+            self._tries.excuse(self._known, request)
 
     def _settle(self, turn: Turn) -> None:
         batch = turn.batch

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,14 +17,13 @@ from .clock import Clock, SystemClock
 from .errors import AskTimeoutError, CortexError, HubClosedError, SubscriptionError, UnansweredError
 from .event import Event, Query
 from .hub import Hub
-from .requests import Answer, Fetch, Page, Refused, Request
+from .port import Asked, Wake
+from .requests import Answer, Fetch, Page, Pair, Refused, Request
+from .vocabulary import Vocabulary
 
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
 RETRY_NS = 1_000_000_000  # when the log cannot be written, deadlines try again after this
 TICK_S = 30.0  # the longest sleep of the clock thread: somebody may have set the clock meanwhile
-
-Wake = Callable[[], None]
-Asked = Callable[[Query, float], Event]
 
 
 class _Ticket:
@@ -165,6 +164,28 @@ class LocalHub:
             return asked(query, timeout_s)
         except TimeoutError:
             raise AskTimeoutError(query.topic_name(), timeout_s) from None
+
+    def last_number(self, client: str) -> int:
+        """The number of the newest numbered publish under this name; 0 where there is none."""
+        return self._hub.last_number(client)
+
+    def deadline_source(self, name: str) -> str | None:
+        """Who set the deadline of that name; None where there is none."""
+        return self._hub.deadline_source(name)
+
+    def pairs_of(self, subscription: str) -> tuple[Pair, ...]:
+        """What a subscription sees; empty where there is none of that name."""
+        return self._hub.pairs_of(subscription)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The events that the hub knows."""
+        return self._hub.vocabulary
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no requests any more."""
+        return self._closed
 
     def close(self) -> None:
         """Refuse what comes from now on; what was acknowledged is on disk."""

@@ -4,19 +4,28 @@ Every request but `Fetch` changes something and is answered once that is durable
 leaves nothing behind, and its neighbours in the batch alone.
 """
 
+import contextlib
 from collections.abc import Callable
 
 import msgspec
 
 from .errors import (
+    AskTimeoutError,
+    ClientDeniedError,
     ConflictError,
     CortexError,
     CursorError,
     EventInvalidError,
     EventTooLargeError,
+    FrameError,
+    FrameTooLargeError,
     LeaseLostError,
+    NotGrantedError,
+    OutcomeUnknownError,
     SubscriptionError,
     TopicUnknownError,
+    UnansweredError,
+    VersionError,
 )
 from .event import Draft, Recorded
 
@@ -91,6 +100,7 @@ class Fetch(Request, frozen=True, tag="fetch"):
     limit: int = 256
     limit_bytes: int = 1 << 20
     ring_after: int = 0  # newest ephemeral event seen; -1: none that came before this request
+    wait_s: float = 0.0  # over a wire: how long the answer may wait for something to come
 
 
 class Commit(Request, frozen=True, tag="commit"):
@@ -145,6 +155,18 @@ class Release(Request, frozen=True, tag="release"):
     position: int
     epoch: int
     backoff_ns: int
+
+
+class Once(Request, frozen=True, tag="once"):
+    """Requests that are done together, and not again where this comes a second time.
+
+    The answers are kept in the same transaction, one line a lane of the client. Refused ones leave
+    nothing behind, as everywhere, and the others alone.
+    """
+
+    number: int  # a random tag of the caller's life in the upper half, its own count in the lower
+    repeat: bool  # no answer came the last time
+    parts: tuple[tuple[str, tuple[Request, ...]], ...]  # source, and what it asks
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -207,28 +229,48 @@ class Refused(Answer, frozen=True, tag="refused"):
     """The request left nothing behind; *code* and *fields* make the error again."""
 
     code: str
-    fields: tuple[str | int | None, ...]
+    fields: tuple[str | int | float | None, ...]
+    text: str = ""  # the same, for whoever does not know the code
 
     @classmethod
     def of(cls, error: CortexError) -> "Refused":
         """The refusal that carries *error*."""
-        return cls(type(error).__name__, tuple(error.args))
+        return cls(type(error).__name__, tuple(error.args), str(error))
 
     def error(self) -> CortexError:
         """The error that the request is refused with."""
         make = REFUSALS.get(self.code)
-        return make(*self.fields) if make else CortexError(f"{self.code}: {self.fields}")
+        if make is not None:
+            with contextlib.suppress(TypeError):  # another version gives it other fields
+                return make(*self.fields)
+        if self.code == CortexError.__name__:
+            return CortexError(self.text)
+        return CortexError(f"{self.code}: {self.text or self.fields}")
+
+
+class Done(Answer, frozen=True, tag="done"):
+    """The answers of what was asked together, in order."""
+
+    answers: tuple[Answer, ...]
 
 
 REFUSALS: dict[str, Callable[..., CortexError]] = {
     cls.__name__: cls
     for cls in (
+        AskTimeoutError,
+        ClientDeniedError,
         ConflictError,
         CursorError,
         EventInvalidError,
         EventTooLargeError,
+        FrameError,
+        FrameTooLargeError,
         LeaseLostError,
+        NotGrantedError,
+        OutcomeUnknownError,
         SubscriptionError,
         TopicUnknownError,
+        UnansweredError,
+        VersionError,
     )
 }

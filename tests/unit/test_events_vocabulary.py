@@ -23,12 +23,16 @@ CLASSES = sorted(
 REQUESTS = {
     *("context.compile", "execution.cancel", "execution.finish", "execution.pause"),
     *("execution.request", "execution.resume", "gate.evaluate", "model.invoke"),
+    *("plugin.load", "plugin.unload"),
     *("process.submit", "step.execute", "step.wake", "tool.call"),
 }
 
 # Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
 # field has a default and is added.
 ON_DISK = {
+    "client.connected": "client carrier address certificate",
+    "client.denied": "client verb about reason claimed carrier address times",
+    "client.left": "client carrier address reason",
     "component.announced": "component kind name parameters result traits answer",
     "component.failed": "component reason position about attempts",
     "component.restarted": "component runtime reason times",
@@ -71,7 +75,11 @@ ON_DISK = {
         "by timeout_s"
     ),
     "gate.evaluated": "execution_id gate outcome index step_id attempt reason evidence",
-    "knowledge.requested": "execution_id step_id attempt turn call_id query topics",
+    "grant.given": ("client token_sha256 publish subscribe read work names expires_ns certificate"),
+    "grant.revoked": "client reason",
+    "knowledge.indexed": "blob files chunks",
+    "knowledge.removed": "paths",
+    "knowledge.requested": "execution_id step_id attempt turn call_id query topics found notes",
     "learning.action_observed": "execution_id action parameters outcome",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (
@@ -86,6 +94,12 @@ ON_DISK = {
         "execution_id step_id attempt turn model provider because runners_up rejected needs cost"
     ),
     "model.unclaimed": "execution_id step_id attempt turn call model provider reason",
+    "plugin.crashed": "plugin reason times again_s given_up",
+    "plugin.denied": "plugin reason part times",
+    "plugin.load": "plugin version digest granted denied place confined",
+    "plugin.loaded": "plugin version components granted place confined",
+    "plugin.unload": "plugin reason",
+    "plugin.unloaded": "plugin reason",
     "process.compiled": (
         "name process_version digest source_digest linked source file abstract warnings"
     ),

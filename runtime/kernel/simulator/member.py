@@ -19,16 +19,16 @@ from cortex.bus import (
 )
 
 from .. import supervision
-from ..component import routes_of
 from ..feed import Feeding, Idle, Program, ordered, work
 from ..host import LocalHost, Outcome
 from ..leases import Leases
 from ..recall import Recall, Snapshots
 from ..staff import STALL_NS
-from .scenario import Role, Run
+from .link import Link
+from .scenario import Role, Run, pairs_of
 from .timeline import MS, SECOND_NS, Timeline
 from .weather import Weather
-from .wire import Link, Wire
+from .wire import Wire
 
 LOOK_NS = SECOND_NS  # a supervisor looks for shells that hang about this often
 
@@ -70,7 +70,8 @@ class Member:
         self.label, self._role, self._run = label, role, run
         self._wire, self._time, self._weather = wire, time, weather
         self._snapshots, self._leases = snapshots, leases
-        self._link = Link(role.name, wire, time)
+        remote = run.scenario.remote
+        self._link = Link(role.name, wire, time, place=label, remote=remote)
         self._watched = supervision.Watched()
         self._life = 0
         self._program: Program | None = None
@@ -78,7 +79,7 @@ class Member:
         self._rung = self._resting = False
         self._busy_since_ns = 0
         self._drift_ns = 0  # what handlers took, as their program's clock sees it
-        self._pairs = tuple((r.event.topic_name(), r.key) for r in routes_of(role.component))
+        self._pairs = pairs_of(role.component)
         self.feeding = Feeding(
             role.name,
             self._pairs,
@@ -94,7 +95,7 @@ class Member:
 
     def begin(self) -> None:
         """Start for the first time."""
-        self._wire.watch(self._role.name, self._wake)
+        self._wire.watch(self._role.name, self._wake, self.label)
         self._obey(supervision.begin(self._time.now_ns()))
 
     def crash(self, reason: str) -> None:
@@ -156,7 +157,7 @@ class Member:
         return self._time.now_ns() + self._drift_ns
 
     def _emit(self, draft: Draft) -> None:
-        self._wire.post(self._role.name, (Publish((draft,)),), lambda _: None)
+        self._wire.post(self.label, self._role.name, (Publish((draft,)),), lambda _: None)
 
     def _drive(self, life: int, answers: Sequence[Answer] | None) -> None:
         program = self._program

@@ -10,7 +10,9 @@ from cortex.bus import (
     Claim,
     Claimed,
     Commit,
+    Done,
     Finish,
+    Once,
     Publish,
     Release,
     Renew,
@@ -35,6 +37,7 @@ class Observer:
         self._cursors: dict[str, int] = {}
         self._work: dict[tuple[str, int], _Held] = {}
         self._numbers: dict[tuple[str, int], Appended] = {}
+        self._frames: dict[tuple[str, int], Done] = {}
 
     def crashed(self) -> None:
         """The hub is new: whoever held work may lose it at once."""
@@ -49,12 +52,23 @@ class Observer:
     ) -> None:
         """Take in a batch that was written."""
         for (client, request), answer in zip(requests, answers, strict=True):
-            if isinstance(answer, Claimed) and isinstance(request, Claim):
+            if isinstance(answer, Done) and isinstance(request, Once):
+                self._framed(client, request, answer, now_ns)
+            elif isinstance(answer, Claimed) and isinstance(request, Claim):
                 self._claimed(request, answer, now_ns)
             elif isinstance(answer, Subscribed) and isinstance(request, SubscribeRequest):
                 self._subscribed(request, answer)
             elif isinstance(answer, Appended):
                 self._accepted(client, request, answer, now_ns)
+
+    def _framed(self, client: str, frame: Once, done: Done, now_ns: int) -> None:
+        first = self._frames.get((client, frame.number))
+        if first is not None:
+            insist(done == first, "a frame of {} was done twice: {}", client, frame)
+            return
+        self._frames[client, frame.number] = done
+        asked = [(source, r) for source, requests in frame.parts for r in requests]
+        self.saw(asked, done.answers, now_ns)
 
     def _accepted(self, client: str, request: Request, answer: Appended, now_ns: int) -> None:
         if isinstance(request, Commit):
@@ -85,6 +99,6 @@ class Observer:
             held.epoch, held.until_ns = lease.epoch, now_ns + request.lease_ns
 
     def _subscribed(self, request: SubscribeRequest, answer: Subscribed) -> None:
-        if request.kind == "ordered":
+        if request.kind == "ordered" and request.lasting:
             at = self._cursors.setdefault(request.name, answer.cursor)
             insist(at == answer.cursor, "{} was at {}, is at {}", request.name, at, answer.cursor)

@@ -5,9 +5,8 @@ from collections import defaultdict
 from cortex.bus import Event, Filter, Recorded
 from cortex.bus.events import ComponentFailed
 
-from ..component import routes_of
 from .errors import insist
-from .scenario import Role, Run
+from .scenario import Role, Run, pairs_of
 
 FAILED = ComponentFailed.topic_name()
 
@@ -21,6 +20,7 @@ def check(run: Run) -> None:
         if not role.component.workers:
             results_in_order(run, role)
     nothing_left_over(run)
+    followed_whole(run)
 
 
 def one_order(records: list[Recorded]) -> None:
@@ -90,10 +90,18 @@ def nothing_left_over(run: Run) -> None:
             insist(ends[role.name] >= last, "{} stopped at {}", role.name, ends[role.name])
 
 
+def followed_whole(run: Run) -> None:
+    """Whoever only looks was shown everything once, in order, from the first event on."""
+    for name, pairs in run.scenario.followers.items():
+        seen = Filter(pairs)
+        wanted = [r.position for r in run.records if seen.matches(r.topic, r.key)]
+        shown = run.followed[name]
+        insist(shown == wanted, "{} was shown {}, the log has {}", name, shown, wanted)
+
+
 def matching(run: Run, role: Role) -> list[tuple[int, Event]]:
     """The durable events that a component must see, with their positions."""
-    pairs = [(r.event.topic_name(), r.key) for r in routes_of(role.component)]
-    seen, created = Filter(pairs), run.created[role.name]
+    seen, created = Filter(pairs_of(role.component)), run.created[role.name]
     read = run.scenario.vocabulary.read
     return [
         (r.position, read(r))

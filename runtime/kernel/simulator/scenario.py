@@ -4,11 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from cortex.bus import Event, Hub, Log, Recorded, Vocabulary
+from cortex.bus import Event, Hub, Log, Pair, Recorded, Vocabulary
 
-from ..component import Component
+from ..component import Component, routes_of
 
 Examine = Callable[[Hub, Log], None]  # raises AssertionError
+
+
+def pairs_of(component: type[Component]) -> tuple[Pair, ...]:
+    """What a component sees."""
+    return tuple((route.event.topic_name(), route.key) for route in routes_of(component))
 
 
 def nothing_more(_hub: Hub, _log: Log) -> None:
@@ -39,6 +44,9 @@ class Scenario(msgspec.Struct, frozen=True):
     scripts: Mapping[str, Sequence[tuple[Event, ...]]]  # what each publisher publishes, in order
     finish: Callable[["Run"], None]  # raises AssertionError where the outcome is wrong
     examine: Examine = nothing_more  # before each crash of the hub and at the end
+    followers: Mapping[str, tuple[Pair, ...]] = {}  # clients that only look, by what they see
+    remote: bool = False  # each client at the end of a wire: its frames are numbered
+    lasting_s: float = 15.0  # how long faults strike
 
 
 class Run(msgspec.Struct):
@@ -49,6 +57,7 @@ class Run(msgspec.Struct):
     log: Log
     records: list[Recorded] = []
     acknowledged: dict[str, list[tuple[int, int]]] = {}  # by publisher: first and last position
+    followed: dict[str, list[int]] = {}  # by follower: the positions it was shown, in order
     created: dict[str, int] = {}  # by subscription: events after this position are its business
     steps: int = 0  # that all programs took
     trace: str = ""

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 
+import msgspec
+
 from cortex.bus import CortexError, decode
 
 from ..leases import Leases
@@ -10,14 +12,16 @@ from ..recall import MemorySnapshots
 from . import promises
 from .errors import PromiseBrokenError, insist
 from .faults import Faults
+from .follower import Follower
+from .link import Link, Renewals
 from .member import Member
 from .publisher import Publisher
 from .scenario import Run, Scenario
 from .timeline import SECOND_NS, Timeline
 from .weather import Weather
-from .wire import Link, Wire
+from .wire import Wire
 
-MOST_ACTS = 200_000  # a schedule that does not come to rest within this never will
+MOST_ACTS = 60_000  # a schedule that does not come to rest within this never will
 
 
 def simulate(scenario: Scenario, seed: int, faults: Faults | None = None) -> Run:
@@ -28,7 +32,8 @@ def simulate(scenario: Scenario, seed: int, faults: Faults | None = None) -> Run
     """
     chance = random.Random(seed)  # noqa: S311  # a schedule, not a secret
     time = Timeline()
-    weather = Weather(faults or Faults.drawn(chance), chance, time)
+    drawn = faults or msgspec.structs.replace(Faults.drawn(chance), lasting_s=scenario.lasting_s)
+    weather = Weather(drawn, chance, time)
     try:
         return _Schedule(scenario, seed, time, weather).play()
     except (AssertionError, CortexError) as error:
@@ -42,9 +47,18 @@ class _Schedule:
         self._run = Run(scenario, seed, self._wire.log)
         self._members = self._staffed()
         self._publishers = {
-            client: Publisher(script, Link(client, self._wire, time), time, weather)
-            for client, script in scenario.scripts.items()
+            name: Publisher(name, script, self._link(name), time, weather)
+            for name, script in scenario.scripts.items()
         }
+        self._followers = {
+            name: Follower(name, pairs, self._link(name), self._wire, time, weather)
+            for name, pairs in scenario.followers.items()
+        }
+        self._clients: tuple[Member | Publisher | Follower, ...] = (
+            *self._members,
+            *self._publishers.values(),
+            *self._followers.values(),
+        )
 
     def play(self) -> Run:
         """Run until nothing happens any more."""
@@ -56,7 +70,11 @@ class _Schedule:
             member.begin()
         for publisher in self._publishers.values():
             time.after(self._weather.up_to(3 * SECOND_NS), publisher.next)
+        for follower in self._followers.values():
+            follower.begin()
         self._strike_again(faults.crash_s, self._crash_one)
+        self._strike_again(faults.partition_s, self._cut_one)
+        self._strike_again(faults.stall_s, self._weather.stall)
         self._strike_again(faults.hub_crash_s, self._wire.crash)
         self._strike_again(1.0, self._save_one)
         insist(time.run(MOST_ACTS), "it does not come to rest")
@@ -69,7 +87,7 @@ class _Schedule:
             workers = role.component.workers
             labels = [f"{role.name}/{n}" for n in range(1, workers + 1)] or [role.name]
             for label in labels:
-                leases = Leases(self._wire)
+                leases = Leases(Renewals(self._wire, label))
                 made = Member(
                     label,
                     role,
@@ -95,7 +113,13 @@ class _Schedule:
         self._time.after(self._weather.wait_ns(mean_s), struck)
 
     def _crash_one(self) -> None:
-        self._weather.chance.choice(self._members).crash("killed")
+        self._weather.chance.choice(self._clients).crash("killed")
+
+    def _cut_one(self) -> None:
+        self._wire.cut(self._weather.chance.choice(self._clients).label)
+
+    def _link(self, client: str) -> Link:
+        return Link(client, self._wire, self._time, remote=self._run.scenario.remote)
 
     def _save_one(self) -> None:
         self._weather.chance.choice(self._members).save()
@@ -105,6 +129,7 @@ class _Schedule:
         self._wire.examine()
         run.records = [decode(data) for data in run.log.read(0, 1 << 30, 1 << 40)]
         run.acknowledged = {name: p.acknowledged for name, p in self._publishers.items()}
+        run.followed = {name: f.seen for name, f in self._followers.items()}
         for role in run.scenario.roles:
             standing = next(s for s in run.log.state().standings if s.name == role.name)
             run.created[role.name] = 0 if role.component.start == "beginning" else standing.created

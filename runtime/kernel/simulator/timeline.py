@@ -34,11 +34,13 @@ class Timeline:
 
     def run(self, most: int) -> bool:
         """Do what is to be done until nothing is; False where *most* acts were not enough."""
+        coming, pop = self._coming, heapq.heappop
         for _ in range(most):
-            if not self._coming:
+            if not coming:
                 return True
-            at_ns, _, act = heapq.heappop(self._coming)
-            self._now_ns = max(self._now_ns, at_ns)
+            at_ns, _, act = pop(coming)
+            if at_ns > self._now_ns:
+                self._now_ns = at_ns
             act()
         return False
 

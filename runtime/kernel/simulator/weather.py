@@ -7,6 +7,8 @@ from .timeline import MS, SECOND_NS, Timeline
 
 LATENCY_NS = 2 * MS
 STRAY_NS = 6 * SECOND_NS
+STALL_NS = 3 * SECOND_NS  # the longest that a disk stands still
+CUT_NS = 8 * SECOND_NS  # the longest that a client is cut off
 
 
 class Weather:
@@ -15,6 +17,7 @@ class Weather:
     def __init__(self, faults: Faults, chance: random.Random, time: Timeline) -> None:
         self.faults, self.chance, self._time = faults, chance, time
         self._calm_ns = time.now_ns() + int(faults.lasting_s * SECOND_NS)
+        self._stalled_ns = 0  # until then no write ends
 
     def calm(self) -> bool:
         """Whether faults are over."""
@@ -34,10 +37,24 @@ class Weather:
 
     def disk_ns(self) -> int:
         """How long a write takes."""
-        return 1 + int(self.chance.random() * self.faults.disk_s * SECOND_NS)
+        stalled_ns = max(0, self._stalled_ns - self._time.now_ns())
+        return 1 + stalled_ns + int(self.chance.random() * self.faults.disk_s * SECOND_NS)
+
+    def stall(self) -> None:
+        """Let the disk stand still for a while."""
+        self._stalled_ns = self._before_calm_ns(STALL_NS)
+
+    def cut_until_ns(self) -> int:
+        """How long a client that is cut off now stays so."""
+        return self._before_calm_ns(CUT_NS)
+
+    def _before_calm_ns(self, most_ns: int) -> int:
+        return min(self._time.now_ns() + self.up_to(most_ns), self._calm_ns)
 
     def arrivals_ns(self) -> list[int]:
         """When a message arrives: not at all, once, or again later."""
+        if self.calm():
+            return [self.latency_ns()]
         faults = self.faults
         arrivals = [] if self.strikes(faults.drop) else [self._travel_ns()]
         if self.strikes(faults.duplicate):

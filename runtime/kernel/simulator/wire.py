@@ -12,7 +12,6 @@ from .scenario import Scenario
 from .timeline import SECOND_NS, Act, Timeline
 from .weather import Weather
 
-PATIENCE_NS = 2 * SECOND_NS  # then a client asks again
 DOWN_NS = 2 * SECOND_NS  # the longest that a crashed hub stays away
 RETRY_NS = SECOND_NS  # a tick that could not be written
 
@@ -34,6 +33,7 @@ class FailingLog(MemoryLog):
 
 
 class _Letter(msgspec.Struct, frozen=True):
+    place: str  # where the client is: what is cut off
     client: str
     requests: Sequence[Request]
     reply: Reply
@@ -50,19 +50,36 @@ class Wire:
         self._hub: Hub | None = None
         self._life = 0  # of the hub: its answers and ticks go with it
         self._inbox: list[_Letter] = []
-        self._wakes: dict[str, list[Act]] = {}
+        self._wakes: dict[str, list[tuple[str, Act]]] = {}
+        self._cut: dict[str, int] = {}  # places, and until when
+        self._tags = 0  # of clients' lives
         self._ticks_ns: int | None = None
         self.restart()
 
-    def watch(self, subscription: str, wake: Act) -> None:
+    def watch(self, subscription: str, wake: Act, place: str) -> None:
         """Call *wake* when *subscription* may have something new, or the hub is back."""
-        self._wakes.setdefault(subscription, []).append(wake)
+        self._wakes.setdefault(subscription, []).append((place, wake))
 
-    def post(self, client: str, requests: Sequence[Request], reply: Reply) -> None:
+    def post(self, place: str, client: str, requests: Sequence[Request], reply: Reply) -> None:
         """Send *requests* towards the hub; they may arrive not at all, or twice."""
-        letter = _Letter(client, requests, reply)
+        if place in self._cut:
+            return
+        letter = _Letter(place, client, requests, reply)
         for delay_ns in self._weather.arrivals_ns():
             self._time.after(delay_ns, lambda: self._arrive(letter))
+
+    def new_tag(self) -> int:
+        """What tells the frames of one life of a client from those of any other."""
+        self._tags += 1
+        return self._tags
+
+    def cut(self, place: str) -> None:
+        """Let nothing come from *place*, or get there, for a while; then it connects again."""
+        if place in self._cut:
+            return
+        self._time.note(place, "is cut off")
+        self._cut[place] = until_ns = self._weather.cut_until_ns()
+        self._time.at(until_ns, lambda: self._heal(place))
 
     def open(self, request: Subscribe) -> None:
         """Make a subscription before the first shell is there, however often the disk says no."""
@@ -74,9 +91,10 @@ class Wire:
             except LogError:
                 continue
 
-    def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
+    def submit(self, place: str, client: str, requests: Sequence[Request]) -> list[Answer]:
         """Ask the hub at once; this is how leases are renewed."""
-        if self._hub is None or self._weather.strikes(self._weather.faults.renewal_lost):
+        lost = place in self._cut or self._weather.strikes(self._weather.faults.renewal_lost)
+        if self._hub is None or lost:
             raise HubClosedError
         answers = self._handle(self._hub, [(client, request) for request in requests])
         self._rouse(self._hub)
@@ -101,15 +119,27 @@ class Wire:
         """Open the log again."""
         self._hub = Hub(self.log, self._scenario.vocabulary, self._weather.chance.randbytes)
         self._ticks_ns = None
-        for wakes in self._wakes.values():
-            for wake in wakes:
-                self._time.after(self._weather.latency_ns(), wake)
+        for name in self._wakes:
+            self._wake(name)
         self._keep_time(self._hub)
 
     def examine(self) -> None:
         """Let the scenario look at the hub and its log."""
         if self._hub is not None:
             self._scenario.examine(self._hub, self.log)
+
+    def _heal(self, place: str) -> None:
+        del self._cut[place]
+        self._time.note(place, "is back")
+        for wakes in self._wakes.values():
+            for there, wake in wakes:
+                if there == place:
+                    self._time.after(self._weather.latency_ns(), wake)
+
+    def _wake(self, subscription: str) -> None:
+        for place, wake in self._wakes.get(subscription, ()):
+            if place not in self._cut:
+                self._time.after(self._weather.latency_ns(), wake)
 
     def _arrive(self, letter: _Letter) -> None:
         if self._hub is None:
@@ -144,13 +174,14 @@ class Wire:
         return answers
 
     def _answer(self, letter: _Letter, answers: Sequence[Answer] | LogError) -> None:
+        if letter.place in self._cut:
+            return
         for delay_ns in self._weather.arrivals_ns():
             self._time.after(delay_ns, lambda: letter.reply(answers))
 
     def _rouse(self, hub: Hub) -> None:
         for name in sorted(hub.take_woken()):
-            for wake in self._wakes.get(name, ()):
-                self._time.after(self._weather.latency_ns(), wake)
+            self._wake(name)
         self._keep_time(hub)
 
     def _keep_time(self, hub: Hub) -> None:
@@ -171,32 +202,3 @@ class Wire:
             self._ticks_ns = again_ns = self._time.now_ns() + RETRY_NS
             self._time.at(again_ns, lambda: self._tick(life, again_ns))
         self._rouse(self._hub)
-
-
-class Link:
-    """One client's connection: a second request only after the answer to the first."""
-
-    def __init__(self, client: str, wire: Wire, time: Timeline) -> None:
-        self._client, self._wire, self._time = client, wire, time
-        self._number = 0  # of the request that is waited for; 0 after `close`
-
-    def call(self, requests: Sequence[Request], reply: Reply) -> None:
-        """Ask until there is an answer; *reply* gets the first one, or the log's refusal."""
-        self._number += 1
-        number = self._number
-
-        def answered(answers: Sequence[Answer] | LogError) -> None:
-            if number == self._number:
-                self._number += 1
-                reply(answers)
-
-        def ask() -> None:
-            if number == self._number:
-                self._wire.post(self._client, requests, answered)
-                self._time.after(PATIENCE_NS, ask)
-
-        ask()
-
-    def close(self) -> None:
-        """Hear of no answer any more; what is under way may still arrive."""
-        self._number += 1

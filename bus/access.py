@@ -1,0 +1,110 @@
+"""Who may say what on a bus: the contract that a hub's server asks, and the one that allows all.
+
+A server ties a connection to the client that `admit` gives back, and asks again for every topic of
+every request and of every page: what is granted may change while a client is connected.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from .errors import CortexError, NotGrantedError
+
+VERBS = ("publish", "subscribe", "read", "work")
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The other end of a connection, as the carrier knows it."""
+
+    carrier: str  # "inproc", "ipc", "tcp", "tls"
+    address: str = ""  # "10.0.0.7:51234"; empty on ipc
+    certificate: str = ""  # SHA-256 of the client's certificate, hex; empty for none
+    problem: str = ""  # why TLS would not take that certificate; empty for fine
+
+
+class Access(Protocol):
+    """Lets clients in, and says what each of them may do."""
+
+    def admit(self, token: str, name: str, peer: Peer) -> str:
+        """The authenticated name of the client that shows *token* and calls itself *name*.
+
+        Raises:
+            ClientDeniedError: It is not let in; that is recorded already.
+        """
+        ...
+
+    def allows(self, client: str, verb: str, topic: str) -> bool:
+        """Whether *client* may *verb* ("publish", "subscribe", "read", "work") events of *topic*.
+
+        Cheap: it is asked for every topic of every page. Whoever keeps answers drops them when the
+        `watch` of the client is called.
+        """
+        ...
+
+    def holds(self, client: str, subscription: str) -> bool:
+        """Whether *subscription* is the client's to use, as a subscription or as a source.
+
+        Its own are its name and everything below it ("name/..."); others are granted by name.
+        """
+        ...
+
+    def deny(self, client: str, verb: str, topic: str) -> CortexError:
+        """Record that *client* was denied, and give the error to answer with.
+
+        The same denial is recorded at most once a second, with how often it came.
+        """
+        ...
+
+    def watch(self, changed: Callable[[str], None]) -> None:
+        """Call *changed* with a client's name whenever its grants change or are taken back.
+
+        It is called on a thread of the access, and must return soon. Where the client no longer
+        has `standing`, whoever serves it closes its connections.
+        """
+        ...
+
+    def standing(self, client: str) -> bool:
+        """Whether *client* is still let in: False once it is revoked or its grant has expired."""
+        ...
+
+    def connected(self, client: str, peer: Peer) -> None:
+        """Record that *client* is there."""
+        ...
+
+    def left(self, client: str, peer: Peer, reason: str) -> None:
+        """Record that *client* is gone, and why."""
+        ...
+
+
+class Open(Access):
+    """Everybody may do everything under any name: for tests, and for a hub inside one program."""
+
+    def admit(self, token: str, name: str, peer: Peer) -> str:
+        """Whoever comes is who it says it is."""
+        return name
+
+    def allows(self, client: str, verb: str, topic: str) -> bool:
+        """Always."""
+        return True
+
+    def holds(self, client: str, subscription: str) -> bool:
+        """Always."""
+        return True
+
+    def deny(self, client: str, verb: str, topic: str) -> CortexError:
+        """The error alone: nothing is recorded."""
+        return NotGrantedError(client, verb, topic)
+
+    def watch(self, changed: Callable[[str], None]) -> None:
+        """Nothing ever changes."""
+
+    def standing(self, client: str) -> bool:
+        """Always."""
+        return True
+
+    def connected(self, client: str, peer: Peer) -> None:
+        """Nothing is recorded."""
+
+    def left(self, client: str, peer: Peer, reason: str) -> None:
+        """Nothing is recorded."""

@@ -1,0 +1,40 @@
+"""Clients of the bus: who came, who left, and who was told no."""
+
+from ..event import Event
+
+
+class ClientConnected(Event, frozen=True, kw_only=True, tag="client.connected"):
+    """A client was let in over a carrier."""
+
+    belongs = ("client", "client")
+
+    client: str
+    carrier: str  # "inproc", "ipc", "tcp" or "tls"
+    address: str = ""  # where it came from; empty on one machine
+    certificate: str = ""  # SHA-256 of the certificate it showed, hex
+
+
+class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
+    """A connection of a client ended."""
+
+    belongs = ("client", "client")
+
+    client: str
+    carrier: str
+    address: str = ""
+    reason: str = ""  # "closed", "revoked", what broke
+
+
+class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
+    """Somebody wanted what they may not do; nothing came of it."""
+
+    belongs = ("client", "client")
+
+    client: str  # as the hub authenticated it; "?" for somebody who was not let in
+    verb: str  # "connect", "send", "publish", "subscribe", "read", "work" or "hold"
+    about: str = ""  # a topic; a name where the verb is "hold", what was wrong where it is "send"
+    reason: str
+    claimed: str = ""  # the name it gave itself, where it was not let in
+    carrier: str = ""
+    address: str = ""
+    times: int = 1  # how often it came since the last of these that says the same

@@ -1,0 +1,30 @@
+"""Grants: who may come in, and what they may do; what holds is a fold over these."""
+
+from ..event import Event
+
+
+class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
+    """A client may do just this from now on; what it was granted before is replaced."""
+
+    belongs = ("grants", "")  # one stream: who holds the newest version knows them all
+    routing = "client"
+
+    client: str
+    token_sha256: str  # hex; the token itself is shown once and kept nowhere
+    publish: tuple[str, ...] = ()  # topic patterns: exact, "family.*", "x.plugin.*" or "*"
+    subscribe: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    work: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # components that it may host, beside its own name
+    expires_ns: int = 0  # UTC nanoseconds; 0 for never
+    certificate: str = ""  # SHA-256 of the one certificate it must show over TLS, hex
+
+
+class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):
+    """A client is not let in any more, and is cut off where it is connected."""
+
+    belongs = ("grants", "")  # one stream: who holds the newest version knows them all
+    routing = "client"
+
+    client: str
+    reason: str = ""

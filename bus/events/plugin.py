@@ -1,0 +1,71 @@
+"""Plugins: what is to run, what it was granted, and how it fares."""
+
+from ..event import Event
+
+
+class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
+    """Start a plugin, now and with every runtime to come, with just these grants."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    version: str  # that somebody looked at; where another is installed by then, it is denied
+    digest: str  # SHA-256 of the manifest that was shown, hex; where it is another, it is denied
+    granted: tuple[str, ...] = ()  # parts of what it asks: "publish:tool.call", "secret:TOKEN", ...
+    denied: tuple[str, ...] = ()  # the other parts that it asks for
+    place: str = "process"  # of its own; "runtime": beside the hub
+    confined: bool = True  # False: the owner takes it that grants do not hold if it is hostile
+
+
+class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):
+    """Stop a plugin, and do not start it again."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    reason: str = ""
+
+
+class PluginLoaded(Event, frozen=True, kw_only=True, tag="plugin.loaded"):
+    """A plugin is at work; again after each start, with the grants that it has."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    version: str
+    components: tuple[str, ...]  # by name, as in events and subscriptions
+    granted: tuple[str, ...] = ()
+    place: str = "process"
+    confined: bool = True
+
+
+class PluginUnloaded(Event, frozen=True, kw_only=True, tag="plugin.unloaded"):
+    """A plugin was stopped, and nothing of it is left: no subscription, process or grant."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    reason: str = ""
+
+
+class PluginCrashed(Event, frozen=True, kw_only=True, tag="plugin.crashed"):
+    """A plugin ended by itself, or was ended since it hung or flooded the bus."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    reason: str
+    times: int  # since it last worked for a while
+    again_s: float = 0.0  # it is started again after so long
+    given_up: bool = False  # it is not started again before somebody loads it
+
+
+class PluginDenied(Event, frozen=True, kw_only=True, tag="plugin.denied"):
+    """A plugin is not started, or it, or somebody through it, wanted what is not granted."""
+
+    belongs = ("plugin", "plugin")
+
+    plugin: str
+    reason: str
+    part: str = ""  # of what it asks: "publish:tool.call"; empty where the whole plugin is meant
+    times: int = 1  # how often that came since it was last recorded

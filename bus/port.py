@@ -1,0 +1,73 @@
+"""What a client needs of a hub, wherever that is: in this process, or at the end of a wire."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .clock import Clock
+from .event import Event, Query
+from .requests import Answer, Fetch, Page, Request
+
+Wake = Callable[[], None]
+Asked = Callable[[Query, float], Event]
+
+
+class HubPort(Protocol):
+    """The face of a hub: `LocalHub` in this process, `RemoteHub` elsewhere."""
+
+    clock: Clock
+    steady_ns: Callable[[], int]  # leases, backoffs and waits go by this
+
+    @property
+    def head(self) -> int:
+        """Position of the newest durable event."""
+        ...
+
+    def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
+        """Answer *requests* once everything they changed is durable; refusals are answers too.
+
+        Raises:
+            LogError: The log could not be written; nothing of these requests was kept.
+            HubClosedError: The hub was closed before.
+            HubAwayError: The hub could not be reached for longer than a client waits.
+        """
+        ...
+
+    def ask_one(self, client: str, request: Request) -> Answer:
+        """Answer one request; a refusal is raised."""
+        ...
+
+    def fetch(self, request: Fetch, wait_s: float = 0.0) -> Page:
+        """The next page; waits up to *wait_s* for something to come where there is nothing yet."""
+        ...
+
+    def watch(self, subscription: str, wake: Wake) -> None:
+        """Call *wake* whenever *subscription* may have something new; it must return at once."""
+        ...
+
+    def unwatch(self, subscription: str, wake: Wake) -> None:
+        """Take back a `watch`."""
+        ...
+
+    def alarm(self, at_ns: int, wake: Wake) -> None:
+        """Call *wake* once at *at_ns* (steady); it must return soon."""
+        ...
+
+    def answer(self, query: type[Event], asked: Asked) -> None:
+        """Let *asked* answer every query of this class."""
+        ...
+
+    def unanswer(self, query: type[Event]) -> None:
+        """Take back an `answer`."""
+        ...
+
+    def ask(self, query: Query, timeout_s: float) -> Event:
+        """Put *query* to the component that answers it, past the log."""
+        ...
+
+    def last_number(self, client: str) -> int:
+        """The number of the newest numbered publish under this name; 0 where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the hub; what was acknowledged is on disk."""
+        ...

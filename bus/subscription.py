@@ -1,0 +1,153 @@
+"""What a client holds of a subscription: events in order with a cursor, or work with leases."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from .errors import CortexError
+from .event import Draft, Event, Recorded
+from .port import HubPort
+from .requests import (
+    Answer,
+    Appended,
+    Claim,
+    Claimed,
+    Commit,
+    Fetch,
+    Finish,
+    Lease,
+    Pair,
+    Release,
+    Renew,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+
+LEASE_S = 30.0
+SECOND_NS = 1_000_000_000
+Kind = TypeVar("Kind", bound=Answer)
+
+
+class Subscription:
+    """Matching events in order, from a cursor that the hub keeps."""
+
+    def __init__(
+        self, hub: HubPort, client: str, name: str, pairs: Sequence[Pair], start: str
+    ) -> None:
+        self.name = name
+        self._hub, self._client = hub, client
+        self._wanted = Subscribe(name, "ordered", tuple(pairs), start)
+        self._ring = -1
+        self.cursor = self._seen = 0
+        self.resume()
+
+    def resume(self) -> None:
+        """Go back to the cursor: what was handed out and not committed is handed out again."""
+        standing = _kind(self._hub.ask_one(self._client, self._wanted), Subscribed)
+        self.cursor = self._seen = standing.cursor
+
+    def next(self, wait_s: float = 0.0) -> list[Recorded]:
+        """The events after the last ones; waits up to *wait_s* where there are none."""
+        page = self._hub.fetch(Fetch(self.name, self._seen, ring_after=self._ring), wait_s)
+        self._seen, self._ring = page.through, page.ring_through
+        return [*page.records, *page.ephemeral]
+
+    def commit(self, *events: Event, through: int | None = None) -> int:
+        """Move the cursor and append *events* in one transaction.
+
+        Args:
+            events: What came of the events that the cursor passes.
+            through: Where it goes; None for behind everything that was handed out.
+
+        Returns:
+            Position of the last of *events*; 0 where there are none.
+
+        Raises:
+            CursorError: Somebody else moved the cursor; nothing was appended. `resume`, then go on.
+        """
+        position = self._seen if through is None else through
+        drafts = tuple(Draft.of(event) for event in events)
+        request = Commit(self.name, self.cursor, position, drafts)
+        answer = _kind(self._hub.ask_one(self._client, request), Appended)
+        self.cursor = position
+        return answer.last
+
+    def remove(self) -> None:
+        """Remove it, cursor and all."""
+        self._hub.ask_one(self._client, Unsubscribe(self.name))
+
+
+class Work:
+    """Matching events, each for one of any number of workers."""
+
+    def __init__(self, hub: HubPort, client: str, name: str, pairs: Sequence[Pair]) -> None:
+        self.name = name
+        self._hub, self._client = hub, client
+        hub.ask_one(client, Subscribe(name, "work", tuple(pairs)))
+
+    def claim(
+        self, limit: int = 1, *, wait_s: float = 0.0, lease_s: float = LEASE_S
+    ) -> Sequence[Lease]:
+        """Up to *limit* events that are this worker's for *lease_s*.
+
+        Waits up to *wait_s* where there are none.
+        """
+        leases = self._claim(limit, lease_s)
+        if leases or wait_s <= 0:
+            return leases
+        until_s, there = time.monotonic() + wait_s, threading.Event()
+        self._hub.watch(self.name, there.set)
+        try:
+            while not (leases := self._claim(limit, lease_s)):
+                if not there.wait(max(0.0, until_s - time.monotonic())):
+                    return ()
+                there.clear()
+        finally:
+            self._hub.unwatch(self.name, there.set)
+        return leases
+
+    def finish(self, lease: Lease, *events: Event) -> int:
+        """End one event's work and append what came of it, in one transaction.
+
+        Raises:
+            LeaseLostError: Another worker has it, or had it: drop the result.
+        """
+        at = lease.record
+        drafts = tuple(
+            Draft.of(event, correlation=at.correlation, causation=at.position) for event in events
+        )
+        request = Finish(self.name, at.position, lease.epoch, drafts)
+        return _kind(self._hub.ask_one(self._client, request), Appended).last
+
+    def renew(self, lease: Lease, lease_s: float = LEASE_S) -> None:
+        """Hold an event for *lease_s* more.
+
+        Raises:
+            LeaseLostError: Another worker has it.
+        """
+        held_ns = int(lease_s * SECOND_NS)
+        self._tell(lease, lambda p, e: Renew(self.name, p, e, held_ns))
+
+    def release(self, lease: Lease, backoff_s: float = 0.0) -> None:
+        """Give an event back; nobody gets it for *backoff_s*.
+
+        Raises:
+            LeaseLostError: Another worker has it.
+        """
+        rest_ns = int(backoff_s * SECOND_NS)
+        self._tell(lease, lambda p, e: Release(self.name, p, e, rest_ns))
+
+    def _claim(self, limit: int, lease_s: float) -> Sequence[Lease]:
+        request = Claim(self.name, limit, int(lease_s * SECOND_NS))
+        return _kind(self._hub.ask_one(self._client, request), Claimed).leases
+
+    def _tell(self, lease: Lease, make: Callable[[int, int], Renew | Release]) -> None:
+        self._hub.ask_one(self._client, make(lease.record.position, lease.epoch))
+
+
+def _kind(answer: Answer, kind: type[Kind]) -> Kind:
+    if not isinstance(answer, kind):
+        raise CortexError(f"{kind.__name__} was expected, {type(answer).__name__} came")
+    return answer

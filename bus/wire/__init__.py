@@ -1,0 +1,30 @@
+"""The hub on a wire: served on sockets, dialled by clients, in frames as nng writes them."""
+
+from .blobs import BLOB_BYTES, BlobAwayError, BlobKeeper, RemoteBlobs
+from .connecting import connect
+from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
+from .reading import RemoteLog
+from .remote import AWAY_S, RemoteHub
+from .server import Connected, HubServer
+from .tls import ServerTls
+from .urls import Address, parse
+
+__all__ = [
+    "AWAY_S",
+    "BLOB_BYTES",
+    "FRAME_BYTES",
+    "PAGE_BYTES",
+    "VERSIONS",
+    "WAIT_S",
+    "Address",
+    "BlobAwayError",
+    "BlobKeeper",
+    "Connected",
+    "HubServer",
+    "RemoteBlobs",
+    "RemoteHub",
+    "RemoteLog",
+    "ServerTls",
+    "connect",
+    "parse",
+]

@@ -1,0 +1,177 @@
+"""Blobs over a wire, in pieces: on the hub's side, and on the client's."""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from ..errors import CortexError, FrameError
+from ..requests import Answer, Appended
+from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
+from .link import Link
+
+BLOB_BYTES = 64 << 20  # the most that one client may put at once
+UNDER_WAY_BYTES = 4 * BLOB_BYTES  # of all blobs that are being put at the moment
+KEPT_BYTES = 64 << 20  # of blobs that are being read, so that no piece costs a whole one
+
+
+class BlobKeeper(Protocol):
+    """Where a hub keeps blobs."""
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its digest comes back."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of *digest*."""
+        ...
+
+    def has(self, digest: str) -> bool:
+        """Whether it is here."""
+        ...
+
+    def size(self, digest: str) -> int:
+        """Its length in bytes."""
+        ...
+
+
+class Upload(msgspec.Struct):
+    """A blob that comes in pieces."""
+
+    size_bytes: int
+    data: bytearray
+
+
+class BlobDesk:
+    """The hub's side."""
+
+    def __init__(self, blobs: BlobKeeper | None) -> None:
+        self._blobs = blobs
+        self._lock = threading.Lock()
+        self._uploads: dict[tuple[int, str], Upload] = {}
+        self._newest: tuple[str, bytes] = ("", b"")
+
+    def answer(self, link: Link, request: PutBlob | GetBlob) -> Answer:
+        """Keep a piece, or give one.
+
+        Raises:
+            CortexError: The store cannot do it.
+        """
+        if self._blobs is None:
+            raise FrameError("this hub keeps no blobs")
+        if not re.fullmatch(r"[0-9a-f]{64}", request.digest):  # it names a file
+            raise FrameError("a blob's digest is 64 hex digits in lower case")
+        if isinstance(request, PutBlob):
+            return self._put(self._blobs, link, request)
+        return self._get(self._blobs, request)
+
+    def leave(self, link: Link) -> None:
+        """The client is gone: what it did not finish is dropped."""
+        with self._lock:
+            gone = id(link)
+            self._uploads = {k: u for k, u in self._uploads.items() if k[0] != gone}
+
+    def _put(self, blobs: BlobKeeper, link: Link, request: PutBlob) -> Answer:
+        if not 0 <= request.size_bytes <= BLOB_BYTES:
+            raise FrameError(f"a blob of {request.size_bytes} bytes is over {BLOB_BYTES}")
+        key = (id(link), request.digest)
+        with self._lock:
+            if not request.offset:
+                others = sum(u.size_bytes for k, u in self._uploads.items() if k != key)
+                if others + request.size_bytes > UNDER_WAY_BYTES:
+                    raise FrameError("too many blobs are being put at once: try again")
+                self._uploads[key] = Upload(request.size_bytes, bytearray())
+            upload = self._uploads.get(key)
+            if upload is None or len(upload.data) != request.offset:
+                raise FrameError("a piece of a blob does not follow the one before")
+            upload.data += request.piece
+            if len(upload.data) < upload.size_bytes:
+                return Appended()
+            self._uploads.pop(key)
+        data = bytes(upload.data)
+        if hashlib.sha256(data).hexdigest() != request.digest:
+            raise FrameError("the pieces of a blob do not give its digest")
+        blobs.put(data)
+        return Appended()
+
+    def _get(self, blobs: BlobKeeper, request: GetBlob) -> Answer:
+        if not blobs.has(request.digest):
+            return Piece(-1)
+        if not request.limit_bytes:
+            return Piece(blobs.size(request.digest))
+        digest, data = self._newest
+        if digest != request.digest:
+            data = blobs.get(request.digest)
+            if len(data) <= KEPT_BYTES:
+                self._newest = (request.digest, data)
+        end = request.offset + min(request.limit_bytes, PIECE_BYTES)
+        return Piece(len(data), data[max(0, request.offset) : end])
+
+
+class BlobAwayError(CortexError, KeyError):
+    """The hub has no blob of this digest."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest)
+        self.digest = digest
+
+    def __str__(self) -> str:
+        return f"the hub has no blob {self.digest}: it was never put, or was collected"
+
+
+class RemoteBlobs:
+    """The client's side: the hub's blobs, as if they were here."""
+
+    def __init__(self, ask: Callable[[PutBlob | GetBlob], Answer]) -> None:
+        self._ask = ask
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its digest in hex comes back.
+
+        Raises:
+            CortexError: It is larger than a hub takes, or cannot be kept.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        if self.has(digest):
+            return digest
+        for offset in range(0, max(1, len(data)), PIECE_BYTES):
+            self._ask(PutBlob(digest, len(data), offset, data[offset : offset + PIECE_BYTES]))
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of *digest*, checked.
+
+        Raises:
+            BlobAwayError: The hub has none of that digest.
+        """
+        data = bytearray()
+        while True:
+            piece = self._piece(digest, len(data), PIECE_BYTES)
+            data += piece.piece
+            if len(data) >= piece.size_bytes or not piece.piece:
+                break
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise FrameError("the hub's blob does not have its digest")
+        return bytes(data)
+
+    def has(self, digest: str) -> bool:
+        """Whether the hub has it."""
+        answer = self._ask(GetBlob(digest, 0, 0))
+        return isinstance(answer, Piece) and answer.size_bytes >= 0
+
+    def size(self, digest: str) -> int:
+        """Its length in bytes.
+
+        Raises:
+            BlobAwayError: The hub has none of that digest.
+        """
+        return self._piece(digest, 0, 0).size_bytes
+
+    def _piece(self, digest: str, offset: int, limit_bytes: int) -> Piece:
+        answer = self._ask(GetBlob(digest, offset, limit_bytes))
+        if not isinstance(answer, Piece) or answer.size_bytes < 0:
+            raise BlobAwayError(digest)
+        return answer

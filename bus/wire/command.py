@@ -1,0 +1,190 @@
+"""The command connection: what many threads ask goes in one frame while the last is on its way.
+
+Whoever holds the turn sends for everyone who waits for it, as in `LocalHub`: a lone caller pays for
+no hand-over between threads, and under load the frames grow by themselves. A frame whose answer
+was lost is sent again, with its number, before anything else.
+"""
+
+import contextlib
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from ..errors import CortexError, FrameTooLargeError, HubAwayError, HubClosedError, LogError
+from ..once import TAG_SHIFT
+from ..requests import Answer, Commit, Finish, Publish, Request
+from .channel import Channel
+from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said
+from .lines import Lines
+from .pipe import Gone
+
+FULL_BYTES = 1 << 20  # a frame that is this large takes no more
+FULL_REQUESTS = 512
+BUFFER_BYTES = 16 << 20  # of what waits for a hub that is away
+BUFFER_REQUESTS = 10_000
+OVERHEAD_BYTES = 200  # about what an event takes beside its body
+TAG_BITS = 31
+
+
+class Ticket:
+    """What one caller asks, and what it is answered."""
+
+    __slots__ = ("answers", "error", "once", "requests", "size_bytes", "source", "until_s")
+
+    def __init__(self, source: str, requests: Sequence[Request], until_s: float) -> None:
+        self.source, self.requests, self.until_s = source, requests, until_s
+        self.once = all(isinstance(r, ONCE) for r in requests)
+        self.size_bytes = sum(map(_size_of, requests))
+        self.answers: list[Answer] | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it is answered, or will not be."""
+        return self.answers is not None or self.error is not None
+
+
+class _Flight(msgspec.Struct):
+    frame: Frame
+    tickets: list[Ticket]
+    until_s: float
+
+
+class Command:
+    """Sends what is asked, in order, once each."""
+
+    def __init__(self, lines: Lines, away_s: float) -> None:
+        self._lines, self._away_s = lines, away_s
+        self._turn = threading.Lock()  # whoever holds it sends
+        self._counting = threading.Lock()
+        self._waiting: deque[Ticket] = deque()
+        self._waiting_bytes = self._waiting_requests = 0
+        self._channel: Channel | None = None
+        self._flight: _Flight | None = None  # sent, or about to be, and not answered
+        self._tag = secrets.randbits(TAG_BITS)
+        self._number = 0
+
+    def take(self, channel: Channel) -> None:
+        """Use a connection that was made already."""
+        with self._turn:
+            self._channel = channel
+
+    def ask(self, source: str, requests: Sequence[Request]) -> list[Answer]:
+        """The answers to *requests*.
+
+        Raises:
+            HubAwayError: The hub was away for too long, or too much waits for it already.
+            OutcomeUnknownError: It cannot be told whether they were done.
+            LogError: The hub could not write them.
+        """
+        ticket = Ticket(source, requests, time.monotonic() + self._away_s)
+        self._enqueue(ticket)
+        with self._turn:
+            while not ticket.done:
+                self._drive()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.answers or []
+
+    def close(self) -> None:
+        """Let go of the connection, once its lines are closed."""
+        with self._turn:
+            self._drop()
+
+    def _enqueue(self, ticket: Ticket) -> None:
+        if ticket.size_bytes > FRAME_BYTES:
+            raise FrameTooLargeError(ticket.size_bytes, FRAME_BYTES)
+        with self._counting:
+            if self._lines.closed.is_set():
+                raise HubClosedError
+            full = self._waiting_bytes + ticket.size_bytes > BUFFER_BYTES
+            if self._waiting and (full or self._waiting_requests >= BUFFER_REQUESTS):
+                raise HubAwayError(self._lines.url, "too much waits for it already")
+            self._waiting.append(ticket)
+            self._waiting_bytes += ticket.size_bytes
+            self._waiting_requests += len(ticket.requests)
+
+    def _drive(self) -> None:
+        """Have one frame answered."""
+        if self._flight is None:
+            self._flight = self._gathered()
+        flight = self._flight
+        try:
+            answers = iter(self._delivered(flight))
+        except CortexError as error:
+            for ticket in flight.tickets:
+                ticket.error = error
+        else:
+            for ticket in flight.tickets:
+                _settle(ticket, [next(answers) for _ in ticket.requests])
+        self._flight = None
+
+    def _gathered(self) -> _Flight:
+        """What waits, as one frame: neighbours that are of one kind, numbered or not."""
+        tickets: list[Ticket] = []
+        size_bytes = requests = 0
+        with self._counting:
+            while self._waiting:
+                ticket = self._waiting[0]
+                full = size_bytes + ticket.size_bytes > FULL_BYTES or requests >= FULL_REQUESTS
+                if tickets and (full or ticket.once != tickets[0].once):
+                    break
+                tickets.append(self._waiting.popleft())
+                size_bytes += ticket.size_bytes
+                requests += len(ticket.requests)
+            self._waiting_bytes -= size_bytes
+            self._waiting_requests -= requests
+        number = 0
+        if tickets[0].once:
+            self._number += 1
+            number = self._tag << TAG_SHIFT | self._number
+        parts = tuple(Said(t.source, tuple(t.requests)) for t in tickets)  # type: ignore[arg-type]  # a union of all of them
+        return _Flight(Frame(number, False, parts), tickets, tickets[0].until_s)
+
+    def _delivered(self, flight: _Flight) -> Sequence[Answer]:
+        while True:
+            try:
+                if self._channel is None:
+                    self._channel = self._lines.patiently(flight.until_s)
+                answers = self._channel.exchange(flight.frame)
+            except Gone as gone:
+                self._drop()
+                if self._lines.closed.is_set():
+                    raise HubClosedError from None
+                flight.frame = msgspec.structs.replace(flight.frame, repeat=True)
+                if time.monotonic() > flight.until_s:
+                    raise HubAwayError(self._lines.url, str(gone)) from None
+            except CortexError:  # the hub has closed the connection with it
+                self._drop()
+                raise
+            except BaseException:  # Ctrl-C: the next caller finds out what became of it
+                self._drop()
+                flight.frame = msgspec.structs.replace(flight.frame, repeat=True)
+                raise
+            else:
+                return answers
+
+    def _drop(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            with contextlib.suppress(OSError):
+                self._lines.drop(channel)
+
+
+def _settle(ticket: Ticket, answers: list[Answer]) -> None:
+    for answer in answers:
+        if isinstance(answer, Failed):
+            ticket.error = LogError(answer.text)
+            return
+    ticket.answers = answers
+
+
+def _size_of(request: Request) -> int:
+    if isinstance(request, Publish | Commit | Finish):
+        due = sum(len(d.draft.body) + OVERHEAD_BYTES for d in request.due)
+        return due + sum(len(d.body) + OVERHEAD_BYTES for d in request.events)
+    return OVERHEAD_BYTES

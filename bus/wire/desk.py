@@ -1,0 +1,272 @@
+"""What a hub's server does for a request, whichever connection it came by."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ..access import Access
+from ..errors import CortexError, FrameError, LogError
+from ..event import decode
+from ..local import LocalHub
+from ..log import Log
+from ..requests import (
+    Answer,
+    Appended,
+    Claim,
+    Done,
+    Fetch,
+    Once,
+    Page,
+    Publish,
+    Refused,
+    Release,
+    Renew,
+    Request,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+from .blobs import BlobDesk
+from .frames import (
+    ONCE,
+    PAGE_BYTES,
+    At,
+    Failed,
+    Frame,
+    GetBlob,
+    Head,
+    LastNumber,
+    LeafHashes,
+    PutBlob,
+    Read,
+    ReadStream,
+    Records,
+    Reply,
+    Serve,
+    StreamVersion,
+    Unserve,
+    Unwatch,
+    Watch,
+)
+from .link import Link
+from .questions import Questions
+from .rights import Rights
+
+LOOKED_AT = 16_384  # records one answer looks at, where most are not to be seen
+READ_LIMIT = 4_096
+CLAIM_LIMIT = 256
+HASHES_LIMIT = 65_536
+LEASE_NS = 24 * 3_600 * 1_000_000_000  # nobody holds an event, or lets it rest, for longer
+LARGEST = (1 << 63) - 1
+
+Asked = tuple[str, Request]  # source as the client says it, and what is asked
+
+
+class Desk:
+    """Answers frames: what the hub does, and what goes past it."""
+
+    def __init__(
+        self, hub: LocalHub, log: Log, access: Access, questions: Questions, blobs: BlobDesk
+    ) -> None:
+        self.hub, self.access, self.questions = hub, access, questions
+        self._log, self._blobs = log, blobs
+
+    def answers(
+        self, link: Link, rights: Rights, frame: Frame, asked: Sequence[Asked]
+    ) -> list[Answer]:
+        """The answers to *asked*, the requests of *frame* that do not wait, in order.
+
+        Raises:
+            HubClosedError: The hub was closed.
+        """
+        answers: list[Answer | None] = [self._denied(rights, *each) for each in asked]
+        allowed = [n for n, answer in enumerate(answers) if answer is None]
+        whole = [asked[n] for n in allowed]
+        try:
+            if frame.number:
+                given = self._once(link, frame, whole)
+            else:
+                given = list(self._each(link, rights, whole))
+        except LogError as error:
+            return [Failed(str(error))] * len(asked)
+        for n, answer in zip(allowed, given, strict=True):
+            answers[n] = answer
+            self._note(link, asked[n][1], answer)
+        return [a for a in answers if a is not None]
+
+    def page(self, rights: Rights, request: Fetch) -> Page:
+        """The next page of a subscription, with what the client may see of it."""
+        return _slim(rights.seen(self.hub.fetch(_bounded_fetch(request))))
+
+    def _denied(self, rights: Rights, source: str, request: Request) -> Answer | None:
+        problem = rights.problem(source, request)
+        return None if problem is None else Refused.of(problem)
+
+    def _once(self, link: Link, frame: Frame, asked: list[Asked]) -> list[Answer]:
+        if not all(isinstance(request, ONCE) for _, request in asked):
+            problem = "a numbered frame holds only what changes something and answers shortly"
+            return [Refused("FrameError", (problem,), problem)] * len(asked)
+        if not 0 < frame.number <= LARGEST:
+            raise FrameError(f"a frame has the number {frame.number}: 1 to 2**63 - 1 are taken")
+        parts = tuple((source or link.client, (_bounded(request),)) for source, request in asked)
+        answer = self.hub.submit(link.client, (Once(frame.number, frame.repeat, parts),))[0]
+        if isinstance(answer, Done) and len(answer.answers) == len(asked):
+            return list(answer.answers)
+        if isinstance(answer, Refused):
+            return [answer] * len(asked)
+        # Its grants have changed since the first time, so that other requests were let through.
+        unknown = Refused("OutcomeUnknownError", (link.client,))
+        return [unknown] * len(asked)
+
+    def _each(self, link: Link, rights: Rights, asked: list[Asked]) -> Iterator[Answer]:
+        """In order; neighbours of one source that change the log share a transaction."""
+        run: list[Request] = []
+        of = ""
+        for source, request in asked:
+            direct = isinstance(request, (*ONCE, Claim))
+            if run and (not direct or source != of):
+                yield from self.hub.submit(of or link.client, run)
+                run = []
+            if direct:
+                run.append(_bounded(request))
+                of = source
+            else:
+                yield self._past(link, rights, source, request)
+        if run:
+            yield from self.hub.submit(of or link.client, run)
+
+    def _past(self, link: Link, rights: Rights, source: str, request: Request) -> Answer:
+        """What is answered without a transaction."""
+        try:
+            match request:
+                case Fetch():
+                    return self.page(rights, request)
+                case Head():
+                    return At(self.hub.head)
+                case LastNumber():
+                    return At(self.hub.last_number(source or link.client))
+                case Watch():
+                    link.watch(request.names)
+                case Unwatch():
+                    link.unwatch(request.names)
+                case Serve():
+                    self.questions.serve(link.answerer, request.topics)
+                case Unserve():
+                    self.questions.unserve(link.answerer, request.topics)
+                case Reply():
+                    self.questions.reply(link.answerer, request)
+                case PutBlob() | GetBlob():
+                    return self._blobs.answer(link, request)
+                case _:
+                    return self._read(rights, request)
+        except CortexError as error:
+            if isinstance(error, LogError):
+                return Failed(str(error))
+            return Refused.of(error)
+        return Appended()
+
+    def _read(self, rights: Rights, request: Request) -> Answer:
+        match request:
+            case Read():
+                return self._records(rights, request)
+            case ReadStream():
+                limit = max(1, min(request.limit, READ_LIMIT))
+                found = self._log.read_stream(request.stream, request.after, limit)
+                return _stream_page(rights, request, found)
+            case LeafHashes():
+                if not 1 <= request.first <= request.last <= self.hub.head:
+                    raise FrameError("leaf hashes are those of positions 1 to the head")
+                last = min(request.last, request.first + HASHES_LIMIT - 1)
+                hashes = self._log.leaf_hashes(request.first, last)
+                return Records((hashes,), last)
+            case StreamVersion():
+                return At(self._log.stream_version(request.stream))
+            case _:
+                problem = f"{type(request).__name__} cannot be asked here"
+                return Refused("FrameError", (problem,), problem)
+
+    def _records(self, rights: Rights, request: Read) -> Answer:
+        through, looked_at = request.after, 0
+        records: list[bytes] = []
+        limit = max(1, min(request.limit, READ_LIMIT))
+        limit_bytes = max(1, min(request.limit_bytes, PAGE_BYTES))
+        everything = rights.allows("read", "*")
+        while not records and looked_at < LOOKED_AT:
+            page = self._log.read(through, limit, limit_bytes)
+            if not page:
+                break
+            if everything:
+                return Records(tuple(page), decode(page[-1]).position)
+            for data in page:
+                record = decode(data)
+                through = record.position
+                if rights.allows("read", record.topic):
+                    records.append(data)
+            looked_at += len(page)
+        return Records(tuple(records), through)
+
+    def _note(self, link: Link, request: Request, answer: Answer) -> None:
+        if isinstance(answer, Subscribed) and isinstance(request, Subscribe):
+            link.subscribed(request)
+        elif isinstance(answer, Appended) and isinstance(request, Unsubscribe):
+            link.unsubscribed(request)
+
+
+def _stream_page(rights: Rights, request: ReadStream, found: Sequence[bytes]) -> Records:
+    kept: list[bytes] = []
+    through, size_bytes = request.after, 0
+    for data in found:
+        size_bytes += len(data)
+        if kept and size_bytes > PAGE_BYTES:
+            break
+        record = decode(data)
+        through = record.version
+        if rights.allows("read", record.topic):
+            kept.append(data)
+    return Records(tuple(kept), through)
+
+
+def _slim(page: Page) -> Page:
+    """No answer is larger than a page: of ephemeral events the newest stay."""
+    if not page.ephemeral:
+        return page
+    size_bytes = 0
+    for kept, record in enumerate(reversed(page.ephemeral)):
+        size_bytes += len(record.body) + 128
+        if kept and size_bytes > PAGE_BYTES:
+            dropped = page.dropped + len(page.ephemeral) - kept
+            newest = page.ephemeral[-kept:]
+            return msgspec.structs.replace(page, ephemeral=newest, dropped=dropped)
+    return page
+
+
+def _bounded_fetch(request: Fetch) -> Fetch:
+    """No answer is larger than a page."""
+    if request.limit_bytes <= PAGE_BYTES and request.limit <= READ_LIMIT:
+        return request
+    return msgspec.structs.replace(
+        request,
+        limit=min(request.limit, READ_LIMIT),
+        limit_bytes=min(request.limit_bytes, PAGE_BYTES),
+    )
+
+
+def _bounded(request: Request) -> Request:
+    """The request with its times and counts within reason; what is above is cut down to it."""
+    match request:
+        case Claim():
+            return msgspec.structs.replace(
+                request,
+                limit=max(0, min(request.limit, CLAIM_LIMIT)),
+                lease_ns=max(0, min(request.lease_ns, LEASE_NS)),
+            )
+        case Renew():
+            lease_ns = max(0, min(request.lease_ns, LEASE_NS))
+            return msgspec.structs.replace(request, lease_ns=lease_ns)
+        case Release():
+            backoff_ns = max(0, min(request.backoff_ns, LEASE_NS))
+            return msgspec.structs.replace(request, backoff_ns=backoff_ns)
+        case Publish() if not 0 <= request.number <= LARGEST:
+            raise FrameError(f"a publish has the number {request.number}: 0 to 2**63 - 1 are taken")
+        case _:
+            return request

@@ -1,0 +1,285 @@
+"""What is said on a wire beside a hub's own requests, and how all of it is written.
+
+A frame from a client is ``[number, repeat, [[source, [request, ...]], ...]]``, the answer is
+``[answer, ...]``, one for each request in order. Requests and answers are msgpack arrays whose
+first element is their tag. A request that may wait comes last in its frame.
+"""
+
+import msgspec
+
+from ..requests import (
+    Answer,
+    Appended,
+    Attempt,
+    Attempted,
+    Claim,
+    Claimed,
+    Commit,
+    Fetch,
+    Finish,
+    Page,
+    Publish,
+    Refused,
+    Release,
+    Renew,
+    Request,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+
+VERSIONS = (1,)  # of the protocol; a hub speaks these and takes the highest that both have
+FRAME_BYTES = 4 << 20  # the most a client may send at once
+PAGE_BYTES = 1 << 20  # about the most that one answer carries
+HELLO_BYTES = 1 << 16  # before a client is let in
+WAIT_S = 15.0  # the longest that an answer waits for something to come
+PIECE_BYTES = 1 << 19  # of a blob
+
+
+class Hello(Request, frozen=True, tag="hello"):
+    """The first request of every connection."""
+
+    versions: tuple[int, ...]
+    token: str
+    name: str = ""  # what it calls itself; the hub says in `Welcome` who it is
+    instance: str = ""  # random; connections of one program share what they watch and answer
+    software: str = ""
+
+
+class Welcome(Answer, frozen=True, tag="welcome"):
+    """The client is let in."""
+
+    client: str  # its authenticated name: the source of what it publishes
+    version: int  # of the protocol that is spoken from now on
+    frame_bytes: int
+    page_bytes: int
+    wait_s: float
+    head: int
+
+
+class Head(Request, frozen=True, tag="head"):
+    """Where the log ends."""
+
+
+class At(Answer, frozen=True, tag="at"):
+    """A position, a version or a number."""
+
+    value: int
+
+
+class LastNumber(Request, frozen=True, tag="last_number"):
+    """The number of the newest numbered publish under this source."""
+
+
+class Watch(Request, frozen=True, tag="watch"):
+    """Have `Await` tell of these subscriptions from now on."""
+
+    names: tuple[str, ...]
+
+
+class Unwatch(Request, frozen=True, tag="unwatch"):
+    """Take that back."""
+
+    names: tuple[str, ...]
+
+
+class Await(Request, frozen=True, tag="await"):
+    """Wait until one of the watched subscriptions may have something new."""
+
+    wait_s: float
+
+
+class Woken(Answer, frozen=True, tag="woken"):
+    """Which ones may have."""
+
+    names: tuple[str, ...]
+
+
+class Serve(Request, frozen=True, tag="serve"):
+    """Answer every query of these topics from now on."""
+
+    topics: tuple[str, ...]
+
+
+class Unserve(Request, frozen=True, tag="unserve"):
+    """Take that back."""
+
+    topics: tuple[str, ...]
+
+
+class Listen(Request, frozen=True, tag="listen"):
+    """Wait for a query of a topic that this client serves."""
+
+    wait_s: float
+
+
+class Asked(Answer, frozen=True, tag="asked"):
+    """A query; *question* 0 where none came."""
+
+    question: int
+    topic: str = ""
+    body: bytes = b""
+    timeout_s: float = 0.0
+
+
+class Reply(Request, frozen=True, tag="reply"):
+    """The answer to a query that `Listen` gave: an event, or a refusal."""
+
+    question: int
+    topic: str = ""
+    body: bytes = b""
+    refused: Refused | None = None
+
+
+class Ask(Request, frozen=True, tag="ask"):
+    """Put a query to whoever answers it; the answer is `Answered`."""
+
+    topic: str
+    body: bytes
+    timeout_s: float
+
+
+class Answered(Answer, frozen=True, tag="answered"):
+    """What was answered, an event."""
+
+    topic: str
+    body: bytes
+
+
+class Read(Request, frozen=True, tag="read"):
+    """Durable events after a position, those that this client may read."""
+
+    after: int
+    limit: int = 1_024
+    limit_bytes: int = PAGE_BYTES
+
+
+class ReadStream(Request, frozen=True, tag="read_stream"):
+    """The events of one stream after a version of it."""
+
+    stream: str
+    after: int
+    limit: int = 1_024
+
+
+class Records(Answer, frozen=True, tag="records"):
+    """Records as the log holds them; *through* is the last one looked at."""
+
+    records: tuple[bytes, ...]
+    through: int
+
+
+class LeafHashes(Request, frozen=True, tag="leaf_hashes"):
+    """The tree's leaves of a run of positions, 32 bytes each."""
+
+    first: int
+    last: int
+
+
+class StreamVersion(Request, frozen=True, tag="stream_version"):
+    """The newest version of a stream."""
+
+    stream: str
+
+
+class PutBlob(Request, frozen=True, tag="put_blob"):
+    """A piece of a blob; the hub keeps the whole one once the last piece is there."""
+
+    digest: str  # SHA-256 of the whole, hex
+    size_bytes: int  # of the whole
+    offset: int
+    piece: bytes
+
+
+class GetBlob(Request, frozen=True, tag="get_blob"):
+    """A piece of a blob; an empty one where only its size is wanted."""
+
+    digest: str
+    offset: int
+    limit_bytes: int
+
+
+class Piece(Answer, frozen=True, tag="piece"):
+    """A piece of a blob of *size_bytes*; -1 for a blob that is not here."""
+
+    size_bytes: int
+    piece: bytes = b""
+
+
+class Failed(Answer, frozen=True, tag="failed"):
+    """The log could not be written: nothing of this frame was kept."""
+
+    text: str
+
+
+Asks = (
+    Publish
+    | Subscribe
+    | Unsubscribe
+    | Fetch
+    | Commit
+    | Attempt
+    | Claim
+    | Renew
+    | Finish
+    | Release
+    | Hello
+    | Head
+    | LastNumber
+    | Watch
+    | Unwatch
+    | Await
+    | Serve
+    | Unserve
+    | Listen
+    | Reply
+    | Ask
+    | Read
+    | ReadStream
+    | LeafHashes
+    | StreamVersion
+    | PutBlob
+    | GetBlob
+)
+Answers = (
+    Appended
+    | Subscribed
+    | Page
+    | Claimed
+    | Attempted
+    | Refused
+    | Welcome
+    | At
+    | Woken
+    | Asked
+    | Answered
+    | Records
+    | Piece
+    | Failed
+)
+ONCE = (Publish, Commit, Finish, Subscribe, Unsubscribe, Attempt, Renew, Release)
+WAITS = (Await, Listen, Ask)  # and a `Fetch` with a time
+
+
+class Said(msgspec.Struct, frozen=True, array_like=True):
+    """What one source asks."""
+
+    source: str  # empty for the client itself
+    requests: tuple[Asks, ...]
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True):
+    """What a client sends at once."""
+
+    number: int  # as in `Once`; 0 where a repeat does no harm, or is not wanted
+    repeat: bool
+    parts: tuple[Said, ...]
+
+
+def one(request: Asks, source: str = "") -> Frame:
+    """A frame of one request that is not numbered."""
+    return Frame(0, False, (Said(source, (request,)),))
+
+
+read_frame = msgspec.msgpack.Decoder(Frame).decode
+read_answers = msgspec.msgpack.Decoder(list[Answers]).decode

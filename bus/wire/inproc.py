@@ -1,0 +1,44 @@
+"""Hubs that this process serves under a name, for `connect("inproc://name")`."""
+
+import threading
+from collections.abc import Callable
+
+from ..client import Client
+from ..errors import HubAwayError, UrlError
+
+Connects = Callable[[str, str], Client]  # token, name
+
+# The one table of the process: a name in a URL has to be found from anywhere in it.
+_SERVED: dict[str, Connects] = {}
+_LOCK = threading.Lock()
+
+
+def serve(name: str, connects: Connects) -> None:
+    """Let clients of this process find a hub under *name*.
+
+    Raises:
+        UrlError: Another hub has that name.
+    """
+    with _LOCK:
+        if _SERVED.setdefault(name, connects) != connects:
+            raise UrlError(f"inproc://{name}", "another hub of this process has that name")
+
+
+def withdraw(connects: Connects) -> None:
+    """Let nobody find that hub any more."""
+    with _LOCK:
+        for name in [n for n, c in _SERVED.items() if c == connects]:
+            del _SERVED[name]
+
+
+def connect(name: str, token: str, client: str) -> Client:
+    """A client of the hub of that name.
+
+    Raises:
+        HubAwayError: No hub of this process has it.
+        ClientDeniedError: The hub does not let this client in.
+    """
+    connects = _SERVED.get(name)
+    if connects is None:
+        raise HubAwayError(f"inproc://{name}", "no hub of this process has that name")
+    return connects(token, client)

@@ -1,0 +1,158 @@
+"""A client's connections to one hub: dialled when they are wanted, again when they were lost."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedError
+from ..requests import Answer
+from .channel import Channel, Way
+from .frames import Frame
+from .pipe import Gone
+
+FIRST_S, MOST_S = 0.02, 2.0  # backoff between two tries to dial
+SPARE = 4  # idle connections that are kept
+JITTER = random.SystemRandom()
+
+
+class Lines:
+    """Makes and keeps the connections of one client program."""
+
+    def __init__(self, way: Way) -> None:
+        self.way = way
+        self.url = way.address.url
+        self.closed = threading.Event()
+        self._lock = threading.Lock()
+        self._spare: list[Channel] = []
+        self._used: set[Channel] = set()
+
+    def dial(self) -> Channel:
+        """A new connection.
+
+        Raises:
+            Gone: The hub cannot be reached now.
+            CortexError: It does not let this client in.
+            HubClosedError: This client was closed.
+        """
+        if self.closed.is_set():
+            raise HubClosedError
+        channel = Channel(self.way)
+        with self._lock:
+            self._used.add(channel)
+        if self.closed.is_set():
+            self.drop(channel)
+            raise HubClosedError
+        return channel
+
+    def drop(self, channel: Channel) -> None:
+        """Let go of a connection."""
+        with self._lock:
+            self._used.discard(channel)
+        channel.close()
+
+    def patiently(self, until_s: float) -> Channel:
+        """A new connection, tried for until *until_s* (monotonic), with backoff.
+
+        Raises:
+            HubAwayError: It could not be reached in that time.
+            CortexError: It does not let this client in.
+        """
+        backoff_s = FIRST_S
+        while True:
+            try:
+                return self.dial()
+            except Gone as gone:
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    raise HubAwayError(self.url, str(gone)) from None
+                # Not all clients of a hub that comes back are to knock at the same time.
+                pause_s = min(left_s, backoff_s * JITTER.uniform(0.5, 1.5))
+                if self.closed.wait(pause_s):
+                    raise HubClosedError from None
+                backoff_s = min(2 * backoff_s, MOST_S)
+
+    def exchange(self, frame: Frame, wait_s: float, until_s: float) -> Sequence[Answer]:
+        """The answers to *frame* by a connection of its own, sent again where one was lost.
+
+        Raises:
+            HubAwayError: The hub could not be reached until *until_s*.
+        """
+        while True:
+            with self._lock:
+                channel = self._spare.pop() if self._spare else None
+            fresh = channel is None
+            if channel is None:
+                channel = self.patiently(until_s)
+            try:
+                answers = channel.exchange(frame, wait_s)
+            except Gone as gone:
+                self.drop(channel)
+                if self.closed.is_set():
+                    raise HubClosedError from None
+                if fresh and time.monotonic() > until_s:
+                    raise HubAwayError(self.url, str(gone)) from None
+            except BaseException:
+                self.drop(channel)  # an answer may still come
+                raise
+            else:
+                self._keep(channel)
+                return answers
+
+    def close(self) -> None:
+        """Let go of all connections; whoever waits for an answer is told."""
+        self.closed.set()
+        with self._lock:
+            spare, self._spare = self._spare, []
+            used = list(self._used)
+        for channel in spare:
+            self.drop(channel)
+        for channel in used:
+            channel.cut()
+
+    def _keep(self, channel: Channel) -> None:
+        with self._lock:
+            if len(self._spare) < SPARE and not self.closed.is_set():
+                self._spare.append(channel)
+                return
+        self.drop(channel)
+
+
+class Tended:
+    """A connection that a thread keeps for one purpose, dialled again for as long as it takes."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        name: str,
+        begin: Callable[[Channel], None],
+        turn: Callable[[Channel], None],
+    ) -> None:
+        self._lines, self._begin, self._turn = lines, begin, turn
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread has ended, which it does once the lines are closed."""
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        backoff_s, closed = FIRST_S, self._lines.closed
+        while not closed.is_set():
+            channel = None
+            try:
+                channel = self._lines.dial()
+                self._begin(channel)
+                while not closed.is_set():
+                    self._turn(channel)
+                    backoff_s = FIRST_S
+            except Gone:
+                pass  # the hub is away, which is tried again
+            except CortexError as error:
+                if isinstance(error, ClientDeniedError):
+                    backoff_s = MOST_S  # it may be let in again, but not soon
+            if channel is not None:
+                self._lines.drop(channel)
+            closed.wait(backoff_s * JITTER.uniform(0.5, 1.5))
+            backoff_s = min(2 * backoff_s, MOST_S)

@@ -1,0 +1,87 @@
+"""One client program at a hub: what its connections share, and what ends with the last of them."""
+
+import threading
+from collections.abc import Callable
+
+from ..access import Peer
+from ..errors import CortexError
+from ..local import LocalHub
+from ..port import Wake
+from ..requests import Subscribe, Unsubscribe
+from .questions import Answerer, Questions
+
+WATCHED = 4_096  # subscriptions that one client may watch
+
+
+class Link:
+    """What a client program has at the hub beside its connections."""
+
+    def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
+        self.client, self.peer = client, peer
+        self.since_ns = hub.clock.now_ns()
+        self.answerer = Answerer()
+        self.connections: set[object] = set()  # the server's to change
+        self._hub, self._questions = hub, questions
+        self._lock = threading.Lock()
+        self._wakes: dict[str, Wake] = {}
+        self._woken: set[str] = set()
+        self._ring: Callable[[], None] | None = None
+        self._passing: set[str] = set()  # subscriptions that do not outlive the client
+
+    def watch(self, names: tuple[str, ...]) -> None:
+        """Note from now on when these subscriptions may have something new.
+
+        Each is woken at once: something may have come before.
+        """
+        for name in names:
+            with self._lock:
+                if name in self._wakes or len(self._wakes) >= WATCHED:
+                    continue
+                self._wakes[name] = wake = self._waker(name)
+            self._hub.watch(name, wake)
+            wake()
+
+    def unwatch(self, names: tuple[str, ...]) -> None:
+        """Take that back."""
+        for name in names:
+            with self._lock:
+                wake = self._wakes.pop(name, None)
+            if wake is not None:
+                self._hub.unwatch(name, wake)
+
+    def woken(self, ring: Callable[[], None]) -> tuple[str, ...]:
+        """What was woken since this was last asked; *ring* is called when there is more."""
+        with self._lock:
+            woken, self._woken = tuple(self._woken), set()
+            self._ring = ring
+        return woken
+
+    def subscribed(self, request: Subscribe) -> None:
+        """Take note of a subscription, so that one that does not last ends with the client."""
+        if not request.lasting:
+            self._passing.add(request.name)
+
+    def unsubscribed(self, request: Unsubscribe) -> None:
+        """Take note that it is gone."""
+        self._passing.discard(request.name)
+
+    def end(self) -> None:
+        """The client has no connection any more."""
+        self.unwatch(tuple(self._wakes))
+        self._questions.leave(self.answerer)
+        passing, self._passing = self._passing, set()
+        if passing:
+            try:
+                self._hub.submit(self.client, [Unsubscribe(name) for name in passing])
+            except CortexError:
+                return  # the hub is closed, and they are gone with it
+
+    def _waker(self, name: str) -> Wake:
+        def wake() -> None:
+            with self._lock:
+                self._woken.add(name)
+                ring = self._ring
+            if ring is not None:
+                ring()
+
+        return wake

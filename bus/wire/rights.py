@@ -1,0 +1,127 @@
+"""What one client may ask: each request is looked at before the hub sees it."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..access import Access
+from ..errors import CortexError
+from ..event import Draft, Recorded
+from ..local import LocalHub
+from ..requests import (
+    Attempt,
+    Claim,
+    Commit,
+    Fetch,
+    Finish,
+    Page,
+    Publish,
+    Release,
+    Renew,
+    Request,
+    Subscribe,
+    Unsubscribe,
+)
+from .frames import Ask, Serve
+
+HOLD = "hold"  # the verb of a denial that is about a name
+
+
+class Rights:
+    """The rights of one connected client; answers are kept until something changes."""
+
+    def __init__(self, access: Access, hub: LocalHub, client: str) -> None:
+        self._access, self._hub, self._client = access, hub, client
+        self._allowed: dict[tuple[str, str], bool] = {}
+        self._held: dict[str, bool] = {}
+
+    def forget(self) -> None:
+        """Ask anew from now on: the client's grants have changed."""
+        self._allowed, self._held = {}, {}
+
+    def allows(self, verb: str, topic: str) -> bool:
+        """Whether the client may *verb* events of *topic*."""
+        allowed = self._allowed  # what `forget` drops meanwhile stays dropped
+        found = allowed.get((verb, topic))
+        if found is None:
+            found = allowed[verb, topic] = self._access.allows(self._client, verb, topic)
+        return found
+
+    def problem(self, source: str, request: Request) -> CortexError | None:
+        """Why the client may not ask this; None where it may."""
+        match request:
+            case Publish():
+                return self._speaks(source) or self._publishes(request)
+            case Commit() | Finish():
+                spoken = self._speaks(source) or self._publishes(request)
+                return spoken or self._holds(request.subscription)
+            case Subscribe():
+                verb = "work" if request.kind == "work" else "subscribe"
+                return self._holds(request.name) or self._patterns(verb, request.filter)
+            case Claim():
+                pairs = self._hub.pairs_of(request.subscription)
+                return self._holds(request.subscription) or self._patterns("work", pairs)
+            case Fetch() | Attempt() | Renew() | Release():
+                return self._holds(request.subscription)
+            case Unsubscribe():
+                return self._holds(request.name)
+            case Serve():
+                return self._all("work", request.topics)
+            case Ask():
+                return self._all("read", (request.topic,))
+            case _:
+                return None
+
+    def seen(self, page: Page) -> Page:
+        """The page without what the client may not see; it is passed all the same."""
+        if self.allows("subscribe", "*"):
+            return page
+        return msgspec.structs.replace(
+            page,
+            records=self._only("subscribe", page.records),
+            ephemeral=self._only("subscribe", page.ephemeral),
+        )
+
+    def _only(self, verb: str, records: Sequence[Recorded]) -> tuple[Recorded, ...]:
+        return tuple(r for r in records if self.allows(verb, r.topic))
+
+    def _speaks(self, source: str) -> CortexError | None:
+        return self._holds(source) if source else None
+
+    def _holds(self, name: str) -> CortexError | None:
+        held = self._held
+        found = held.get(name)
+        if found is None:
+            found = held[name] = self._access.holds(self._client, name)
+        return None if found else self._access.deny(self._client, HOLD, name)
+
+    def _publishes(self, request: Publish | Commit | Finish) -> CortexError | None:
+        denied = self._drafts(request.events)
+        if denied is None and (request.due or request.forget):
+            denied = self._drafts(due.draft for due in request.due)
+            for name in (*request.forget, *(due.name for due in request.due)):
+                # Deadlines share one set of names: nobody replaces or forgets another's.
+                source = self._hub.deadline_source(name)
+                denied = denied or (self._holds(source) if source else None)
+        return denied
+
+    def _drafts(self, drafts: Iterable[Draft]) -> CortexError | None:
+        last = None
+        for draft in drafts:
+            if draft.topic is not last and not self.allows("publish", draft.topic):
+                return self._access.deny(self._client, "publish", draft.topic)
+            last = draft.topic
+        return None
+
+    def _patterns(self, verb: str, pairs: Iterable[tuple[str, str | None]]) -> CortexError | None:
+        """Ordered pages are filtered; work is not, so that there each pattern must be granted."""
+        topics = [topic for topic, _ in pairs]
+        if verb == "subscribe":
+            topics = [t for t in topics if t != "*" and not t.endswith(".*")]
+        return self._all(verb, topics)
+
+    def _all(self, verb: str, topics: Iterable[str]) -> CortexError | None:
+        for topic in topics:
+            if not self.allows(verb, topic):
+                return self._access.deny(self._client, verb, topic)
+        return None

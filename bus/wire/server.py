@@ -1,0 +1,359 @@
+"""A hub's server: listens on any number of URLs, with a thread for each connection."""
+
+import contextlib
+import os
+import selectors
+import socket
+import ssl
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ..access import Access, Open, Peer
+from ..client import Client
+from ..errors import ClientDeniedError, UrlError
+from ..local import LocalHub
+from ..log import Log
+from . import inproc
+from .blobs import BlobDesk, BlobKeeper
+from .connection import Connection
+from .desk import Desk
+from .frames import HELLO_BYTES, Hello
+from .link import Link
+from .pipe import Gone, PlainPipe, TlsPipe
+from .questions import Questions
+from .stream import Stream
+from .tls import ServerTls, client_certificate, server_context
+from .urls import Address, parse
+
+BACKLOG = 128
+CONNECTIONS = 1_024  # of all clients together
+A_CLIENT = 64  # connections under one authenticated name
+HANDSHAKE_S = 10.0
+KNOCK_S = 1.0  # how long a socket file's owner may take to be found alive
+JOIN_S = 5.0
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """One client program that is connected."""
+
+    name: str
+    carrier: str
+    address: str
+    connections: int
+    since_ns: int
+
+
+class HubServer:
+    """Serves one hub to other processes.
+
+    Args:
+        hub: Whose requests these are; it is not closed with the server.
+        log: Its log, for reading.
+        blobs: Where payloads are kept; None where there is no such store.
+        access: Who may do what; None lets everybody do everything, which is for tests.
+    """
+
+    def __init__(
+        self,
+        hub: LocalHub,
+        log: Log,
+        blobs: BlobKeeper | None = None,
+        access: Access | None = None,
+    ) -> None:
+        self._hub, self._log = hub, log
+        self._access: Access = access or Open()
+        self._questions = Questions(hub)
+        self._blobs = BlobDesk(blobs)
+        self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
+        self._lock = threading.Lock()
+        self._links: dict[tuple[str, str], Link] = {}
+        self._connections: dict[Connection, threading.Thread] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wake, wake = socket.socketpair()
+        self._selector.register(wake, selectors.EVENT_READ)
+        self._woken = wake
+        self._urls: dict[str, socket.socket | None] = {}
+        self._sockets: list[tuple[Path, tuple[int, int]]] = []  # of ipc, and whose files they are
+        self._closed = False
+        self._acceptor = threading.Thread(target=self._accept, name="cortex-accept", daemon=True)
+        self._acceptor.start()
+        self._access.watch(self._changed)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where it listens."""
+        return tuple(self._urls)
+
+    def listen(self, url: str, *, tls: ServerTls | None = None, insecure: bool = False) -> str:
+        """Take clients at *url* from now on; the URL comes back with the port that was bound.
+
+        Args:
+            url: ``inproc://``, ``ipc://``, ``tls+tcp://`` or, on loopback, ``tcp://``.
+            tls: What ``tls+tcp://`` shows.
+            insecure: Said for ``tcp://``, which is not encrypted.
+
+        Raises:
+            UrlError: It cannot be listened on; the message says why.
+        """
+        address = parse(url)
+        if address.carrier == "inproc":
+            inproc.serve(address.path, self.client)
+            self._urls[url] = None
+            return url
+        if address.carrier == "ipc":
+            return self._listen(address, _bind_path(address), None)
+        if address.carrier == "tls":
+            if tls is None:
+                raise UrlError(url, "needs a certificate and its key to listen with TLS")
+            return self._listen(address, _bind_port(address), server_context(tls))
+        if not address.loopback:
+            raise UrlError(url, "would send tokens in the clear: write tls+tcp://HOST:PORT")
+        if not insecure:
+            raise UrlError(url, "is not encrypted: say that this is meant (insecure)")
+        return self._listen(address, _bind_port(address), None)
+
+    def clients(self) -> list[Connected]:
+        """The client programs that are connected now."""
+        with self._lock:
+            links = list(self._links.values())
+        return [
+            Connected(
+                link.client,
+                link.peer.carrier,
+                link.peer.address,
+                len(link.connections),
+                link.since_ns,
+            )
+            for link in links
+        ]
+
+    def client(self, token: str, name: str) -> Client:
+        """A client of this process, past every wire.
+
+        Raises:
+            ClientDeniedError: It is not let in.
+        """
+        client = self._access.admit(token, name, Peer("inproc"))
+        return Client(client, self._hub, self._log, self._hub.vocabulary)
+
+    def close(self) -> None:
+        """Take no more clients and let go of those that are there; a second call does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            connections = dict(self._connections)
+        inproc.withdraw(self.client)
+        self._wake.send(b"x")
+        self._acceptor.join()
+        self._selector.close()
+        for listening in (*self._urls.values(), self._wake, self._woken):
+            if listening is not None:
+                listening.close()
+        for path, owner in self._sockets:
+            with contextlib.suppress(OSError):
+                if _identity(path) == owner:  # another hub may have taken its place
+                    path.unlink()
+        for connection in connections:
+            connection.cut()
+        for thread in connections.values():
+            if thread is not threading.current_thread():
+                thread.join(JOIN_S)
+
+    def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> Link:
+        """The link of a client that is let in."""
+        client = self._access.admit(hello.token, hello.name, peer)
+        key = (client, hello.instance or f"\0{id(connection)}")
+        with self._lock:
+            if self._closed:
+                raise Gone("the hub is closing")
+            there = sum(len(k.connections) for n, k in self._links.items() if n[0] == client)
+            if there >= A_CLIENT:
+                raise ClientDeniedError(client, f"it has {there} connections: close some")
+            link, fresh = self._links.get(key), False
+            if link is None:
+                fresh = True
+                link = self._links[key] = Link(client, peer, self._hub, self._questions)
+            link.connections.add(connection)
+            connection.link = link
+        if fresh:
+            self._access.connected(client, peer)
+        return link
+
+    def left(self, connection: Connection, reason: str) -> None:
+        """A connection ended; with its last one, the client has left."""
+        link = connection.link
+        ended = False
+        with self._lock:
+            self._connections.pop(connection, None)
+            if link is not None:
+                link.connections.discard(connection)
+                ended = not link.connections
+            if link is not None and ended:
+                link.answerer.gone = True  # at once: the client may be coming back already
+                self._links = {k: v for k, v in self._links.items() if v is not link}
+        if link is not None and ended:
+            link.end()
+            self._blobs.leave(link)
+            self._access.left(link.client, link.peer, reason)
+
+    def _changed(self, client: str) -> None:
+        """Grants changed: look at them anew, and cut who has none any more."""
+        with self._lock:
+            concerned = [
+                c
+                for c in self._connections
+                if c.link is not None
+                and (c.link.client == client or c.link.client.startswith(f"{client}/"))
+            ]
+        for connection in concerned:
+            rights, link = connection.rights, connection.link
+            if rights is not None:
+                rights.forget()
+            if link is not None and not self._access.standing(link.client):
+                connection.cut()
+
+    def _listen(
+        self, address: Address, listener: socket.socket, context: ssl.SSLContext | None
+    ) -> str:
+        url = address.url
+        if address.carrier == "ipc":
+            path = Path(address.path)
+            self._sockets.append((path, _identity(path)))
+        else:
+            host = f"[{address.host}]" if ":" in address.host else address.host
+            scheme = url.partition("://")[0]
+            url = f"{scheme}://{host}:{listener.getsockname()[1]}"
+        listener.setblocking(False)
+        self._urls[url] = listener
+        self._selector.register(listener, selectors.EVENT_READ, (address.carrier, context))
+        with contextlib.suppress(OSError):
+            self._wake.send(b"x")  # so that the acceptor looks at it
+        return url
+
+    def _accept(self) -> None:
+        while not self._closed:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    self._woken.recv(64)
+                    continue
+                carrier, context = key.data
+                listener = key.fileobj
+                if isinstance(listener, socket.socket):
+                    self._take(listener, carrier, context)
+
+    def _take(self, listener: socket.socket, carrier: str, context: ssl.SSLContext | None) -> None:
+        try:
+            sock, where = listener.accept()
+        except OSError:  # it went again, or there are no descriptors: then it waits its turn
+            threading.Event().wait(0.01)
+            return
+        with self._lock:
+            if self._closed or len(self._connections) >= CONNECTIONS:
+                sock.close()
+                return
+            connection = Connection(self, _opener(sock, where, carrier, context))
+            thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
+            self._connections[connection] = thread
+        thread.start()
+
+
+def _opener(
+    sock: socket.socket, where: object, carrier: str, context: ssl.SSLContext | None
+) -> Callable[[], tuple[Stream, Peer]]:
+    """What makes a stream of an accepted socket, in the connection's own thread."""
+    address = f"{where[0]}:{where[1]}" if isinstance(where, tuple) else ""
+
+    def plain() -> tuple[Stream, Peer]:
+        pipe = PlainPipe(sock)
+        marked = carrier == "ipc"
+        return Stream(pipe, marked=marked, limit_bytes=HELLO_BYTES), Peer(carrier, address)
+
+    def under_tls(context: ssl.SSLContext) -> tuple[Stream, Peer]:
+        pipe = TlsPipe(sock, context, None)
+        try:
+            pipe.shake(HANDSHAKE_S)
+        except ssl.SSLError as error:
+            pipe.close()
+            raise Gone(f"no TLS: {error.reason or error}") from None
+        except Gone:
+            pipe.close()
+            raise
+        certificate, problem = client_certificate(pipe)
+        peer = Peer(carrier, address, certificate, problem)
+        return Stream(pipe, marked=False, limit_bytes=HELLO_BYTES), peer
+
+    return plain if context is None else lambda: under_tls(context)
+
+
+def _bind_port(address: Address) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address.host, address.port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
+    return listener
+
+
+def _bind_path(address: Address) -> socket.socket:
+    """A socket in a folder that is its owner's alone.
+
+    A file that a killed hub left behind is replaced; one that somebody listens on is not.
+    """
+    path = Path(address.path)
+    try:
+        folder = path.parent.stat()
+        if folder.st_uid != os.geteuid() or stat.S_IMODE(folder.st_mode) & 0o077:
+            raise UrlError(address.url, f"its folder must be yours alone: chmod 700 {path.parent}")
+        if path.exists() or path.is_symlink():
+            _remove_stale(address, path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
+    try:
+        listener.bind(address.path)
+        path.chmod(0o600)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
+    return listener
+
+
+def _remove_stale(address: Address, path: Path) -> None:
+    if not stat.S_ISSOCK(path.lstat().st_mode):
+        raise UrlError(address.url, f"{path} is there and is no socket: remove it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
+        knock.settimeout(KNOCK_S)
+        try:
+            knock.connect(address.path)
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            return
+        except FileNotFoundError:
+            return
+        except OSError:  # its backlog is full: somebody is there
+            pass
+    raise UrlError(address.url, "another hub listens there: stop it, or take another address")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.lstat()
+    return status.st_dev, status.st_ino
+
+
+def _said(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

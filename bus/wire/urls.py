@@ -1,0 +1,89 @@
+"""Where a hub listens or is dialled: ``inproc://``, ``ipc://``, ``tcp://``, ``tls+tcp://``."""
+
+import ipaddress
+import os
+import re
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..errors import UrlError
+
+LONGEST_PATH = 100  # bytes of a socket's path that every system takes
+FORMS = "write inproc://NAME, ipc:///FOLDER/bus.sock, tls+tcp://HOST:PORT#FINGERPRINT or tcp://…"
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A URL in parts."""
+
+    url: str  # without the fingerprint
+    carrier: str  # "inproc", "ipc", "tcp", "tls"
+    path: str = ""  # of the socket, or the name in this process
+    host: str = ""
+    port: int = 0
+    fingerprint: str = ""  # SHA-256 of the hub's certificate, hex
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it never leaves this machine."""
+        return self.carrier in ("inproc", "ipc") or _is_loopback(self.host)
+
+
+def parse(url: str) -> Address:
+    """The parts of *url*.
+
+    Raises:
+        UrlError: It is none that a hub can have.
+    """
+    whole, _, pinned = url.partition("#")
+    scheme, _, rest = whole.partition("://")
+    if scheme == "inproc" and rest:
+        return Address(whole, "inproc", path=rest)
+    if scheme == "ipc" and rest:
+        return _ipc(whole, rest)
+    if scheme not in ("tcp", "tls+tcp") or not rest:
+        raise UrlError(url, f"is no address of a hub: {FORMS}")
+    host, port = _host_and_port(whole)
+    if not host or port is None:
+        raise UrlError(url, f"needs a host and a port from 0 to 65535: {scheme}://HOST:PORT")
+    carrier = "tls" if scheme == "tls+tcp" else "tcp"
+    return Address(whole, carrier, host=host, port=port, fingerprint=fingerprint_of(pinned))
+
+
+def fingerprint_of(text: str) -> str:
+    """A fingerprint in lower case without colons; empty for an empty one.
+
+    Raises:
+        UrlError: It is no SHA-256 in hex.
+    """
+    plain = text.lower().removeprefix("sha256:").replace(":", "")
+    if plain and not re.fullmatch(r"[0-9a-f]{64}", plain):
+        raise UrlError(f"#{text}", "is no fingerprint: 64 hex digits are wanted, SHA-256")
+    return plain
+
+
+def _host_and_port(url: str) -> tuple[str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        if parts.path or parts.query or parts.username is not None:
+            return None, None
+        return parts.hostname, parts.port
+    except ValueError:
+        return None, None
+
+
+def _ipc(url: str, path: str) -> Address:
+    if not path.startswith("/"):
+        raise UrlError(url, "give the whole path of the socket: ipc:///FOLDER/bus.sock")
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise UrlError(url, f"no system takes a socket's path over {LONGEST_PATH} bytes")
+    return Address(url, "ipc", path=path)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,50 @@
+"""Who may come to the bus and what they may do there; tokens, certificates, and what hides them."""
+
+from .certificates import (
+    Certificate,
+    client_authority,
+    client_certificate,
+    hub_certificate,
+    read_certificate,
+    renew_hub_certificate,
+)
+from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
+from .grants import GRANTS, OWNER, Grant, Grants, folded
+from .hub_access import HubAccess
+from .issuing import Terms, change, forget, found, grants_of, issue, revoke
+from .redaction import HIDDEN, Redactor, redacted
+from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
+
+__all__ = [
+    "GRANTS",
+    "HIDDEN",
+    "OWNER",
+    "OWNER_FILE",
+    "Certificate",
+    "Grant",
+    "GrantInvalidError",
+    "Grants",
+    "HubAccess",
+    "KeyFileError",
+    "NoSuchClientError",
+    "Redactor",
+    "Terms",
+    "change",
+    "client_authority",
+    "client_certificate",
+    "digest_of",
+    "folded",
+    "forget",
+    "found",
+    "grants_of",
+    "hub_certificate",
+    "issue",
+    "new_token",
+    "owner_token",
+    "read_certificate",
+    "read_token",
+    "redacted",
+    "renew_hub_certificate",
+    "revoke",
+    "token_file",
+]

@@ -1,0 +1,178 @@
+"""Who may come in and what they may do: a pure fold over `grant.given` and `grant.revoked`."""
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+
+import msgspec
+
+from cortex.bus import VERBS, Event
+from cortex.bus.events import GrantGiven, GrantRevoked
+
+from .errors import GrantInvalidError
+from .patterns import Patterns, checked_patterns
+
+GRANTS = "grants"
+OWNER = "owner"  # whoever holds the token in the home's keys/; may do everything
+# These events decide who may do what: only the owner says them, whatever "*" was granted.
+GUARDED = Patterns(("grant.*", "client.*", "plugin.*"))  # a plugin is loaded with grants
+# Names that speak for the runtime itself, or for its owner.
+RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
+LONGEST_NAME = 64
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
+_HELD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Outcome(Enum):
+    """What came of a token: who may come in, or why nobody may."""
+
+    ADMITTED = "admitted"
+    UNKNOWN = "its token is none that this hub gave out"
+    REVOKED = "its grant was revoked"
+    EXPIRED = "its grant has expired"
+    OTHER = "its token belongs to another client"
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What one client may do."""
+
+    given: GrantGiven
+    allowed: dict[str, Patterns]  # by verb
+
+    @classmethod
+    def of(cls, given: GrantGiven) -> "Grant":
+        """The grant that *given* gives."""
+        return cls(given, {verb: Patterns(getattr(given, verb)) for verb in VERBS})
+
+    def expired(self, now_ns: int) -> bool:
+        """Whether its time is over."""
+        return 0 < self.given.expires_ns <= now_ns
+
+
+class Grants:
+    """What is granted after the events that were taken in; deny is the default."""
+
+    def __init__(self) -> None:
+        self.version = 0  # of the stream, as of the newest event taken in
+        self._grants: dict[str, Grant] = {}
+        self._by_token: dict[str, str] = {}
+        self._gone: dict[str, str] = {}  # tokens that were good once, and whose
+
+    def take(self, event: Event) -> str:
+        """Take in an event; the client whose grant changed comes back, "" for none."""
+        if isinstance(event, GrantGiven):
+            self._forget_token(event.client)
+            self._grants[event.client] = Grant.of(event)
+            self._by_token[event.token_sha256] = event.client
+            self._gone.pop(event.token_sha256, None)
+            return event.client
+        if isinstance(event, GrantRevoked):
+            self._forget_token(event.client)
+            self._grants.pop(event.client, None)
+            return event.client
+        return ""
+
+    def grant(self, client: str) -> Grant | None:
+        """The grant of *client*, or of the one whose part it is ("client/...")."""
+        return self._grants.get(root_of(client))
+
+    def clients(self) -> list[Grant]:
+        """Every grant in force or expired, by name."""
+        return [self._grants[name] for name in sorted(self._grants)]
+
+    def admit(self, token_sha256: str, name: str, now_ns: int) -> tuple[str, Outcome]:
+        """The client whose token has this digest, and what comes of it under *name*.
+
+        An empty name stands for the client's own.
+        """
+        client = self._by_token.get(token_sha256)
+        if client is None:
+            gone = self._gone.get(token_sha256, "")
+            return gone, Outcome.REVOKED if gone else Outcome.UNKNOWN
+        if name and root_of(name) != client:
+            return client, Outcome.OTHER
+        if self._grants[client].expired(now_ns):
+            return client, Outcome.EXPIRED
+        return client, Outcome.ADMITTED
+
+    def allows(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
+        """Whether *client* may *verb* events of *topic*."""
+        grant = self.grant(client)
+        if grant is None or grant.expired(now_ns):
+            return False
+        if verb == "publish" and (topic == "*" or GUARDED.fits(topic)):
+            return False
+        patterns = grant.allowed.get(verb)
+        return patterns is not None and patterns.fits(topic)
+
+    def holds(self, client: str, name: str) -> bool:
+        """Whether a subscription or a source called *name* is the client's to use."""
+        root = root_of(client)
+        if root_of(name) == root:
+            return True
+        grant = self._grants.get(root)
+        return grant is not None and root_of(name) in grant.given.names
+
+    def _forget_token(self, client: str) -> None:
+        before = self._grants.get(client)
+        if before is not None:
+            self._by_token.pop(before.given.token_sha256, None)
+            self._gone[before.given.token_sha256] = client
+
+
+def root_of(name: str) -> str:
+    """The client that *name* is a part of: "alice" for "alice/feed/1"."""
+    return name.partition("/")[0]
+
+
+def checked(given: GrantGiven) -> GrantGiven:
+    """*given* with its patterns in order.
+
+    Raises:
+        GrantInvalidError: It cannot be given; the message says what to write instead.
+    """
+    checked_name(given.client)
+    for name in given.names:
+        if name in RESERVED or len(name) > LONGEST_NAME or not _HELD.fullmatch(name):
+            raise GrantInvalidError("name", name[:LONGEST_NAME], "give a component's name")
+    for what, digest in (("token", given.token_sha256), ("certificate", given.certificate)):
+        if digest and not _DIGEST.fullmatch(digest):
+            raise GrantInvalidError(what, digest[:8], "give a SHA-256 in 64 hex digits")
+    patterns: dict[str, tuple[str, ...]] = {
+        verb: checked_patterns(f"--{verb}", getattr(given, verb)) for verb in VERBS
+    }
+    for pattern in patterns["publish"]:
+        if pattern != "*" and GUARDED.fits(pattern):
+            raise GrantInvalidError(
+                "--publish",
+                pattern,
+                "only the owner grants: leave it out, or use the owner's token",
+            )
+    return msgspec.structs.replace(given, names=tuple(sorted(set(given.names))), **patterns)
+
+
+def checked_name(name: str) -> str:
+    """*name*, if a client may have it.
+
+    Raises:
+        GrantInvalidError: It may not.
+    """
+    if name in RESERVED:
+        raise GrantInvalidError("client", name, "the name is the runtime's own: give another")
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        raise GrantInvalidError(
+            "client",
+            name[:LONGEST_NAME],
+            f"give small letters, digits, '-', '_' and '.', a letter first, {LONGEST_NAME} at most",
+        )
+    return name
+
+
+def folded(events: Iterable[Event]) -> Grants:
+    """The grants after *events*."""
+    grants = Grants()
+    for event in events:
+        grants.take(event)
+    return grants

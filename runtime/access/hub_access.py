@@ -1,0 +1,296 @@
+"""Access over a hub: follows its grants as they are recorded, and records what becomes of clients.
+
+Whoever publishes a `grant.revoked` finds it in force when the publish is acknowledged, or so soon
+after that no page comes between: the hub wakes this before it goes on. What cannot be read (a log
+that fails) lets nobody do anything until it can.
+"""
+
+import contextlib
+import hmac
+import re
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import structlog
+
+from cortex.bus import (
+    Access,
+    ClientDeniedError,
+    CortexError,
+    Draft,
+    Event,
+    LocalHub,
+    Log,
+    NotGrantedError,
+    Peer,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+    Vocabulary,
+    decode,
+)
+from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft
+
+from .denials import Denial, Denials, Told
+from .grants import GRANTS, OWNER, Grants, Outcome, root_of
+from .redaction import redacted
+from .tokens import digest_of, owner_token
+
+log = structlog.get_logger("cortex.access")
+
+SOURCE = "hub"  # of what is recorded here
+SUBSCRIPTION = "hub/access"
+NOBODY = "?"
+SEND = "send"  # the verb of a denial that is about a frame
+READ_PAGE = 256
+SHOWN = 80  # characters of what a stranger says that are recorded
+LONGEST_NAME = 128  # of a connection: the client's and what it adds
+
+_CONNECTION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
+
+
+class HubAccess(Access):
+    """The access of one served log.
+
+    Args:
+        hub: Where grants are recorded, and denials go.
+        log: Its log; the grants in it are read before anybody is let in.
+        vocabulary: Reads them.
+        keys: The home's folder of that name: the owner's token is in it, or is made now.
+
+    Raises:
+        KeyFileError: The owner's token cannot be used.
+        LogError: The log cannot be read.
+    """
+
+    def __init__(self, hub: LocalHub, log: Log, vocabulary: Vocabulary, keys: Path) -> None:
+        self._hub, self._log, self._vocabulary = hub, log, vocabulary
+        self._owner_digest = digest_of(owner_token(keys))
+        self._grants = Grants()
+        self._denials = Denials()
+        self._changed: tuple[Callable[[str], None], ...] = ()
+        self._reading = threading.Lock()
+        self._counting = threading.Lock()
+        self._stale = True
+        self._expiry_ns: int | None = None  # for which an alarm is set
+        self._flush_set = self._closed = False
+        pairs = (("grant.*", None),)
+        hub.ask_one(SOURCE, Subscribe(SUBSCRIPTION, "ordered", pairs, lasting=False))
+        hub.watch(SUBSCRIPTION, self._wake)
+        self._take()
+
+    @property
+    def grants(self) -> Grants:
+        """What is granted now; only to be looked at."""
+        return self._grants
+
+    def admit(self, token: str, name: str, peer: Peer) -> str:
+        """The authenticated name of who shows *token*: the client's own, or a part of it.
+
+        The owner's connections are called "owner/..." whatever they call themselves.
+
+        Raises:
+            ClientDeniedError: It is not let in; that is recorded already.
+        """
+        digest = digest_of(token)
+        well_named = not name or (len(name) <= LONGEST_NAME and _CONNECTION.fullmatch(name))
+        if not well_named:
+            raise self._refuse(NOBODY, "its name is none that a client may have", name, peer)
+        if peer.problem:
+            raise self._refuse(NOBODY, f"its certificate is refused: {peer.problem}", name, peer)
+        if hmac.compare_digest(digest, self._owner_digest):
+            return name if root_of(name) == OWNER else f"{OWNER}/{name}" if name else OWNER
+        return self._admit(digest, name, peer)
+
+    def allows(self, client: str, verb: str, topic: str) -> bool:
+        """Whether *client* may *verb* events of *topic*; of a pattern, whether all of it."""
+        if root_of(client) == OWNER:
+            return True
+        self._freshen()
+        return not self._stale and self._grants.allows(
+            client, verb, topic, self._hub.clock.now_ns()
+        )
+
+    def holds(self, client: str, subscription: str) -> bool:
+        """Whether *subscription* is the client's to use, as a subscription or as a source."""
+        return root_of(client) == OWNER or self._grants.holds(client, subscription)
+
+    def deny(self, client: str, verb: str, topic: str) -> CortexError:
+        """Record that *client* was denied, and give the error to answer with."""
+        about = _shown(topic)
+        reason = "not of the protocol" if verb == SEND else "not granted"
+        self._note(Denial(root_of(client) or NOBODY, verb, about, reason))
+        return NotGrantedError(client, verb, about)
+
+    def watch(self, changed: Callable[[str], None]) -> None:
+        """Call *changed* with a client's name when its grants change, end, or are taken back."""
+        with self._reading:
+            self._changed = (*self._changed, changed)
+
+    def standing(self, client: str) -> bool:
+        """Whether *client* is still let in."""
+        if root_of(client) == OWNER:
+            return True
+        self._freshen()
+        grant = self._grants.grant(client)
+        return not self._stale and grant is not None and not grant.expired(self._hub.clock.now_ns())
+
+    def connected(self, client: str, peer: Peer) -> None:
+        """Record that *client* is there."""
+        self._record(
+            ClientConnected(
+                client=client,
+                carrier=peer.carrier,
+                address=peer.address,
+                certificate=peer.certificate,
+            )
+        )
+
+    def left(self, client: str, peer: Peer, reason: str) -> None:
+        """Record that *client* is gone, and why."""
+        self._record(
+            ClientLeft(
+                client=client, carrier=peer.carrier, address=peer.address, reason=_shown(reason)
+            )
+        )
+
+    def close(self) -> None:
+        """Follow the grants no longer, and record what was counted; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._hub.unwatch(SUBSCRIPTION, self._wake)
+        with self._counting:
+            told = self._denials.rest()
+        self._tell(told)
+        with contextlib.suppress(CortexError):  # it goes with the hub
+            self._hub.ask_one(SOURCE, Unsubscribe(SUBSCRIPTION))
+
+    def _admit(self, digest: str, name: str, peer: Peer) -> str:
+        self._freshen()
+        if self._stale:
+            raise ClientDeniedError(_shown(name), "the grants cannot be read now: try again later")
+        now_ns = self._hub.clock.now_ns()
+        with self._reading:
+            client, outcome = self._grants.admit(digest, name, now_ns)
+            grant = self._grants.grant(client)
+        if outcome is not Outcome.ADMITTED or grant is None:
+            raise self._refuse(client or NOBODY, outcome.value, name, peer)
+        if grant.given.certificate and not hmac.compare_digest(
+            grant.given.certificate, peer.certificate
+        ):
+            raise self._refuse(
+                client, "it does not show the certificate that it was granted with", name, peer
+            )
+        return name or client
+
+    def _refuse(self, client: str, reason: str, name: str, peer: Peer) -> ClientDeniedError:
+        claimed = _shown(name)
+        self._note(Denial(client, "connect", "", reason), claimed, peer.carrier, peer.address)
+        return ClientDeniedError(claimed, reason)
+
+    def _wake(self) -> None:
+        self._stale = True
+        self._freshen()
+
+    def _freshen(self) -> None:
+        """Read the grants again where they may have changed; it fails silently, and stays stale."""
+        if self._stale:
+            with contextlib.suppress(CortexError):
+                self._take()
+
+    def _take(self) -> None:
+        changed: list[str] = []
+        with self._reading:
+            self._stale = False  # before: what comes while this reads makes it stale again
+            try:
+                while page := self._log.read_stream(GRANTS, self._grants.version, READ_PAGE):
+                    for data in page:
+                        record = decode(data)
+                        changed.append(self._grants.take(self._vocabulary.read(record)))
+                        self._grants.version = record.version
+            except BaseException:
+                self._stale = True
+                raise
+            watchers = self._changed
+        self._set_expiry()
+        self._say(watchers, dict.fromkeys(changed))
+
+    def _say(self, watchers: Sequence[Callable[[str], None]], clients: dict[str, None]) -> None:
+        for client in filter(None, clients):
+            for watcher in watchers:
+                watcher(client)
+
+    def _set_expiry(self) -> None:
+        """Ring when the next grant expires; until then nothing is asked of the clock."""
+        now_ns = self._hub.clock.now_ns()
+        with self._reading:
+            ends = (g.given.expires_ns for g in self._grants.clients() if not g.expired(now_ns))
+            next_ns = min(filter(None, ends), default=None)
+            if next_ns is None or next_ns == self._expiry_ns:
+                return
+            self._expiry_ns = next_ns
+        self._hub.alarm(self._hub.steady_ns() + next_ns - now_ns, self._expire)
+
+    def _expire(self) -> None:
+        now_ns = self._hub.clock.now_ns()
+        with self._reading:
+            self._expiry_ns = None
+            over = {g.given.client: None for g in self._grants.clients() if g.expired(now_ns)}
+            watchers = self._changed
+        self._say(watchers, over)
+        self._set_expiry()
+
+    def _note(
+        self, denial: Denial, claimed: str = "", carrier: str = "", address: str = ""
+    ) -> None:
+        with self._counting:
+            told = self._denials.note(denial, self._hub.steady_ns(), claimed, carrier, address)
+        if told is not None:
+            self._tell([told])
+        self._set_flush()
+
+    def _set_flush(self) -> None:
+        with self._counting:
+            next_ns = self._denials.next_ns()
+            if self._flush_set or next_ns is None:
+                return
+            self._flush_set = True
+        self._hub.alarm(next_ns, self._flush)
+
+    def _flush(self) -> None:
+        with self._counting:
+            self._flush_set = False
+            told = self._denials.due(self._hub.steady_ns())
+        self._tell(told)
+        self._set_flush()
+
+    def _tell(self, many: Sequence[Told]) -> None:
+        events = [
+            ClientDenied(
+                client=told.denial.client,
+                verb=told.denial.verb,
+                about=told.denial.about,
+                reason=told.denial.reason,
+                claimed=told.claimed,
+                carrier=told.carrier,
+                address=told.address,
+                times=told.times,
+            )
+            for told in many
+        ]
+        if events:
+            self._record(*events)
+
+    def _record(self, *events: Event) -> None:
+        try:
+            self._hub.ask_one(SOURCE, Publish(tuple(Draft.of(event) for event in events)))
+        except CortexError as error:  # nobody is let in the more for it
+            log.warning("not_recorded", topics=[e.topic_name() for e in events], error=str(error))
+
+
+def _shown(text: str) -> str:
+    """What a stranger said, as it may be recorded: short, printable, and without a secret."""
+    printable = "".join(c if c.isprintable() else "?" for c in redacted(text[: 4 * SHOWN]))
+    return printable if len(printable) <= SHOWN else printable[: SHOWN - 1] + "…"

@@ -1,0 +1,147 @@
+"""Giving, changing and taking back grants, through any client that may."""
+
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from cortex.bus import Client, ConflictError, Log, SubscriptionError, Unsubscribe
+from cortex.bus.events import GrantGiven, GrantRevoked
+
+from .errors import GrantInvalidError, NoSuchClientError
+from .grants import GRANTS, Grant, Grants, checked, checked_name, folded, root_of
+from .redaction import redacted
+from .tokens import digest_of, new_token
+
+TRIES = 8  # somebody else may give a grant at the same moment
+
+Result = TypeVar("Result")
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client is granted; see `GrantGiven` for what the fields hold."""
+
+    publish: tuple[str, ...] = ()
+    subscribe: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    work: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    expires_ns: int = 0
+    certificate: str = ""
+
+    @classmethod
+    def of(cls, given: GrantGiven) -> "Terms":
+        """The terms of a grant that was given."""
+        return cls(**{name: getattr(given, name) for name in cls.__struct_fields__})
+
+
+def grants_of(client: Client) -> Grants:
+    """What is granted on the hub that *client* speaks to."""
+    version, events = 0, []
+    for record in client.read_stream(GRANTS):
+        version = record.version
+        events.append(client.vocabulary.read(record))
+    grants = folded(events)
+    grants.version = version
+    return grants
+
+
+def issue(client: Client, name: str, terms: Terms) -> str:
+    """Let a new client in; its token comes back, and is kept nowhere.
+
+    Raises:
+        GrantInvalidError: The terms cannot be given, or there is a client of that name.
+        NotGrantedError: *client* may not give grants.
+    """
+    token = new_token()
+    given = checked(_given(name, digest_of(token), terms))
+
+    def give(grants: Grants) -> str:
+        if grants.grant(name) is not None:
+            raise GrantInvalidError(
+                "client", name, f"is there already: `cortex client grant {name}` changes it"
+            )
+        client.publish(given, expected_version=grants.version)
+        return token
+
+    return _trying(client, give)
+
+
+def change(client: Client, name: str, changed: Callable[[Terms], Terms]) -> GrantGiven:
+    """Give a client other terms; its token stays. They hold at once, where it is connected too.
+
+    Raises:
+        NoSuchClientError: There is no client of that name.
+        GrantInvalidError: The terms cannot be given.
+        NotGrantedError: *client* may not give grants.
+    """
+
+    def give(grants: Grants) -> GrantGiven:
+        before = found(grants, name).given
+        given = checked(_given(name, before.token_sha256, changed(Terms.of(before))))
+        client.publish(given, expected_version=grants.version)
+        return given
+
+    return _trying(client, give)
+
+
+def revoke(client: Client, name: str, reason: str = "") -> None:
+    """Take a client's grant back; where it is connected, it is cut off.
+
+    Raises:
+        NoSuchClientError: There is no client of that name.
+        NotGrantedError: *client* may not take grants back.
+    """
+
+    def take(grants: Grants) -> None:
+        found(grants, name)
+        client.publish(
+            GrantRevoked(client=name, reason=redacted(reason)), expected_version=grants.version
+        )
+
+    _trying(client, take)
+
+
+def forget(client: Client, log: Log, name: str) -> tuple[str, ...]:
+    """Remove the subscriptions of the client *name*, with their cursors and the work that waits.
+
+    Their names come back. *log* is the hub's, or the same one read beside it.
+    """
+    names = tuple(s.name for s in log.state().standings if root_of(s.name) == name)
+    for each in names:
+        with contextlib.suppress(SubscriptionError):  # somebody else was quicker
+            client.hub.ask_one(client.name, Unsubscribe(each))
+    return names
+
+
+def found(grants: Grants, name: str) -> Grant:
+    """The grant of the client *name*.
+
+    Raises:
+        NoSuchClientError: There is none.
+    """
+    grant = grants.grant(name) if "/" not in name else None
+    if grant is None:
+        names = _listed(each.given.client for each in grants.clients())
+        raise NoSuchClientError(name, f"there are {names}" if names else "none was added yet")
+    return grant
+
+
+def _given(name: str, token_sha256: str, terms: Terms) -> GrantGiven:
+    fields = {field: getattr(terms, field) for field in terms.__struct_fields__}
+    return GrantGiven(client=checked_name(name), token_sha256=token_sha256, **fields)
+
+
+def _trying(client: Client, act: Callable[[Grants], Result]) -> Result:
+    for left in range(TRIES - 1, -1, -1):
+        try:
+            return act(grants_of(client))
+        except ConflictError:
+            if not left:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(list(names)[:10])

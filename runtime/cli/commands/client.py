@@ -1,0 +1,330 @@
+"""`cortex client`: who may come to the bus, and what they may do there."""
+
+import datetime as dt
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from cortex.bus import VERBS
+from cortex.bus.events import GrantGiven
+from cortex.runtime.access import (
+    GRANTS,
+    Certificate,
+    Grant,
+    Grants,
+    Terms,
+    change,
+    client_certificate,
+    folded,
+    forget,
+    found,
+    grants_of,
+    hub_certificate,
+    issue,
+    renew_hub_certificate,
+    revoke,
+    token_file,
+)
+from cortex.runtime.kernel import Home
+from cortex.runtime.log import EventLog
+
+from ..options import with_home, with_screen
+from ..reading import History, iso, local, parse_end
+from ..running import granting
+from ..screen import Screen
+from ..tree import Family
+
+HEADERS = ("client", "publish", "subscribe", "read", "work", "names", "until")
+NEVER = "never"
+SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ClientDocument(msgspec.Struct, kw_only=True):
+    """A client and what it is granted."""
+
+    client: str
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    read: tuple[str, ...]
+    work: tuple[str, ...]
+    names: tuple[str, ...]
+    expires: str | None  # UTC; null for never
+    expired: bool
+    certificate: str  # SHA-256 of the one it must show; empty for none
+
+
+class AddedDocument(ClientDocument, kw_only=True):
+    """A client that was added."""
+
+    token: str | None  # null where it was written to a file
+    token_file: str | None
+    certificate_file: str | None
+
+
+class RevokedDocument(msgspec.Struct):
+    """A client that was let out."""
+
+    client: str
+    reason: str
+    removed: tuple[str, ...]  # subscriptions
+
+
+class FingerprintDocument(msgspec.Struct):
+    """What clients know the hub by."""
+
+    sha256: str
+    expires: str  # UTC
+    hosts: tuple[str, ...]
+    path: str
+    renewed: bool
+
+
+def with_terms(function: Function) -> Function:
+    """Add the options that say what a client may do."""
+    for option in (
+        click.option(
+            "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
+        ),
+        click.option(
+            "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
+        ),
+        click.option("--work", multiple=True, metavar="TOPIC", help="Work it may take."),
+        click.option("--read", multiple=True, metavar="TOPIC", help="What it may read and ask."),
+        click.option("--subscribe", multiple=True, metavar="TOPIC", help="What it is sent."),
+        click.option("--publish", multiple=True, metavar="TOPIC", help="What it may say."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group(cls=Family)
+def client() -> None:
+    """Say who may come to the bus, and what they may do."""
+
+
+@client.command()
+@click.argument("name")
+@with_terms
+@click.option(
+    "--token-file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the token there, for its owner alone, and do not show it.",
+)
+@click.option(
+    "--certificate",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Make a TLS certificate, NAME.pem in FOLDER, without which the token is no good.",
+)
+@with_home
+@with_screen
+def add(
+    name: str,
+    path: Path | None,
+    folder: Path | None,
+    home: Home,
+    screen: Screen,
+    **asked: Any,
+) -> None:
+    """Let a client called NAME in, and print its token.
+
+    It may do nothing but what is said here. A TOPIC is exact, a family such as 'step.*', a plugin's
+    'x.plugin.*', or '*'. Every option may be given several times. The token is shown once.
+    """
+    with granting(home) as owner, _written_to(path) as write:
+        terms, made = _terms(Terms(), **asked), None
+        if folder is not None and grants_of(owner).grant(name) is None:
+            made = client_certificate(home.path / "keys", name, folder)
+            terms = msgspec.structs.replace(terms, certificate=made.sha256)
+        token = issue(owner, name, terms)
+        write(token)
+    _show_added(screen, name, terms, token, path, made)
+
+
+@client.command("list")
+@with_home
+@with_screen
+def list_(home: Home, screen: Screen) -> None:
+    """List the clients that may come in, and what they may do."""
+    documents = [_document(grant.given) for grant in _grants(home).clients()]
+    screen.document(documents)
+    screen.table(HEADERS, map(_cells, documents))
+
+
+@client.command()
+@click.argument("name")
+@with_home
+@with_screen
+def show(name: str, home: Home, screen: Screen) -> None:
+    """Show what the client NAME may do."""
+    _show(screen, _document(_grant(home, name).given))
+
+
+@client.command()
+@click.argument("name")
+@with_terms
+@click.option("--only", is_flag=True, help="Take back whatever is not said here.")
+@with_home
+@with_screen
+def grant(name: str, only: bool, home: Home, screen: Screen, **asked: Any) -> None:
+    """Let the client NAME do more, or with --only just what is said here.
+
+    Its token stays. Where it is connected, what changes holds at once.
+    """
+    with granting(home) as owner:
+        given = change(
+            owner,
+            name,
+            lambda terms: _terms(_bare(terms) if only else terms, **asked),
+        )
+    _show(screen, _document(given))
+
+
+@client.command("revoke")
+@click.argument("name")
+@click.option("--reason", default="", help="Why; it is recorded.")
+@click.option("--forget", "too", is_flag=True, help="Remove its subscriptions, too.")
+@with_home
+@with_screen
+def revoke_(name: str, reason: str, too: bool, home: Home, screen: Screen) -> None:
+    """Let the client NAME in no more, and cut it off where it is connected.
+
+    Its subscriptions stay where they are, for whoever is let in under the name again; with --forget
+    they are removed, with the work that waits in them.
+    """
+    with granting(home) as owner:
+        revoke(owner, name, reason)
+        with closing(EventLog.open(home.log_path, readonly=True)) as log:
+            removed = forget(owner, log, name) if too else ()
+    screen.document(RevokedDocument(name, reason, removed))
+    screen.line(f"{name} is not let in any more")
+    for each in removed:
+        screen.line(f"removed {each}")
+
+
+@client.command()
+@click.option("--renew", is_flag=True, help="Make a new certificate first.")
+@click.option(
+    "--host", "hosts", multiple=True, help="A name or address that a new one is for, too."
+)
+@with_home
+@with_screen
+def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen) -> None:
+    """Print the SHA-256 of the hub's certificate, which clients on other machines pin.
+
+    The certificate is made where there is none. After --renew a hub that is up shows the old one
+    until it is started again; then every client needs the new fingerprint.
+    """
+    keys = home.open().path / "keys"
+    made = renew_hub_certificate(keys, hosts) if renew else hub_certificate(keys, hosts)
+    ends = _written(made.expires)
+    screen.document(FingerprintDocument(made.sha256, ends, made.hosts, made.path, renew))
+    screen.line(made.sha256)
+    screen.note(f"until {ends[:10]}, for {', '.join(made.hosts)}", "dim")
+    if made.ends_soon(dt.datetime.now(dt.UTC)):
+        screen.note("it ends soon: --renew makes a new one", "yellow")
+
+
+def _terms(before: Terms, *, expires: str | None, **asked: tuple[str, ...]) -> Terms:
+    """*before* and what was asked for."""
+    fields: dict[str, Any] = {
+        name: tuple(dict.fromkeys((*getattr(before, name), *more))) for name, more in asked.items()
+    }
+    if expires is not None:
+        fields["expires_ns"] = 0 if expires == NEVER else parse_end(expires, time.time_ns())
+    return msgspec.structs.replace(before, **fields)
+
+
+def _written_to(path: Path | None) -> AbstractContextManager[Callable[[str], object]]:
+    return nullcontext(lambda _: None) if path is None else token_file(path)
+
+
+def _bare(terms: Terms) -> Terms:
+    return Terms(expires_ns=terms.expires_ns, certificate=terms.certificate)
+
+
+def _grants(home: Home) -> Grants:
+    with History.open(home) as history:
+        return folded(map(history.vocabulary.read, history.stream(GRANTS)))
+
+
+def _grant(home: Home, name: str) -> Grant:
+    return found(_grants(home), name)
+
+
+def _document(given: GrantGiven) -> ClientDocument:
+    return ClientDocument(client=given.client, **_fields(given))
+
+
+def _fields(given: GrantGiven | Terms) -> dict[str, Any]:
+    return {
+        **{name: getattr(given, name) for name in (*VERBS, "names", "certificate")},
+        "expires": iso(given.expires_ns) if given.expires_ns else None,
+        "expired": 0 < given.expires_ns <= time.time_ns(),
+    }
+
+
+def _show_added(
+    screen: Screen,
+    name: str,
+    terms: Terms,
+    token: str,
+    path: Path | None,
+    made: Certificate | None,
+) -> None:
+    screen.document(
+        AddedDocument(
+            client=name,
+            token=None if path else token,
+            token_file=os.fspath(path) if path else None,
+            certificate_file=made.path if made else None,
+            **_fields(terms),
+        )
+    )
+    if not any(getattr(terms, verb) for verb in VERBS):
+        screen.note(f"{name} may come in and do nothing: `cortex client grant {name}`", "yellow")
+    if made is not None:
+        screen.note(f"its certificate, with the key, is in {made.path}")
+    if path is not None:
+        screen.note(f"its token is in {path}")
+        return
+    screen.note(SECRET_NOTE)
+    screen.line(token)
+
+
+def _show(screen: Screen, document: ClientDocument) -> None:
+    screen.document(document)
+    screen.line(document.client, "bold")
+    for name in (*VERBS, "names"):
+        screen.line(f"  {name:<10} {' '.join(getattr(document, name)) or '-'}")
+    screen.line(f"  {'until':<10} {_until(document)}")
+    if document.certificate:
+        screen.line(f"  {'shows':<10} the certificate {document.certificate}")
+
+
+def _cells(document: ClientDocument) -> tuple[str, ...]:
+    lists = (" ".join(getattr(document, name)) or "-" for name in (*VERBS, "names"))
+    return (document.client, *lists, _until(document))
+
+
+def _until(document: ClientDocument) -> str:
+    if document.expires is None:
+        return NEVER
+    when = dt.datetime.fromisoformat(document.expires)
+    shown = local(int(when.timestamp()) * 1_000_000_000)
+    return f"{shown} (over)" if document.expired else shown
+
+
+def _written(when: dt.datetime) -> str:
+    return iso(int(when.timestamp()) * 1_000_000_000)

@@ -1,0 +1,175 @@
+"""`cortex client` on a home where no hub is up: what it prints, records and refuses."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.bus import Hub, LocalHub, Subscribe, SystemClock, system_entropy
+from cortex.bus.events import VOCABULARY
+from cortex.runtime.access import digest_of, owner_token, read_certificate
+from cortex.runtime.cli import main
+from cortex.runtime.kernel import Home
+from cortex.runtime.log import EventLog
+
+
+class Shell:
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capture = folder, capture
+        self.home = Home.create(folder / ".cortex")
+        self.files: list[str] = []
+
+    def run(self, *args: str, code: int = 0) -> tuple[str, str]:
+        self._capture.readouterr()
+        ended = main(["client", *args, "--home", str(self.home.path)])
+        out, err = self._capture.readouterr()
+        assert ended == code, (args, out, err)
+        return out, err
+
+    def json(self, *args: str, code: int = 0) -> Any:
+        return json.loads(self.run(*args, "--json", code=code)[0])
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)
+
+
+def test_a_token_is_printed_once_and_only_its_digest_is_kept(shell: Shell) -> None:
+    out, err = shell.run("add", "alice", "--publish", "step.*", "--work", "step.execute")
+    token = out.strip()
+
+    assert "shown once" in err
+    assert shell.json("show", "alice")["publish"] == ["step.*"]
+    kept = b"".join(p.read_bytes() for p in shell.home.path.rglob("*") if p.is_file())
+    assert token.encode() not in kept
+    assert digest_of(token).encode() in kept
+
+
+def test_what_is_granted_can_be_listed_widened_narrowed_and_taken_back(shell: Shell) -> None:
+    shell.run("add", "alice", "--publish", "step.*", "--expires", "30d", "--name", "Doer")
+    shell.run("grant", "alice", "--read", "gate.*", "--publish", "gate.evaluated")
+
+    (listed,) = shell.json("list")
+    assert listed["publish"] == ["gate.evaluated", "step.*"]
+    assert listed["read"] == ["gate.*"]
+    assert listed["names"] == ["Doer"]
+    assert listed["expires"] is not None
+
+    only = shell.json("grant", "alice", "--only", "--subscribe", "*", "--expires", "never")
+    assert (only["publish"], only["subscribe"], only["expires"]) == ([], ["*"], None)
+
+    assert shell.json("revoke", "alice", "--reason", "it left")["reason"] == "it left"
+    assert shell.json("list") == []
+
+
+def test_subscriptions_of_a_revoked_client_stay_or_are_forgotten(shell: Shell) -> None:
+    kept = {"alice", "alice/work", "alicia", "Doer"}
+    with hub_on(shell.home) as hub:
+        for name in kept:
+            hub.ask_one("owner", Subscribe(name, "work", (("step.execute", None),)))
+    for options in ((), ("--forget",)):
+        shell.run("add", "alice")
+        said = shell.json("revoke", "alice", *options)
+        gone = {"alice", "alice/work"} if options else set()
+        assert set(said["removed"]) == gone
+        with closing(EventLog.open(shell.home.log_path, readonly=True)) as log:
+            assert {s.name for s in log.state().standings} == kept - gone
+
+
+@contextmanager
+def hub_on(home: Home) -> Iterator[LocalHub]:
+    with closing(EventLog.open(home.log_path)) as log:
+        hub = LocalHub(Hub(log, VOCABULARY, system_entropy), SystemClock())
+        with closing(hub):
+            yield hub
+
+
+def test_a_token_and_a_certificate_go_to_private_files(shell: Shell) -> None:
+    path = shell.folder / "alice.token"
+
+    said = shell.json("add", "alice", "--token-file", str(path), "--certificate", ".")
+
+    assert said["token"] is None
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    made = read_certificate(Path(said["certificate_file"]))
+    assert shell.json("show", "alice")["certificate"] == made.sha256
+
+
+def test_a_file_that_is_there_is_not_overwritten_and_nobody_is_added(shell: Shell) -> None:
+    path = shell.folder / "alice.token"
+    path.write_text("mine")
+
+    _, err = shell.run("add", "alice", "--token-file", str(path), code=4)
+
+    assert "is there already" in err
+    assert path.read_text() == "mine"
+    assert shell.json("list") == []
+
+
+def test_where_nobody_is_added_no_file_is_left(shell: Shell) -> None:
+    shell.run("add", "alice", "--token-file", "alice.token", "--publish", "no topic", code=2)
+
+    assert not (shell.folder / "alice.token").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("add", "Alice"), 2, "small letters"),
+        (("add", "owner"), 2, "the runtime's own"),
+        (("add", "bob", "--publish", "a b"), 2, "--publish 'a b'"),
+        (("add", "bob", "--publish", "grant.*"), 2, "only the owner grants"),
+        (("add", "bob", "--expires", "soon"), 2, "is no time"),
+        (("add", "bob", "--expires", "2020-01-01"), 2, "is over"),
+        (("add", "bob", "--name", "../x"), 2, "a component's name"),
+        (("show", "bob"), 3, "none was added yet"),
+        (("revoke", "bob"), 3, "none was added yet"),
+        (("grant", "bob", "--read", "*"), 3, "none was added yet"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    shell: Shell, args: tuple[str, ...], code: int, said: str
+) -> None:
+    out, err = shell.run(*args, code=code)
+
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert json.loads(shell.run(*args, "--json", code=code)[0])["error"]["exit_code"] == code
+
+
+def test_a_home_that_another_process_holds_is_named(shell: Shell) -> None:
+    log = EventLog.open(shell.home.log_path)
+    try:
+        _, err = shell.run("add", "alice", code=4)
+    finally:
+        log.close()
+
+    assert f"held by process {os.getpid()}" in err
+
+
+def test_the_fingerprint_is_that_of_the_hubs_certificate(shell: Shell) -> None:
+    first, _ = shell.run("fingerprint")
+    said = shell.json("fingerprint")
+    renewed = shell.json("fingerprint", "--renew", "--host", "hub.example")
+
+    keys = shell.home.path / "keys"
+    assert first.strip() == said["sha256"] != renewed["sha256"]
+    assert read_certificate(keys / "hub.pem").sha256 == renewed["sha256"]
+    assert "hub.example" in renewed["hosts"]
+
+
+def test_the_owners_token_is_there_once_somebody_was_added(shell: Shell) -> None:
+    shell.run("add", "alice")
+
+    path = shell.home.path / "keys" / "owner.token"
+    assert path.read_text().strip() == owner_token(path.parent)

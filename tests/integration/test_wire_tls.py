@@ -1,0 +1,129 @@
+"""Over TLS the hub is known before it is told anything, and a client by its certificate."""
+
+import datetime as dt
+import hashlib
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.bus import (
+    ClientDeniedError,
+    HubAwayError,
+    HubUnverifiedError,
+    Peer,
+    ServerTls,
+    UrlError,
+    connect,
+)
+from cortex.runtime.access import client_authority, client_certificate, hub_certificate
+
+from .wire_world import WORDS, Noting, Said, Wired
+
+
+class Keeping(Noting):
+    """Notes who came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peers: list[Peer] = []
+
+    def admit(self, token: str, name: str, peer: Peer) -> str:
+        self.peers.append(peer)
+        return super().admit(token, name, peer)
+
+
+class Secured:
+    """A hub under TLS that takes client certificates of its own authority."""
+
+    def __init__(self, folder: Path) -> None:
+        self.keys = folder / "keys"
+        self.keys.mkdir(mode=0o700)
+        self.access = Keeping()
+        self.wired = Wired(folder, self.access)
+        self.shown = hub_certificate(self.keys)
+        self.authority = folder / "authority.pem"
+        self.authority.write_text(client_authority(self.keys).pem)
+        tls = ServerTls(Path(self.shown.path), clients=self.authority)
+        self.url = self.wired.server.listen("tls+tcp://127.0.0.1:0", tls=tls)
+        self.hub_pem = folder / "hub-certificate.pem"
+        self.hub_pem.write_text(self.shown.pem)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    made = Secured(tmp_path_factory.mktemp("secured"))
+    yield made
+    made.wired.close()
+
+
+def test_the_pinned_hub_is_taken(secured: Secured) -> None:
+    colons = ":".join(secured.shown.sha256[i : i + 2] for i in range(0, 64, 2)).upper()
+    for how in ({"url": f"{secured.url}#{secured.shown.sha256}"}, {"fingerprint": colons}):
+        with connect(**{"url": secured.url, **how}, name="a", vocabulary=WORDS) as client:  # type: ignore[arg-type]
+            assert client.publish(Said(text="x" * 200_000)) == client.head
+
+
+def test_a_hub_of_a_known_authority_is_taken(secured: Secured) -> None:
+    url = secured.url.replace("127.0.0.1", "localhost")
+
+    with connect(url, name="a", authority=secured.hub_pem) as client:
+        assert client.name == "a"
+
+
+def test_another_hub_than_the_pinned_one_is_told_nothing(secured: Secured) -> None:
+    before = len(secured.access.peers)
+
+    with pytest.raises(HubUnverifiedError, match="not the pinned"):
+        connect(f"{secured.url}#{'0' * 64}", token="secret")
+
+    assert len(secured.access.peers) == before
+
+
+def test_a_hub_of_an_unknown_authority_is_told_nothing(secured: Secured) -> None:
+    with pytest.raises(HubUnverifiedError, match="is not the hub that was meant"):
+        connect(secured.url, authority=secured.authority)
+
+
+def test_without_a_pin_nobody_dials(secured: Secured) -> None:
+    with pytest.raises(UrlError, match="give the hub's fingerprint"):
+        connect(secured.url)
+    with pytest.raises(UrlError, match="is no fingerprint"):
+        connect(f"{secured.url}#abc")
+    with pytest.raises(UrlError, match="in the clear"):
+        connect("tcp://192.0.2.1:7")
+
+
+def test_a_clients_certificate_is_known(secured: Secured) -> None:
+    made = client_certificate(secured.keys, "builder", secured.keys)
+
+    connect(f"{secured.url}#{secured.shown.sha256}", name="builder", certificate=made.path).close()
+
+    peer = secured.access.peers[-1]
+    assert (peer.carrier, peer.certificate, peer.problem) == ("tls", made.sha256, "")
+
+
+def test_a_client_whose_certificate_has_expired_is_told_so(secured: Secured) -> None:
+    long_ago = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    made = client_certificate(secured.keys, "late", secured.keys, days=30, now=long_ago)
+
+    with pytest.raises(ClientDeniedError, match="expired on Jan 31"):
+        connect(f"{secured.url}#{secured.shown.sha256}", name="late", certificate=made.path)
+
+
+def test_a_clients_certificate_of_another_authority_is_refused(
+    secured: Secured, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    client_authority(tmp_path)
+    made = client_certificate(tmp_path, "stranger", tmp_path)
+
+    with pytest.raises(HubAwayError, match=r"alert|closed"):
+        connect(f"{secured.url}#{secured.shown.sha256}", certificate=made.path, away_s=0.1)
+
+
+def test_the_fingerprint_is_of_the_certificate_that_is_shown(secured: Secured) -> None:
+    der = ssl.PEM_cert_to_DER_cert(secured.shown.pem)
+
+    assert hashlib.sha256(der).hexdigest() == secured.shown.sha256

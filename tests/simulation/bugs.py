@@ -1,0 +1,68 @@
+"""Bugs that are planted on purpose, each in the place of one function of the hub."""
+
+from typing import Any
+
+import msgspec
+
+from cortex.bus import (
+    Appended,
+    Attempted,
+    Claimed,
+    Done,
+    LeaseLostError,
+    Page,
+    Refused,
+    Subscribed,
+)
+
+
+def no_deduplication(turn: Any, client: str, request: Any) -> Any:
+    return turn._take(client, request.events, request.due, request.forget)
+
+
+def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
+    standing = turn._standing(request.subscription, "ordered")
+    answer = turn._take(client, request.events, request.due, request.forget)
+    turn.batch.standings[standing.name] = msgspec.structs.replace(
+        standing, cursor=request.through, attempts=0
+    )
+    return answer
+
+
+def no_fencing(turn: Any, name: str, position: int, epoch: int) -> Any:
+    queue = turn._known.queues.get(name)
+    work = turn.batch.work.get((name, position)) or (queue.get(position) if queue else None)
+    if work is None or (name, position) in turn._gone:
+        raise LeaseLostError(name, position, epoch)
+    return work
+
+
+def claims_are_lost_with_a_failed_write(turn: Any) -> None:
+    """Leave what was claimed out of the queue."""
+
+
+def lapsed_leases_wake_nobody(queue: Any, now_ns: int) -> bool:
+    return False
+
+
+def an_empty_claim(turn: Any, request: Any) -> Any:
+    return Claimed(())
+
+
+def frames_are_done_again(client: str, request: Any, staged: Any, known: Any) -> None:
+    """Know of no frame that was done before."""
+
+
+def only_the_newest_frame_is_known(client: str, request: Any, staged: Any, known: Any) -> Any:
+    last = next(
+        (r for r in (*staged.values(), *known.values()) if r.number == request.number), None
+    )
+    return Done(msgspec.msgpack.decode(last.answer, type=_Kept).answers) if last else None
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True, tag="done"):
+    answers: tuple[Appended | Subscribed | Attempted | Refused, ...]
+
+
+def a_page_forgets_its_last(hub: Any, request: Any, seen: Any, records: Any, through: int) -> Page:
+    return Page(tuple(records[:-1] if len(records) > 1 else records), through)
