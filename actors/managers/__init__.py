@@ -1,18 +1,25 @@
 """Managers: what is to run, and when."""
 
 from .choosing import Chosen, Refusal, for_request, for_trigger
+from .file_watch_manager import FileWatchManager
+from .files import Change, fitting, folders_of, received
 from .preferences import Preferences
 from .process_manager import ProcessManager
 from .schedules import Firing, firing, next_due_ns
 
 __all__ = [
+    "Change",
     "Chosen",
+    "FileWatchManager",
     "Firing",
     "Preferences",
     "ProcessManager",
     "Refusal",
     "firing",
+    "fitting",
+    "folders_of",
     "for_request",
     "for_trigger",
     "next_due_ns",
+    "received",
 ]

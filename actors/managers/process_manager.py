@@ -26,7 +26,7 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import checked_inputs, too_large
 
-from . import schedules
+from . import files, schedules
 from .catalogue import Catalogue
 from .choosing import Chosen, Refusal, for_request, for_trigger
 from .preferences import Preferences
@@ -158,6 +158,9 @@ class ProcessManager(Component):
         if event.fields.get("source") == schedules.SOURCE and "process" in event.fields:
             yield from self._scheduled(event, delivery)
             return
+        if event.fields.get("source") == files.SOURCE and "process" in event.fields:
+            yield from self._of_files(event, delivery)
+            return
         chosen = for_trigger(self._catalogue, self._preferences, event.fields)
         yield from _matched(event, chosen, delivery)
 
@@ -218,6 +221,16 @@ class ProcessManager(Component):
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
             yield _unmatched(event, reason)
         yield from schedules.armed(name, index, schedule, firing.next_ns, self._workspace, delivery)
+
+    def _of_files(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
+        name = str(event.fields["process"])
+        if not files.triggers_of(self._catalogue.table.get(name)):
+            yield _unmatched(event, f"{name} no longer watches files")
+            return
+        chosen = for_request(self._catalogue, self._preferences, name, 0)
+        if isinstance(chosen, Chosen):
+            chosen = Chosen(chosen.process, "its file trigger")
+        yield from _matched(event, chosen, delivery)
 
     def _repeated(self, event: TriggerReceived, delivery: Delivery) -> bool:
         """Whether this trigger was received before: whoever sends one may send it again."""

@@ -9,6 +9,7 @@ from .home import Home
 from .manifest import Entry, built_in, configured, load, located
 from .runtime import Runtime
 from .version import VERSION
+from .worker import Worker
 
 __all__ = [
     "VERSION",
@@ -28,6 +29,7 @@ __all__ = [
     "Output",
     "Runtime",
     "Serves",
+    "Worker",
     "announcement_of",
     "built_in",
     "configured",

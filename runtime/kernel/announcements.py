@@ -11,6 +11,8 @@ from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from .component import Component, Serves
 from .config import Config
 
+PLUGIN = "plugin."  # with which the source of what a plugin says begins
+
 
 def announce(
     client: Client, components: Iterable[type[Component]], config: Config, *, alone: bool = False
@@ -19,9 +21,11 @@ def announce(
 
     What one of them announced before and does not any more is withdrawn. With *alone* there are no
     others: all that is left from an earlier start is, so that nothing is linked to a component that
-    nobody starts any more.
+    nobody starts any more. What a plugin announced is not touched then: it starts once all else
+    has, and whoever keeps plugins withdraws it where that one does not come back.
     """
     standing = _standing(client)
+    kept = _said_by_plugins(client) if alone else set()
     events: list[Event] = []
     names: set[str] = set()
     for component in components:
@@ -33,7 +37,7 @@ def announce(
     events += [
         ComponentWithdrawn(component=left.component, kind=left.kind, name=left.name)
         for left in standing.values()
-        if alone or left.component in names
+        if left.component in names or (alone and (left.kind, left.name) not in kept)
     ]
     if events:
         client.publish(*events)
@@ -49,6 +53,19 @@ def withdraw(client: Client, component: type[Component]) -> None:
     ]
     if events:
         client.publish(*events)
+
+
+def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
+    """Kind and name of what plugins announced and have not withdrawn."""
+    kept: set[tuple[str, str]] = set()
+    for record in client.read_stream("registry"):
+        if record.source.startswith(PLUGIN):  # or every start would decode all of them twice
+            event = client.vocabulary.read(record)
+            if isinstance(event, ComponentAnnounced):
+                kept.add((event.kind, event.name))
+            elif isinstance(event, ComponentWithdrawn):
+                kept.discard((event.kind, event.name))
+    return kept
 
 
 def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:

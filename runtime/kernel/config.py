@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from cortex.runtime.knowledge import KnowledgeConfig
 from cortex.runtime.models import ModelConfigError, ModelsConfig
 from cortex.runtime.tools import ToolsConfig
 
@@ -111,12 +112,17 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = {}
     context: ContextConfig = ContextConfig()
+    knowledge: KnowledgeConfig = KnowledgeConfig()
     models: ModelsConfig = ModelsConfig()
     tools: ToolsConfig = ToolsConfig()
     handlers: HandlersConfig = HandlersConfig()
     components: Annotated[
         tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")
     ] = ()
+    plugins: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="settings of plugins, one table each: `[plugins.webhook]`"),
+    ] = {}
 
     @classmethod
     def load(cls, home: "Home") -> "Config":

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary, refuse_no_text
+from cortex.runtime.access import redacted
 
 from .component import Component, Delivery, Forget, Handler, Later, Output, is_query, routes_of
 from .errors import ComponentInvalidError
@@ -234,12 +235,12 @@ class Gathered:
 
 
 def told(error: BaseException) -> str:
-    """What went wrong, in one line that any event can hold."""
+    """What went wrong, in one line that any event can hold: no secret is in it."""
     try:
         said = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001  # an error whose own text fails
         said = type(error).__name__
-    line = (said.splitlines() or [""])[0][:LONGEST_REASON]
+    line = redacted((said.splitlines() or [""])[0][: 2 * LONGEST_REASON])[:LONGEST_REASON]
     return line.encode("utf-8", "backslashreplace").decode()
 
 

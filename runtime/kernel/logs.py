@@ -5,6 +5,8 @@ import sys
 
 import structlog
 
+from cortex.runtime.access import Redactor
+
 
 class _Stderr:
     """Standard error as it is when a line is written; a program may have replaced it since."""
@@ -21,6 +23,7 @@ def configure_unless_done() -> None:
     if structlog.is_configured():
         return
     structlog.configure(
+        processors=[Redactor(), *structlog.get_config()["processors"]],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(_Stderr()),  # type: ignore[arg-type]  # write, flush
     )

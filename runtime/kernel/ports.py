@@ -1,7 +1,6 @@
 """What a runtime hands to the constructors of its components, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ def ports_in_runtime(
 
     `home` may be None; `log` is for reading, `history(stream)` gives the events of a stream,
     `ask(query)` an answer, `publish(*events)` says what no handler was asked for;
-    `user_preferences` are those of the home in the user's data folder.
+    `user_preferences` are those of the home in the user's data folder. A `Runtime` adds itself, as
+    `runtime`, for components that start others.
     """
     return {
         "home": home,
@@ -65,17 +65,19 @@ def ports_in_child(
 
 def _history_of(home: Home | None) -> Callable[[str], Iterator[Recorded]]:
     """The events of a stream, from the log itself, which anybody may read."""
+    opened: list[EventLog] = []  # at the first look, for as long as this process lives
 
     def history(stream: str) -> Iterator[Recorded]:
         if home is None:
             return
-        with closing(EventLog.open(home.log_path, readonly=True)) as log:
-            after = 0
-            while page := log.read_stream(stream, after, PAGE):
-                for data in page:
-                    record = decode(data)
-                    after = record.version
-                    yield record
+        if not opened:
+            opened.append(EventLog.open(home.log_path, readonly=True))
+        after = 0
+        while page := opened[0].read_stream(stream, after, PAGE):
+            for data in page:
+                record = decode(data)
+                after = record.version
+                yield record
 
     return history
 

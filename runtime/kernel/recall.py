@@ -185,8 +185,11 @@ class Recall:
             page = self._log.read(after, min(PAGE, cursor - after), PAGE_BYTES)
             if not page:
                 break
+            # Who may not read all of a log gets what comes next for it, maybe past the cursor.
+            after = decode(page[-1]).position
+            if after > cursor:
+                page = [data for data in page if decode(data).position <= cursor]
             self._recall(page)
-            after += len(page)
             if after - self._saved >= LOADING:
                 self._at = after
                 self.save()

@@ -181,7 +181,7 @@ class Runtime:
         return list(configured(self.home, self.config) if self.home else built_in())
 
     def _ports_for(self, entry: Entry) -> dict[str, Any]:
-        return ports_in_runtime(
+        ports = ports_in_runtime(
             self.home,
             self.config,
             self.blobs,
@@ -190,6 +190,7 @@ class Runtime:
             self._client,
             entry.settings,
         )
+        return {**ports, "runtime": self}
 
     def _tell_restarted(self, label: str, reason: str, times: int) -> None:
         self._client.publish(

@@ -22,7 +22,7 @@ from cortex.bus import (
     Claimed,
     Event,
     HubClosedError,
-    LocalHub,
+    HubPort,
     Query,
     Request,
     Subscribed,
@@ -112,7 +112,7 @@ class Shell(pykka.ThreadingActor):
     def __init__(
         self,
         label: str,
-        hub: LocalHub,
+        hub: HubPort,
         host: Host,
         program: Program | None,
         hooks: Hooks,

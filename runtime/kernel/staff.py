@@ -12,7 +12,7 @@ from cortex.bus import (
     Draft,
     Event,
     Filter,
-    LocalHub,
+    HubPort,
     Log,
     Pair,
     Publish,
@@ -69,7 +69,7 @@ class Staff:
 
     def __init__(
         self,
-        hub: LocalHub,
+        hub: HubPort,
         log: Log,
         vocabulary: Vocabulary,
         snapshots: Snapshots,

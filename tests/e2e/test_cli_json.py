@@ -27,6 +27,20 @@ steps:
     when: steps.say.exit_code == 1
     with: { run: echo two }
 """
+ASKS = """\
+process: asks
+version: 1
+trigger: { type: event, match: { source: nobody } }
+steps:
+  - id: read
+    action: shell
+    with: { run: echo The harbour closes at nine }
+  - id: say
+    action: answer_question
+    description: When does the harbour close?
+    with: { question: When does the harbour close? }
+    carry: [read]
+"""
 WITHOUT_JSON = {"completion"}  # its output is a script
 
 
@@ -87,15 +101,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk = Desk(tmp_path_factory.mktemp("desk"))
     desk.json("init")
     desk.source.write_text(ECHO)
+    desk.source.with_name("asks.yaml").write_text(ASKS)
     return desk
 
 
 @pytest.fixture(scope="module")
 def ids(desk: Desk) -> dict[str, str]:
-    """Of an execution that is done, and of two that are open."""
+    """Of an execution that is done, of two that are open, and of one that asked a model."""
     opened = ("run", "--goal", "tidy the shed")
-    found = [json.loads(out)["id"] for _, out, _ in desk.many([("run", "echo"), opened, opened])]
-    return dict(zip(("DONE", "OPEN", "WORK"), found, strict=True))
+    runs = [("run", "echo"), opened, opened, ("run", "asks")]
+    found = [json.loads(out)["id"] for _, out, _ in desk.many(runs)]
+    return dict(zip(("DONE", "OPEN", "WORK", "ASKED"), found, strict=True))
 
 
 def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -124,8 +140,23 @@ CALLS: list[tuple[str, ...]] = [
     ("execution", "show", "DONE"),
     ("execution", "rate", "DONE", "good"),
     ("trace", "DONE"),
+    ("knowledge", "index"),
+    ("knowledge", "find", "a failing test"),
+    ("knowledge", "list"),
+    ("knowledge", "stats"),
     ("model", "list"),
     ("model", "check"),
+    ("prompt", "list"),
+    ("prompt", "list", "ASKED"),
+    ("prompt", "show", "ASKED"),
+    ("prompt", "diff", "ASKED", "ASKED"),
+    ("prompt", "why", "read"),
+    ("prompt", "why", "read", "--in", "ASKED"),
+    ("prompt", "stats"),
+    ("context", "health"),
+    ("context", "health", "ASKED"),
+    ("ctx", "encode", ".cortex/processes/echo.yaml"),
+    ("ctx", "stats", ".cortex/processes/echo.yaml"),
     ("process", "list"),
     ("process", "find", "echo"),
     ("process", "inspect", "echo"),
@@ -175,6 +206,10 @@ FAILURES: list[tuple[tuple[str, ...], int, str]] = [
     (("execution", "show", "zzzz"), 3, "NotFoundError"),
     (("trace", "zzzz"), 3, "NotFoundError"),
     (("process", "inspect", "no_such"), 3, "NotFoundError"),
+    (("prompt", "show", "zzzz"), 3, "NotFoundError"),
+    (("prompt", "why", "no_such"), 3, "NotFoundError"),
+    (("context", "health", "DONE"), 3, "NotFoundError"),
+    (("ctx", "decode", ".cortex/processes/echo.yaml"), 1, "CtxFormatError"),
     (("run", "no_such"), 3, "NotFoundError"),
     (("run",), 2, "UsageError"),
     (("run", "echo", "--frob"), 2, "UsageError"),
@@ -228,7 +263,7 @@ def test_an_older_version_answers_a_trigger_only_where_it_is_named(tmp_path: Pat
     )
 
     refused, wrong, named, other, listed = (json.loads(out) for _, out, _ in ended)
-    assert [code for code, _, _ in ended] == [1, 1, 0, 3, 0]
+    assert [code for code, _, _ in ended] == [1, 1, 0, 3, 0], ended
     assert refused["error"]["kind"] == "RejectedError"
     assert "answers this trigger in version 1, not 2" in wrong["error"]["message"]
     assert (named["status"], named["version"]) == ("completed", 1)

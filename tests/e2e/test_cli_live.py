@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -98,9 +99,15 @@ class Desk:
         return json.loads(self.pipe(*args, "--json").stdout)
 
     def terminal(
-        self, *args: str, columns: int = 80, typed: Sequence[tuple[bytes, bytes]] = ()
+        self,
+        *args: str,
+        columns: int = 80,
+        typed: Sequence[tuple[bytes, bytes | signal.Signals]] = (),
     ) -> tuple[int, bytes]:
-        """Exit code and all that was written; each of *typed* once the text before it was."""
+        """Exit code and all that was written; each of *typed* once the text before it was.
+
+        A signal is sent to the command alone.
+        """
         mine, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen(
@@ -113,7 +120,11 @@ class Desk:
         while chunk := _read(mine):
             shown += chunk
             while waiting and waiting[0][0] in shown:
-                os.write(mine, waiting.pop(0)[1])
+                given = waiting.pop(0)[1]
+                if isinstance(given, bytes):
+                    os.write(mine, given)
+                else:
+                    process.send_signal(given)
         os.close(mine)
         return process.wait(timeout=60), shown
 
@@ -219,8 +230,11 @@ def test_a_pipe_gets_a_line_for_each_event_that_matters(
     assert "2 turns; 3 calls (1 to ask again); tools read_file 1" in done.stdout
 
 
-def test_quiet_is_quiet(desk: Desk, scripted: ScriptedOpenAI) -> None:
-    assert desk.pipe("run", "ask", "--quiet").stderr == ""
+def test_quiet_is_quiet(desk: Desk) -> None:
+    with ScriptedOpenAI(*ANSWERS[1:]) as server:  # the first would only be waited for
+        desk.configure(MODELS.replace("URL", server.base_url))
+
+        assert desk.pipe("run", "ask", "--quiet").stderr == ""
 
 
 def test_a_trace_has_the_turns_the_calls_and_the_tools(
@@ -310,6 +324,15 @@ def test_a_question_that_is_left_open_can_be_answered_later(desk: Desk) -> None:
 
     assert code == 130
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_that_is_told_to_end_at_a_question_says_how_to_go_on(desk: Desk) -> None:
+    desk.configure(PERSON)
+
+    code, shown = desk.terminal("run", "ask", typed=[(b"leaves it open)", signal.SIGTERM)])
+
+    assert code == 128 + signal.SIGTERM
+    assert re.search(rb"cortex execution resume \w{16} --answer TEXT", shown), shown
 
 
 def test_a_dry_run_says_which_model_and_why(desk: Desk, scripted: ScriptedOpenAI) -> None:

@@ -19,6 +19,7 @@ from ..options import with_home, with_screen
 from ..reading import History, Selection, iso, local, parse_time, recent
 from ..screen import Screen
 from ..tree import Family
+from .events_schema import schema
 
 SHORT_ID = 8  # letters of an execution's id on a terminal; they name it, too
 LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
@@ -66,6 +67,9 @@ def with_selection(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+events.add_command(schema)
 
 
 @events.command()

@@ -28,7 +28,7 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, pairs_of, user_name, written_answer
+from ..running import Station, input_text, pairs_of, user_name
 from ..screen import Screen
 from ..tree import Family
 
@@ -117,7 +117,7 @@ def resume(
     if len([given for given in (answer, text, from_step) if given]) > 1:
         raise click.UsageError("give one of --approve, --deny, --answer and --from")
     if text == "-":
-        text = written_answer()
+        text = input_text()
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
         event = ExecutionResume(

@@ -1,14 +1,17 @@
 """A runtime inside a command: sources compiled, executions followed, people asked."""
 
 from .checks import checks_of
+from .ending import told_to_end, wait_for
 from .endpoints import ModelCheck, check_model
 from .findings import Check
+from .granting import granting
 from .inputs import inputs_of, pairs_of, refuse_wrong, scalar, typed
+from .keyboard import Interrupts, Keyboard, Terminated
 from .live import LiveView
-from .people import answer_to, has_person, user_name, written_answer
+from .people import answer_to, has_person, input_text, user_name, written_answer
 from .progress import in_order
 from .recorded import blobs_of
-from .registry import registry_of, topics_of
+from .registry import knowledge_roots, knowledge_topics, registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
 from .shelf import open_shelf
 from .sources import Sources, changed, gone, is_path, source_at, sources_of
@@ -20,6 +23,8 @@ __all__ = [
     "Check",
     "DryRunDocument",
     "GateReport",
+    "Interrupts",
+    "Keyboard",
     "LiveView",
     "ModelCheck",
     "Rehearsal",
@@ -28,6 +33,7 @@ __all__ = [
     "StepReport",
     "Tally",
     "Teller",
+    "Terminated",
     "Told",
     "answer_to",
     "blobs_of",
@@ -35,10 +41,14 @@ __all__ = [
     "check_model",
     "checks_of",
     "gone",
+    "granting",
     "has_person",
     "in_order",
+    "input_text",
     "inputs_of",
     "is_path",
+    "knowledge_roots",
+    "knowledge_topics",
     "open_shelf",
     "pairs_of",
     "refuse_wrong",
@@ -47,8 +57,10 @@ __all__ = [
     "source_at",
     "sources_of",
     "stage_of",
+    "told_to_end",
     "topics_of",
     "typed",
     "user_name",
+    "wait_for",
     "written_answer",
 ]

@@ -9,6 +9,8 @@ from typing import Any
 
 import structlog
 
+from cortex.runtime.access import Redactor
+
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself
 
@@ -54,7 +56,7 @@ def listen() -> Ailments:
     ailments = Ailments(shown=level is not None)
     structlog.configure(
         # What matters to a user is an event or an error; the rest is for whoever asks for it.
-        processors=[ailments, *structlog.get_config()["processors"]],
+        processors=[ailments, Redactor(), *structlog.get_config()["processors"]],
         wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

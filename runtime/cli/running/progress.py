@@ -24,11 +24,12 @@ from ..errors import UnwritableError
 from ..reading import OpenQuestions
 from ..screen import Screen, is_terminal
 from .ailments import Ailments
+from .keyboard import Interrupts
 from .live import LiveView
 from .tally import Tally
 from .telling import Teller
 
-WAIT_S = 0.5  # Ctrl-C is heard at least this often
+WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = ("execution.*", "step.*", "gate.*", "context.*", "model.*", "tool.*")
 LEAD = 9  # columns of the leading word
 Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
@@ -74,12 +75,14 @@ class Progress:
         screen: Screen | None,
         execution_id: str,
         ailments: Ailments,
+        interrupts: Interrupts,
         tally: Tally | None = None,
     ) -> None:
         self.execution_id = execution_id
         self._client = client
         self._screen = screen
         self._ailments = ailments
+        self._interrupts = interrupts
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
         self._questions = OpenQuestions()
         self._teller = Teller()
@@ -91,6 +94,8 @@ class Progress:
 
         Raises:
             UnwritableError: Nothing can be recorded any more.
+            KeyboardInterrupt: Ctrl-C was pressed.
+            Terminated: The command was told to end by SIGTERM.
         """
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
         shown: AbstractContextManager[object] = self._live or nullcontext()
@@ -98,6 +103,7 @@ class Progress:
             with shown:
                 deadline = None if patience_s is None else time.monotonic() + patience_s
                 while deadline is None or time.monotonic() < deadline:
+                    self._interrupts.check()
                     records = feed.next(WAIT_S)
                     for stopped in self._stops(records):
                         return stopped

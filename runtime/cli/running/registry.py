@@ -25,6 +25,16 @@ def registry_of(home: Home) -> Registry:
 
 
 def topics_of(home: Home) -> KnowledgeTopics:
+    """The knowledge topics of a home and of the library, as the compiler asks for them."""
+    return KnowledgeTopics(knowledge_topics(home))
+
+
+def knowledge_topics(home: Home) -> TopicIndex:
     """The knowledge topics of a home and of the library."""
+    return TopicIndex(knowledge_roots(home))
+
+
+def knowledge_roots(home: Home) -> tuple[Root, ...]:
+    """Where the knowledge of a home and of the library stands."""
     library = Root(str(Path(str(files(LIBRARY))) / "knowledge"), "library")
-    return KnowledgeTopics(TopicIndex([*roots_of_home(home.path), library]))
+    return (*roots_of_home(home.path), library)

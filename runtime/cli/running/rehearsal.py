@@ -40,6 +40,7 @@ from ...processes.execution.asking import context_compile, gate_evaluate
 from .station import Station
 
 ANSWER_S = 60.0
+HEARD_S = 0.1  # Ctrl-C is heard at least this often
 ID = "dryrun"
 
 
@@ -188,7 +189,8 @@ class Rehearsal:
             position = self._station.publish(asked)
             deadline = time.monotonic() + ANSWER_S
             while time.monotonic() < deadline:
-                for record in feed.next(0.5):
+                self._station.interrupts.check()
+                for record in feed.next(HEARD_S):
                     if record.causation != position:
                         continue
                     said.append(self._station.client.vocabulary.read(record))

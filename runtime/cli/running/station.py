@@ -1,4 +1,4 @@
-"""A runtime inside the command: it runs as long as the command does, and leaves nothing behind."""
+"""Where a command works: on the hub that is up, or on a runtime that lasts as long as it does."""
 
 import logging
 import time
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from cortex.bus import Client, Event, LogError
+from cortex.bus import Client, Event
 from cortex.bus.events import (
     ExecutionCancel,
     ExecutionFinish,
@@ -18,12 +18,11 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
-from cortex.runtime.kernel import Home, Runtime
-from cortex.runtime.log import LogHeldError
+from cortex.runtime.kernel import Home
 from cortex.runtime.processes.execution import Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
-from ..exits import INTERRUPTED, OK, WAITING
+from ..exits import INTERRUPTED, OK, TERMINATED, WAITING
 from ..outcome import hints_of, show_outcome
 from ..reading import (
     STREAM,
@@ -36,7 +35,8 @@ from ..reading import (
 )
 from ..screen import Screen
 from .ailments import Ailments, listen
-from .errors import HomeHeldError
+from .ground import Ground, ground_of
+from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
 from .questions import CTRL_C, Questions
@@ -44,50 +44,48 @@ from .submitter import Submitter
 from .tally import Tally
 
 START_S = 30.0
+HEARD_S = 0.1  # Ctrl-C is heard at least this often
 LEAVING = "leaving execution {} in the middle of a step; it goes on with"
+LEFT_TO_HUB = "execution {} pauses on the hub when that is done; it goes on with"
 VERDICTS = ("approved", "denied")  # what a gate is answered
 
 
 class Station:
-    """A running runtime, spoken to through one client. `open` makes one."""
+    """A hub, spoken to through one client. `open` makes one."""
 
-    def __init__(self, home: Home, runtime: Runtime, screen: Screen, ailments: Ailments) -> None:
+    def __init__(
+        self,
+        home: Home,
+        ground: Ground,
+        screen: Screen,
+        ailments: Ailments,
+        interrupts: Interrupts,
+    ) -> None:
         self.home = home
-        self.client: Client = runtime.client("cli")
-        self._runtime = runtime
-        self.history = History(home, runtime.log, runtime.blobs, runtime.vocabulary)
+        self.client: Client = ground.client
+        self._ground = ground
+        self.history = History(home, ground.log, ground.blobs, ground.client.vocabulary)
         self.screen = screen
         self.submitter = Submitter(home, self.client, self.history, screen)
         self._ailments = ailments
+        self.interrupts = interrupts
         self.quiet = False
-        self.questions = Questions(screen, runtime.blobs)
+        self.questions = Questions(screen, ground.blobs, interrupts)
 
     @classmethod
     @contextmanager
     def open(cls, home: Home, screen: Screen) -> "Iterator[Station]":
-        """Run a runtime on *home*, made where it is missing, until the block is left.
+        """Work on *home*, made where it is missing, until the block is left.
 
         Raises:
             HomeError: The home cannot be used.
-            HomeHeldError: Another process runs a runtime on it.
+            HomeHeldError: Another command runs a runtime on it.
+            HubSilentError: Its hub is up and does not answer.
             LogError: Its log cannot be used.
         """
         ailments = listen()
-        failure: BaseException | None = None
-        try:
-            with Runtime(home.open()) as runtime:
-                try:
-                    yield cls(home, runtime, screen, ailments)
-                except BaseException as error:
-                    failure = error
-                    raise
-        except LogHeldError as error:
-            raise HomeHeldError(str(home.path), error.pid) from None
-        except LogError:
-            # What the command failed with says more than that the end could not be recorded.
-            if failure is not None:
-                raise failure from None
-            raise
+        with Interrupts() as interrupts, ground_of(home) as ground:
+            yield cls(home, ground, screen, ailments, interrupts)
 
     def known(self, prefix: str) -> str:
         """The execution whose id starts with *prefix*.
@@ -98,7 +96,13 @@ class Station:
         return self.history.execution_id(prefix)
 
     def publish(self, *events: Event) -> int:
-        """Record *events* together; the position of the last one comes back."""
+        """Record *events* together; the position of the last one comes back.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed before; nothing is recorded.
+            Terminated: The same, by SIGTERM.
+        """
+        self.interrupts.check()
         return self.client.publish(*events)
 
     def document(self, execution_id: str) -> ExecutionDocument:
@@ -116,6 +120,7 @@ class Station:
         while (state := self.history.execution(execution_id)).status == "requested":
             if time.monotonic() > deadline:
                 raise RefusedError(f"execution {execution_id} was not begun in {START_S:g} s")
+            self.interrupts.check()
             time.sleep(0.01)
         if state.status == "failed":
             raise RefusedError(state.reason)
@@ -132,7 +137,8 @@ class Station:
             asked = self.publish(event)
             deadline = time.monotonic() + START_S
             while time.monotonic() < deadline:
-                for record in feed.next(0.5):
+                self.interrupts.check()
+                for record in feed.next(HEARD_S):
                     answer = self.client.vocabulary.read(record)
                     if record.causation != asked:
                         continue
@@ -150,9 +156,15 @@ class Station:
 
     def follow(self, execution_id: str, after: int) -> int:
         """Follow an execution from position *after*; as `run`."""
+        try:
+            return self._followed(execution_id, after)
+        except Terminated:
+            return self._terminated(execution_id)
+
+    def _followed(self, execution_id: str, after: int) -> int:
         told = None if self.quiet else self.screen
         tally = self._tally(execution_id)
-        progress = Progress(self.client, told, execution_id, self._ailments, tally)
+        progress = Progress(self.client, told, execution_id, self._ailments, self.interrupts, tally)
         stopped: Stopped | None = None
         try:
             stopped = progress.until_stopped(after)
@@ -210,6 +222,8 @@ class Station:
                 answer = self.questions.ask(self.document(execution_id), state.question)
             except click.Abort:
                 return self._unanswered(execution_id)
+            except Terminated:
+                return self._terminated(execution_id)
             event = msgspec.structs.replace(event, answer=answer)
         return self.run(execution_id, event)
 
@@ -288,6 +302,8 @@ class Station:
     def _interrupted(self, progress: Progress) -> int:
         """Pause after Ctrl-C; a second one does not wait for the step at hand."""
         execution_id = progress.execution_id
+        # Before the looks: what stops it after them and before the pause is seen all the same.
+        seen = self.history.stream(STREAM + execution_id)[-1].position
         asker, asked = self._asked(execution_id)
         if asked is not None:
             return self._unanswered(asker)  # it waits already
@@ -295,21 +311,35 @@ class Station:
         try:
             if not state.over and state.status not in ("paused", "halted"):
                 self.screen.note(_what_pausing_does(state))
-                asked = self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
-                progress.until_stopped(asked - 1)
+                self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
+                progress.until_stopped(seen)
         except KeyboardInterrupt:
-            self.screen.note(LEAVING.format(execution_id), "yellow")
-            self.screen.note(f"cortex execution resume {execution_id}", "cyan")
-            self.screen.document(self.document(execution_id))
-            # Calls that are dropped in the middle are what was asked for, not news.
-            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-            self._runtime.stop(patience_s=0.0)
+            self._leave(execution_id)
             return INTERRUPTED
         if (state := self.history.execution(execution_id)).over:
             return self._shown(execution_id)  # the step at hand was its last
         self.screen.note(f"execution {execution_id} is {state.status}", "yellow")
         self._say_how_to_go_on(execution_id)
         return INTERRUPTED
+
+    def _terminated(self, execution_id: str) -> int:
+        """Leave after SIGTERM, which waits for no step and no answer."""
+        asker, asked = self._asked(execution_id)
+        if asked is not None or self.history.execution(asker).status in ("paused", "halted"):
+            self._unanswered(asker)
+        else:
+            self._leave(execution_id)
+        return TERMINATED
+
+    def _leave(self, execution_id: str) -> None:
+        """Leave in the middle of a step."""
+        said = LEAVING if self._ground.embedded else LEFT_TO_HUB
+        self.screen.note(said.format(execution_id), "yellow")
+        self.screen.note(f"cortex execution resume {execution_id}", "cyan")
+        self.screen.document(self.document(execution_id))
+        # Calls that are dropped in the middle are what was asked for, not news.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        self._ground.leave()
 
     def _unanswered(self, execution_id: str) -> int:
         """Leave a question open that was not answered but interrupted."""

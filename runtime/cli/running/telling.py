@@ -26,6 +26,7 @@ from cortex.bus.events import (
     StepReopened,
     StepSkipped,
     StepUnclaimed,
+    StepWake,
     ToolCall,
     ToolDenied,
     ToolEnabled,
@@ -104,6 +105,9 @@ class Teller:
                 return Told(
                     "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
                 )
+            case StepWake(what="offers", index=1):
+                told = f"{event.step_id}: a server of its tools has not said yet what it offers"
+                return Told("waiting", told, "yellow")
         return None
 
     def _prompt(self, event: ModelSelected | ContextCompiled | ContextRefused) -> Told | None:

@@ -1,0 +1,119 @@
+"""The manager that starts processes when files change; it is at work while a hub is up."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import structlog
+
+from cortex.bus import CortexError, Event
+from cortex.bus.events import ProcessCompiled, ProcessRetired
+from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.runtime.log import Blobs
+
+from .catalogue import Catalogue
+from .files import Change, folders_of, received, triggers_of
+
+DEBOUNCE_MS = 400  # changes that follow each other so closely start a process once
+STEP_MS = 50
+AGAIN_S = 5.0  # after a failure of the system's own watching
+
+log = structlog.get_logger("cortex.files")
+
+
+class FileWatchManager(Component):
+    """Watches the files that compiled processes name, and says which changed."""
+
+    recalls = 1
+
+    def __init__(self, blobs: Blobs, publish: Callable[..., int], home: Home) -> None:
+        self._catalogue = Catalogue(blobs)
+        self._publish = publish
+        self._home = home.path.resolve()
+        self._folder = home.workspace.resolve()
+        self._lock = threading.Lock()  # the catalogue is folded on one thread and read on another
+        self._changed = threading.Event()  # what is to be watched; or it is to end
+        self._ending = False
+        self._thread = threading.Thread(target=self._watch, name="cortex-files", daemon=True)
+
+    def on_start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def on_stop(self) -> None:
+        """Watch no longer."""
+        self._ending = True
+        self._changed.set()
+        self._thread.join()
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        """Take up what the compiler said."""
+        self._fold(event)
+
+    def snapshot(self) -> bytes:
+        """The catalogue."""
+        with self._lock:
+            return self._catalogue.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take it up."""
+        with self._lock:
+            self._catalogue.restore(snapshot)
+        self._changed.set()
+
+    @on(ProcessCompiled)
+    @on(ProcessRetired)
+    def enter(self, event: ProcessCompiled | ProcessRetired, delivery: Delivery) -> None:
+        """Watch what the process names now."""
+        self._fold(event)
+
+    def _fold(self, event: Event) -> None:
+        with self._lock:
+            self._catalogue.fold(event)
+        self._changed.set()
+
+    def _watch(self) -> None:
+        while not self._ending:
+            self._changed.clear()
+            with self._lock:
+                table = self._catalogue.table
+            wanted = {n: found for n in table.names() if (found := triggers_of(table.get(n)))}
+            folders = {self._there(f) for many in wanted.values() for f in folders_of(many)}
+            if not folders:
+                self._changed.wait()
+                continue
+            try:
+                for changes in self._seen(folders):
+                    for event in received(wanted, changes, str(self._folder), uuid.uuid4().hex):
+                        self._publish(event)
+            except (OSError, RuntimeError, CortexError) as error:
+                # No more watches to be had, or a folder that went while it was being looked at.
+                log.warning("watching_failed", error=str(error))
+                self._changed.wait(AGAIN_S)
+
+    def _seen(self, folders: set[Path]) -> Iterator[list[Change]]:
+        # Here, not at the top: it takes its time to load, and few commands keep a hub up.
+        from watchfiles import DefaultFilter, watch
+
+        batches = watch(
+            *sorted(folders),
+            watch_filter=DefaultFilter(ignore_paths=[self._home]),
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
+            stop_event=self._changed,
+            raise_interrupt=False,
+            ignore_permission_denied=True,
+        )
+        for batch in batches:
+            yield [
+                Change(Path(path).relative_to(self._folder).as_posix(), kind.name)
+                for kind, path in batch
+            ]
+
+    def _there(self, folder: str) -> Path:
+        """*folder*, or the nearest one above it that is there: the rest may be made any time."""
+        path = self._folder / folder
+        while not path.is_dir() and path != self._folder:
+            path = path.parent
+        return path

@@ -1,0 +1,89 @@
+"""Which changes of files start which process; pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+import msgspec
+
+from cortex.bus.events import TriggerReceived
+from cortex.runtime.processes import FileTrigger, LinkedProcess
+
+from ..tools import glob_of
+
+SOURCE = "file"  # the field `source` of a trigger that changed files fired
+MOST = 1_000  # paths that one trigger names
+WILD = frozenset("*?[{")
+
+
+class Change(msgspec.Struct, frozen=True, order=True):
+    """One file that changed."""
+
+    path: str  # from the watched folder
+    kind: str  # "added", "modified" or "deleted"
+
+
+def triggers_of(process: LinkedProcess | None) -> tuple[FileTrigger, ...]:
+    """The file triggers of *process*; none of an abstract one."""
+    if process is None or process.abstract:
+        return ()
+    return tuple(each for each in process.triggers if isinstance(each, FileTrigger))
+
+
+def folders_of(triggers: Iterable[FileTrigger]) -> set[str]:
+    """The folders below which *triggers* can find something, from the watched one."""
+    return {_fixed(path) for trigger in triggers for path in trigger.paths}
+
+
+def fitting(triggers: Iterable[FileTrigger], changes: Iterable[Change]) -> list[Change]:
+    """Those of *changes* that one of *triggers* is about, in order of their paths."""
+    wanted = [(set(t.changes), [_pattern(path) for path in t.paths]) for t in triggers]
+    return sorted(
+        change
+        for change in set(changes)
+        if any(
+            change.kind in kinds and any(each.fullmatch(change.path) for each in patterns)
+            for kinds, patterns in wanted
+        )
+    )
+
+
+def received(
+    processes: Mapping[str, tuple[FileTrigger, ...]],
+    changes: Iterable[Change],
+    workspace: str,
+    trigger_id: str,
+) -> Iterator[TriggerReceived]:
+    """A trigger for each of *processes*, by name, that *changes* start."""
+    changes = list(changes)
+    for name, triggers in sorted(processes.items()):
+        found = fitting(triggers, changes)
+        if not found:
+            continue
+        paths = [change.path for change in found[:MOST]]
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield TriggerReceived(
+            trigger_id=f"{trigger_id}-{name}",
+            fields={"source": SOURCE, "process": name},
+            inputs={"path": paths[0], "paths": paths},
+            goal=f"{paths[0]}{more} changed",
+            workspace=workspace,
+        )
+
+
+def _fixed(path: str) -> str:
+    """The part of a pattern that is a folder for sure."""
+    parts = PurePosixPath(path).parts[:-1]
+    plain: list[str] = []
+    for part in parts:
+        if WILD & set(part):
+            break
+        plain.append(part)
+    return "/".join(plain)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    try:
+        return glob_of(path)
+    except ValueError:  # its brackets do not fit: it is the name of a file that has such
+        return re.compile(re.escape(path))

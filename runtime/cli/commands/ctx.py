@@ -1,0 +1,174 @@
+"""`cortex ctx`: text for models in fewer tokens, exact for data and condensed for prose."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from cortex.runtime.context import TokenCounter
+from cortex.runtime.ctx import KINDS, Kind, Package, condense, decode, encode, kind_of
+from cortex.runtime.ctx import check as check_package
+
+from ..errors import RefusedError
+from ..exits import FAILED, OK
+from ..options import with_screen
+from ..screen import Screen
+from ..tree import Family
+
+FILE_BYTES = 64_000_000  # a model never reads more
+SHOWN = 20  # losses that are listed
+HEADERS = ("file", "kind", "mode", "source", "package", "saved")
+_FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+
+
+class CheckDocument(msgspec.Struct):
+    """Whether a package holds what its source says."""
+
+    mode: str
+    holds: bool
+    lost: list[str]
+
+
+class StatsRow(msgspec.Struct):
+    """The tokens of one file, as it is and as a package."""
+
+    file: str
+    kind: str
+    mode: str
+    source_tokens: int
+    tokens: int
+    saved_percent: float
+
+
+def _with_kind(function: Any) -> Any:
+    option = click.option(
+        "--kind", type=click.Choice(KINDS), help="What the source is, where its name does not say."
+    )
+    return option(function)
+
+
+@click.group(cls=Family)
+def ctx() -> None:
+    """Write data and prose in fewer tokens, for models to read."""
+
+
+@ctx.command("encode")
+@click.argument("file", type=_FILE, default="-")
+@_with_kind
+@click.option("--condense", "condensed", is_flag=True, help="Condense prose; facts stay.")
+@click.option("--draft", type=_FILE, help="A condensation of FILE; what it lost is put back.")
+@with_screen
+def encode_(
+    file: Path, kind: Kind | None, condensed: bool, draft: Path | None, screen: Screen
+) -> None:
+    """Encode FILE, or standard input; the package is printed.
+
+    Data (JSON, JSON Lines, YAML, TOML, CSV) and logs are exact: `cortex ctx decode` gives them
+    back. Prose is exact too, unless --condense or --draft is given.
+    """
+    text = _read(file)
+    package = _package(
+        text, kind or kind_of(text, file.name), condensed, None if draft is None else _read(draft)
+    )
+    screen.document(package)
+    if not screen.as_json:
+        click.echo(package.text)
+
+
+@ctx.command("decode")
+@click.argument("file", type=_FILE, default="-")
+@with_screen
+def decode_(file: Path, screen: Screen) -> None:
+    """Decode the package in FILE, or in standard input; its source is printed.
+
+    Data comes back equal, with its comments and in its order, in the kind it had (TOML as JSON);
+    logs come back byte for byte. A condensed text is printed with its legend written out.
+    """
+    found = decode(_read(file).removesuffix("\n"))
+    source = found.source()
+    screen.document({"mode": found.mode, "kind": found.kind, "source": source})
+    if not screen.as_json:
+        click.echo(source, nl=not source.endswith("\n"))
+
+
+@ctx.command("check")
+@click.argument("source", type=_FILE)
+@click.argument("package", type=_FILE)
+@_with_kind
+@with_screen
+def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> int:
+    """Check that PACKAGE holds what SOURCE says; ends with 1 if something is lost.
+
+    Of an exact package that is its data, order and comments; of a condensed one every number, name,
+    date, quantity, address, code, quotation, negation, condition and modal.
+    """
+    text = _read(source)
+    report = check_package(
+        text, kind or kind_of(text, source.name), _read(package).removesuffix("\n")
+    )
+    screen.document(CheckDocument(report.mode, report.holds, report.lost))
+    for each in report.lost[:SHOWN]:
+        screen.line(f"lost: {each}", "red")
+    if len(report.lost) > SHOWN:
+        screen.line(f"and {len(report.lost) - SHOWN} more", "dim")
+    if report.holds:
+        screen.line(f"{report.mode}: nothing is lost", "green")
+    return OK if report.holds else FAILED
+
+
+@ctx.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
+@_with_kind
+@click.option("--condense", "condensed", is_flag=True, help="Condense prose.")
+@with_screen
+def stats(files: tuple[Path, ...], kind: Kind | None, condensed: bool, screen: Screen) -> None:
+    """Count the tokens of every FILE, as it is and as a package."""
+    rows = []
+    for file in files:
+        text = _read(file)
+        package = _package(text, kind or kind_of(text, file.name), condensed, None)
+        saved = 100 * package.tokens_saved / max(package.source_tokens, 1)
+        rows.append(
+            StatsRow(
+                str(file),
+                package.kind,
+                package.mode,
+                package.source_tokens,
+                package.tokens,
+                round(saved, 1),
+            )
+        )
+    screen.document(rows)
+    screen.table(HEADERS, map(_cells, rows))
+
+
+def _cells(row: StatsRow) -> tuple[str, ...]:
+    counts = (f"{row.source_tokens:,}", f"{row.tokens:,}", f"{row.saved_percent} %")
+    return (row.file, row.kind, row.mode, *counts)
+
+
+def _package(text: str, kind: Kind, condensed: bool, draft: str | None) -> Package:
+    counter = TokenCounter()
+    if draft is not None or (condensed and kind in ("markdown", "text")):
+        return condense(text, kind, counter=counter, draft=draft)
+    return encode(text, kind, counter=counter)
+
+
+def _read(file: Path) -> str:
+    """The text of *file*; `-` is standard input."""
+    name = "standard input" if str(file) == "-" else str(file)
+    if str(file) == "-":
+        data = sys.stdin.buffer.read(FILE_BYTES + 1)
+    else:
+        with file.open("rb") as source:
+            data = source.read(FILE_BYTES + 1)
+    if len(data) > FILE_BYTES:
+        raise RefusedError(f"{name} is larger than {FILE_BYTES // 1_000_000} MB: split it")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError(
+            f"{name} is not UTF-8 at byte {error.start + 1:,}: convert it, for instance with iconv"
+        ) from error

@@ -1,0 +1,43 @@
+"""`cortex down`: end the hub of a home."""
+
+import click
+import msgspec
+
+from cortex.runtime.kernel import Home
+from cortex.runtime.serving import stop
+
+from ..options import with_home, with_screen
+from ..screen import Screen
+
+PATIENCE_S = 30.0
+
+
+class DownDocument(msgspec.Struct):
+    """Whose hub was ended."""
+
+    home: str
+    pid: int
+
+
+@click.command()
+@click.option("--kill", is_flag=True, help="By force where it does not end by itself.")
+@click.option(
+    "--timeout",
+    "patience_s",
+    type=click.FloatRange(min=0.0),
+    default=PATIENCE_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it may take to its end.",
+)
+@with_home
+@with_screen
+def down(kill: bool, patience_s: float, home: Home, screen: Screen) -> None:
+    """End the hub that `cortex up` serves on the home, and wait until it is gone.
+
+    What is at work is brought to its end; executions go on when a hub is up again.
+    """
+    home.check()
+    pid = stop(home, patience_s, kill=kill)
+    screen.document(DownDocument(str(home.path), pid))
+    screen.line(f"the hub of {home.path} has ended (process {pid})")

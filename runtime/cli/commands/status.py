@@ -1,0 +1,151 @@
+"""`cortex status`: who is connected to the hub, who is behind, how fast the log grows."""
+
+import time
+
+import click
+import msgspec
+
+from cortex.bus.events import RuntimeAnswer, RuntimeGet
+from cortex.runtime.kernel import Home
+from cortex.runtime.log import EventLog, LogMissingError
+from cortex.runtime.serving import (
+    Rate,
+    SubscriptionRow,
+    connected,
+    found,
+    rates_of,
+    subscriptions_of,
+)
+
+from ..exits import NOT_FOUND, OK
+from ..options import with_home, with_screen
+from ..reading import duration, iso
+from ..screen import Screen
+
+PATIENCE_S = 10.0  # for the hub's own word
+
+
+class ClientRow(msgspec.Struct):
+    """One client that is connected."""
+
+    name: str
+    carrier: str  # "ipc", "tcp" or "tls"
+    address: str
+    connections: int
+    since: str  # UTC
+
+
+class StatusDocument(msgspec.Struct):
+    """A home and the hub on it."""
+
+    home: str
+    up: bool
+    pid: int | None
+    version: str | None  # of Cortex
+    since: str | None  # UTC
+    urls: list[str]
+    events: int  # position of the newest
+    rates: list[Rate]
+    clients: list[ClientRow]
+    subscriptions: list[SubscriptionRow]
+
+
+@click.command()
+@with_home
+@with_screen
+def status(home: Home, screen: Screen) -> int:
+    """Show whether a hub is up, who is connected, how far subscribers are behind, and rates.
+
+    Ends with 3 where none is up; what the log tells is shown all the same.
+    """
+    home.check()
+    answer, own = None, ""
+    if found(home):
+        with connected(home, "status") as client:
+            reply = client.ask(RuntimeGet(), PATIENCE_S)
+            answer = reply if isinstance(reply, RuntimeAnswer) else None
+            own = client.name
+    document = _document(home, answer, own)
+    screen.document(document)
+    _show(screen, document)
+    return OK if document.up else NOT_FOUND
+
+
+def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocument:
+    events, rates, subscriptions = _standing(home)
+    clients = [_client(each) for each in answer.clients] if answer else []
+    return StatusDocument(
+        home=str(home.path),
+        up=answer is not None,
+        pid=answer.pid if answer else None,
+        version=answer.version if answer else None,
+        since=iso(answer.since_ns) if answer else None,
+        urls=list(answer.urls) if answer else [],
+        events=events,
+        rates=rates,
+        clients=[client for client in clients if client.name != own],  # not who asks
+        subscriptions=subscriptions,
+    )
+
+
+def _client(said: dict[str, object]) -> ClientRow:
+    present = msgspec.convert(said, _Present)
+    return ClientRow(
+        present.name,
+        present.carrier,
+        present.address,
+        present.connections,
+        iso(present.since_ns),
+    )
+
+
+def _standing(home: Home) -> tuple[int, list[Rate], list[SubscriptionRow]]:
+    try:
+        log = EventLog.open(home.log_path, readonly=True)
+    except LogMissingError:
+        return 0, [], []
+    try:
+        state = log.state()
+        rates = rates_of(log, state.head, time.time_ns())
+        return state.head, rates, subscriptions_of(log, state, time.monotonic_ns())
+    finally:
+        log.close()
+
+
+def _show(screen: Screen, document: StatusDocument) -> None:
+    if document.up:
+        screen.line(f"up  {document.home} (process {document.pid})", "bold green")
+        screen.line(f"    Cortex {document.version}, since {document.since}")
+        for url in document.urls:
+            screen.line(f"    {url}")
+    else:
+        screen.line(f"down  {document.home}", "bold")
+        screen.line("cortex up", "cyan")
+    rates = ", ".join(
+        f"{rate.events_per_s:,.1f} events/s over {duration(rate.over_s)}" for rate in document.rates
+    )
+    screen.line(f"{document.events:,} events{f'; {rates}' if rates else ''}")
+    if document.clients:
+        screen.line()
+        screen.table(
+            ("client", "over", "from", "connections", "since"),
+            ((c.name, c.carrier, c.address, str(c.connections), c.since) for c in document.clients),
+        )
+    if document.subscriptions:
+        screen.line()
+        screen.table(
+            ("subscription", "kind", "waiting", "held"), map(_cells, document.subscriptions)
+        )
+
+
+def _cells(row: SubscriptionRow) -> tuple[str, str, str, str]:
+    waiting = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
+    return row.name, row.kind, waiting, f"{row.held:,}" if row.kind == "work" else ""
+
+
+class _Present(msgspec.Struct):
+    name: str
+    carrier: str
+    address: str
+    connections: int
+    since_ns: int

@@ -1,0 +1,78 @@
+"""`cortex up`: serve the hub of a home."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from cortex.runtime.kernel import Home
+from cortex.runtime.serving import Note, Service, start, tell_systemd
+
+from ..exits import OK
+from ..options import with_home, with_screen
+from ..running import told_to_end, wait_for
+from ..screen import Screen
+
+UP_S = 60.0  # within which a hub in the background has to listen
+
+
+class UpDocument(msgspec.Struct):
+    """A hub that is up."""
+
+    home: str
+    pid: int
+    urls: list[str]
+    fingerprint: str  # of the certificate shown on tls+tcp://; empty where there is none
+    version: str
+
+
+@click.command()
+@click.option("--listen", multiple=True, metavar="URL", help="Also here: tls+tcp://HOST:PORT.")
+@click.option("--insecure", is_flag=True, help="Let --listen be tcp:// on loopback.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="PEM",
+    help="Shown on tls+tcp:// instead of the hub's own, with its key in the same file.",
+)
+@click.option("--background", is_flag=True, help="Come back once it is up; `cortex down` ends it.")
+@with_home
+@with_screen
+def up(
+    listen: tuple[str, ...],
+    insecure: bool,
+    certificate: Path | None,
+    background: bool,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Serve the home to other processes, and with --listen to other machines.
+
+    The components of the home run here. Commands on this home use it as long as it is up; agents,
+    tools and workers connect to it. Ctrl-C, SIGTERM or `cortex down` end it in good order.
+    """
+    if background:
+        options = [f"--listen={url}" for url in listen]
+        options += ["--insecure"] if insecure else []
+        options += [f"--certificate={certificate.absolute()}"] if certificate else []
+        _show(screen, home, start(home.open(), options, UP_S))
+        return OK
+    # From the first moment on: a hub that is just starting is ended in good order, too.
+    served = Service(home, listen, insecure=insecure, certificate=certificate)
+    with told_to_end() as told, served as service:
+        _show(screen, home, service.note)
+        tell_systemd("READY=1")
+        wait_for(told)
+        tell_systemd("STOPPING=1")
+        screen.note("ending in good order")
+    return OK
+
+
+def _show(screen: Screen, home: Home, note: Note) -> None:
+    urls = [note.url, *note.urls]
+    screen.document(UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version))
+    screen.line(f"up         {home.path} (process {note.pid})", "bold")
+    for url in urls:
+        pinned = f"#{note.fingerprint}" if url.startswith("tls") else ""
+        screen.line(f"listening  {url}{pinned}")
+    screen.line("cortex status", "cyan")

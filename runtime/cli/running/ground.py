@@ -1,0 +1,76 @@
+"""What a station stands on: the hub that is up on its home, or a runtime inside the command."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import msgspec
+
+from cortex.bus import Client, Log, LogError
+from cortex.runtime.kernel import Config, Home, Runtime
+from cortex.runtime.log import Blobs, BlobStore, EventLog, LogHeldError
+from cortex.runtime.serving import connected, found
+
+from .errors import HomeHeldError
+
+NAME = "cli"  # the source of what commands publish
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """A hub that can be spoken to, and its log and blobs to read."""
+
+    client: Client
+    log: Log
+    blobs: Blobs
+    leave: Callable[[], None]  # drop what is at work, where it is at work in this process
+    embedded: bool  # what is at work ends with the command
+
+
+@contextmanager
+def ground_of(home: Home) -> Iterator[Ground]:
+    """The hub of *home*; where none is up, a runtime until the block is left.
+
+    Raises:
+        HomeError: The home cannot be used.
+        HomeHeldError: Another process runs a runtime on it that serves nobody else.
+        HubSilentError: A hub is up and does not answer.
+        LogError: Its log cannot be used.
+    """
+    home = home.open()
+    opened = _on_hub(home) if found(home) else _on_own(home)
+    with opened as ground:
+        yield ground
+
+
+@contextmanager
+def _on_hub(home: Home) -> Iterator[Ground]:
+    blobs = BlobStore(home.blobs, durability=Config.load(home).durability)
+    with (
+        connected(home, NAME) as client,
+        # Beside the hub, not through it: what was acknowledged can be read here at once.
+        closing(EventLog.open(home.log_path, readonly=True)) as log,
+    ):
+        yield Ground(client, log, blobs, lambda: None, embedded=False)
+
+
+@contextmanager
+def _on_own(home: Home) -> Iterator[Ground]:
+    failure: BaseException | None = None
+    try:
+        with Runtime(home) as runtime:
+
+            def leave() -> None:
+                runtime.stop(patience_s=0.0)
+
+            try:
+                client = runtime.client(NAME)
+                yield Ground(client, runtime.log, runtime.blobs, leave, embedded=True)
+            except BaseException as error:
+                failure = error
+                raise
+    except LogHeldError as error:
+        raise HomeHeldError(str(home.path), error.pid) from None
+    except LogError:
+        # What the command failed with says more than that the end could not be recorded.
+        if failure is not None:
+            raise failure from None
+        raise

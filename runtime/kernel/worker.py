@@ -1,0 +1,204 @@
+"""Components in a process of their own, fed by a hub that another process serves."""
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from cortex.bus import Client, ClientDeniedError, CortexError, HubPort, Log, SystemClock
+from cortex.bus.events import ComponentRestarted, ComponentWithdrawn, RuntimeStarted
+from cortex.runtime.log import Blobs
+
+from .announcements import announce, withdraw
+from .component import Component
+from .config import Config
+from .home import Home
+from .logs import configure_unless_done
+from .manifest import Entry, load
+from .ports import ports_in_runtime
+from .recall import DiskSnapshots, MemorySnapshots
+from .staff import Staff, class_of, entry_of
+from .supervisor import Supervisor, Tell
+from .words import vocabulary_of
+
+READY_S = 30.0
+PATIENCE_S = 5.0
+LOOK_S = 0.5  # how soon a worker that is told to end notices it while the hub says nothing
+AWAY_S = 1.0  # between two looks for a hub that is away
+GONE_S = 5.0  # a hub that says nothing for so long is away when a worker is to end
+
+Startable = str | Entry | type[Component]
+
+
+class Worker:
+    """Hosts components; the same feeds and shells as in a `Runtime`, on a hub elsewhere.
+
+    Use it as a context manager: inside, the components are ready and announced; after, they were
+    stopped in order and withdrawn. Their subscriptions stay, so that nothing is missed between two
+    workers. While the hub is away they wait; when it is back they go on where they were.
+
+    Args:
+        components: Import strings, entries or classes.
+        hub: Where the events are.
+        log: The hub's log, for reading.
+        blobs: The hub's blobs.
+        home: Where this process may look for files; None where the hub is on another machine.
+        config: Instead of the home's config.toml.
+        name: The source of what the worker itself publishes.
+        restarted: Is told of restarts, instead of the bus: label, reason, times. Whoever gives it
+            speaks for the worker in all: nothing is announced or withdrawn here.
+    """
+
+    def __init__(
+        self,
+        components: Iterable[Startable],
+        *,
+        hub: HubPort,
+        log: Log,
+        blobs: Blobs,
+        home: Home | None = None,
+        config: Config | None = None,
+        name: str = "worker",
+        restarted: Tell | None = None,
+    ) -> None:
+        configure_unless_done()
+        self._hub, self._log, self._blobs, self._home = hub, log, blobs, home
+        self._config = config or (Config.load(home) if home else Config())
+        self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
+        self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
+        self._supervisor = Supervisor(SystemClock(), restarted or self._tell_restarted)
+        self._staff = Staff(
+            hub,
+            log,
+            self._client.vocabulary,
+            DiskSnapshots(home.path / "snapshots.db") if home else MemorySnapshots(),
+            self._supervisor,
+            self._ports_for,
+            str(home.path) if home else "",
+        )
+        self._ending = threading.Event()
+        self._speaks = restarted is None
+        self._followed = 0  # position up to which withdrawals were seen
+        self._over: CortexError | None = None  # why it cannot go on
+        self._keeper = threading.Thread(target=self._keep_announced, name="cortex-announcer")
+
+    @property
+    def name(self) -> str:
+        """The source of what the worker itself publishes."""
+        return self._client.name
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Names of the components it hosts."""
+        return tuple(cls.component_name() for cls, _ in self._wanted)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the components, wait until they are ready, and announce them.
+
+        Raises:
+            NotReadyError: One of them did not start.
+            CortexError: The hub refuses them.
+        """
+        for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
+            wait(READY_S)
+        if self._speaks:
+            self._followed = self._client.head
+            self._announce()
+            self._keeper.start()
+
+    def until_over(self, told: threading.Event) -> None:
+        """Wait until *told* is set, or until the hub does not let this worker in any more.
+
+        Raises:
+            ClientDeniedError: What it was granted was taken back.
+        """
+        # With a time: a signal that goes to another thread does not end a wait of the main one.
+        while self._over is None and not told.wait(LOOK_S):
+            pass
+        if self._over is not None:
+            raise self._over
+
+    def stop(self, patience_s: float = PATIENCE_S) -> None:
+        """Stop the components in good order and withdraw them; a second call does nothing."""
+        if self._ending.is_set():
+            return
+        self._ending.set()
+        if self._keeper.is_alive():
+            self._keeper.join(GONE_S)
+        if self._keeper.is_alive():
+            # The hub is away, and nobody shall wait for it any more: its leases lapse, and it finds
+            # out by itself who is gone.
+            self._hub.close()
+        self._staff.end_all(patience_s)
+        if self._over is None and self._speaks:
+            with suppress(CortexError):
+                self._withdraw()
+
+    def _keep_announced(self) -> None:
+        """Announce again whatever somebody else withdrew.
+
+        A runtime that starts withdraws what it does not start itself, and of two workers that host
+        the same component the one that ends withdraws it for both.
+        """
+        while not self._ending.is_set():
+            try:
+                self._follow()
+            except ClientDeniedError as error:
+                self._over = error
+                return
+            except CortexError:  # the hub is away
+                self._ending.wait(AWAY_S)
+
+    def _follow(self) -> None:
+        pairs = [(kind.topic_name(), None) for kind in (RuntimeStarted, ComponentWithdrawn)]
+        feed = self._client.follow(*pairs, after=self._followed)
+        try:
+            while not self._ending.is_set():
+                records = feed.next(LOOK_S)
+                if records:
+                    self._announce()
+                    self._followed = records[-1].position
+        finally:
+            feed.close()
+
+    def _announce(self) -> None:
+        announce(self._client, [cls for cls, _ in self._wanted], self._config)
+
+    def _withdraw(self) -> None:
+        for cls, _ in self._wanted:
+            withdraw(self._client, cls)
+
+    def _ports_for(self, entry: Entry) -> dict[str, Any]:
+        return ports_in_runtime(
+            self._home,
+            self._config,
+            self._blobs,
+            self._log,
+            self._client.vocabulary,
+            self._client,
+            entry.settings,
+        )
+
+    def _tell_restarted(self, label: str, reason: str, times: int) -> None:
+        self._client.publish(
+            ComponentRestarted(
+                component=label, runtime=self._client.name, reason=reason, times=times
+            )
+        )

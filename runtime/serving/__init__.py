@@ -1,0 +1,45 @@
+"""How a home's runtime is served to other processes, found by them, and told to stop."""
+
+from . import note
+from .background import start
+from .connecting import Hub, connected, hub_of
+from .errors import (
+    AlreadyUpError,
+    FolderError,
+    HubSilentError,
+    NotUpError,
+    ServingError,
+    UpFailedError,
+)
+from .hosting import hosted
+from .note import Note, found, socket_path, url_of
+from .service import Service
+from .standing import Rate, SubscriptionRow, rates_of, subscriptions_of
+from .stopping import stop
+from .systemd import tell_systemd
+
+__all__ = [
+    "AlreadyUpError",
+    "FolderError",
+    "Hub",
+    "HubSilentError",
+    "NotUpError",
+    "Note",
+    "Rate",
+    "Service",
+    "ServingError",
+    "SubscriptionRow",
+    "UpFailedError",
+    "connected",
+    "found",
+    "hosted",
+    "hub_of",
+    "note",
+    "rates_of",
+    "socket_path",
+    "start",
+    "stop",
+    "subscriptions_of",
+    "tell_systemd",
+    "url_of",
+]

@@ -1,0 +1,59 @@
+"""A hub in a process of its own, which goes on when the command that started it has ended."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cortex.runtime.kernel import Home
+
+from .errors import UpFailedError
+from .note import Note, found
+
+SAID = "up.log"  # in the home: what a hub in the background writes
+LOOK_S = 0.05
+SHOWN = 2_000  # bytes of it that may hold the reason
+
+
+def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
+    """Start `cortex up` with *options* and wait until it listens; its note comes back.
+
+    Raises:
+        UpFailedError: It ended, or does not listen after *patience_s*.
+    """
+    path = home.path / SAID
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    command = [sys.executable, "-m", "cortex.runtime.cli", "up", "--home", str(home.path)]
+    try:
+        child = subprocess.Popen(
+            [*command, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            cwd=home.workspace,  # what config.toml names by relative paths is found from there
+            start_new_session=True,  # Ctrl-C here is none of its business
+        )
+    finally:
+        os.close(descriptor)
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        note = found(home)
+        if note is not None and note.pid in (child.pid, 0):
+            return note
+        if child.poll() is not None:
+            raise UpFailedError(str(home.path), _said(path))
+        time.sleep(LOOK_S)
+    raise UpFailedError(
+        str(home.path), f"it does not listen after {patience_s:g} s; see {path}, or try again"
+    )
+
+
+def _said(path: Path) -> str:
+    """The last line of what it wrote, which is its one line of complaint."""
+    try:
+        lines = path.read_bytes()[-SHOWN:].decode(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1].removeprefix("cortex: ") if lines else f"it said nothing; see {path}"

@@ -1,0 +1,147 @@
+"""A home's runtime, open to other processes and other machines."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from cortex.bus import Event, HubServer, Query, ServerTls
+from cortex.bus.events import RuntimeAnswer, RuntimeGet
+from cortex.runtime.access import HubAccess, client_authority, hub_certificate, read_certificate
+from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
+from cortex.runtime.log import LogHeldError
+
+from .errors import AlreadyUpError, NotUpError
+from .note import Note, found, remove, url_of, write
+
+WATCHER = "cortex.actors.managers:FileWatchManager"  # files start something while a hub is up
+TLS = "tls+tcp://"
+ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
+
+
+class Service:
+    """Serves the hub of one home; use it as a context manager.
+
+    Args:
+        home: Made where it is missing.
+        listen: Addresses beside the home's own socket.
+        insecure: Whether tcp:// on loopback, which is not encrypted, is meant.
+        certificate: Shown on tls+tcp:// instead of the hub's own: PEM, with its key.
+        components: Instead of those that the home's config.toml adds to those of Cortex.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        listen: Sequence[str] = (),
+        *,
+        insecure: bool = False,
+        certificate: Path | None = None,
+        components: Iterable[str | Entry | type[Component]] | None = None,
+    ) -> None:
+        self._home = home
+        self._listen, self._insecure = tuple(listen), insecure
+        self._certificate = certificate
+        self._components = components
+        self._open = contextlib.ExitStack()
+        self._note: Note | None = None
+        self._runtime: Runtime | None = None
+        self._server: HubServer | None = None
+
+    @property
+    def note(self) -> Note:
+        """Where it listens.
+
+        Raises:
+            NotUpError: It is not entered.
+        """
+        if self._note is None:
+            raise NotUpError(str(self._home.path))
+        return self._note
+
+    def __enter__(self) -> Self:
+        """Start the runtime, then listen.
+
+        Raises:
+            AlreadyUpError: Another process serves the home, or runs a runtime on it.
+            UrlError: An address cannot be listened on.
+            CortexError: The runtime cannot start; the message says why.
+        """
+        with contextlib.ExitStack() as opened:
+            self._start(opened)
+            self._open = opened.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+        self._note = None
+
+    def _start(self, opened: contextlib.ExitStack) -> None:
+        home = self._home.open()
+        runtime = self._opened(home, opened)
+        access = HubAccess(runtime.hub, runtime.log, runtime.vocabulary, home.path / "keys")
+        opened.callback(access.close)
+        server = HubServer(runtime.hub, runtime.log, runtime.blobs, access)
+        opened.callback(server.close)
+        tls, fingerprint = self._tls(home)
+        urls = tuple(server.listen(u, tls=tls, insecure=self._insecure) for u in self._listen)
+        runtime.start()  # after those, so that a port in use is said at once
+        if self._components is None:
+            runtime.add(WATCHER)
+        self._runtime, self._server = runtime, server
+        since_ns = runtime.clock.now_ns()
+        self._note = Note(os.getpid(), url_of(home), urls, since_ns, VERSION, fingerprint)
+        runtime.hub.answer(RuntimeGet, self._tell)
+        opened.callback(runtime.hub.unanswer, RuntimeGet)
+        write(home, self._note)
+        opened.callback(remove, home)
+        server.listen(self._note.url)  # last: whoever gets an answer there finds all the rest
+
+    def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:
+        try:
+            runtime = Runtime(home, components=self._components)
+        except LogHeldError as error:
+            up = found(home)
+            pid = up.pid if up and up.pid else error.pid
+            raise AlreadyUpError(str(home.path), pid, up is not None) from None
+        opened.callback(runtime.stop)
+        return runtime
+
+    def _tls(self, home: Home) -> tuple[ServerTls | None, str]:
+        """What tls+tcp:// shows, and its fingerprint; nothing where nobody listens so."""
+        hosts = [urlsplit(u).hostname or "" for u in self._listen if u.startswith(TLS)]
+        if not hosts:
+            return None, ""
+        keys = home.path / "keys"
+        if self._certificate is not None:
+            shown = read_certificate(self._certificate)
+        else:
+            shown = hub_certificate(keys, [h for h in hosts if h not in ANYWHERE])
+        path = Path(shown.path)
+        clients = Path(client_authority(keys).path)
+        return ServerTls(certificate=path, key=path, clients=clients), shown.sha256
+
+    def _tell(self, query: Query, timeout_s: float) -> Event:  # noqa: ARG002  # it is at hand
+        """Answer a `RuntimeGet`."""
+        note, runtime, server = self.note, self._runtime, self._server
+        if runtime is None or server is None:
+            raise NotUpError(str(self._home.path))
+        clients = tuple(msgspec.structs.asdict(client) for client in server.clients())
+        return RuntimeAnswer(
+            position=runtime.hub.head,
+            pid=note.pid,
+            version=note.version,
+            since_ns=note.since_ns,
+            urls=(note.url, *note.urls),
+            clients=clients,
+        )

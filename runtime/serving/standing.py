@@ -1,0 +1,86 @@
+"""Where the subscriptions of a log stand and how fast it grows, read beside whoever writes it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cortex.bus import Filter, Log, Standing, State, decode
+
+LOOKED_AT = 100_000  # events at most, to say how far subscribers are behind
+PAGE = 1_024
+PAGE_BYTES = 4 << 20
+WINDOWS_S = (10, 60, 900)  # that rates are given over
+
+
+class SubscriptionRow(msgspec.Struct, frozen=True):
+    """One subscription that outlives its client."""
+
+    name: str
+    kind: str  # "ordered" or "work"
+    cursor: int  # every event up to here is done with, or was routed to the workers
+    lag: int  # events that wait for it
+    exact: bool = True  # False: it is so far behind that events of no use to it are counted, too
+    held: int = 0  # of work: how much a worker has right now, or rests before its next try
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """How fast the log grew lately."""
+
+    over_s: int
+    events_per_s: float
+
+
+def subscriptions_of(log: Log, state: State, steady_ns: int) -> list[SubscriptionRow]:
+    """How far each subscription is, by name; *steady_ns* is the time of the hub's leases."""
+    behind = [s for s in state.standings if s.kind == "ordered"]
+    lags = _lags(log, behind, state.head)
+    rows = [SubscriptionRow(s.name, s.kind, s.cursor, *lags[s.name]) for s in behind] + [
+        _work_row(standing, state, steady_ns)
+        for standing in state.standings
+        if standing.kind == "work"
+    ]
+    return sorted(rows, key=lambda row: row.name)
+
+
+def rates_of(log: Log, head: int, now_ns: int) -> list[Rate]:
+    """Events a second over the last windows."""
+    return [
+        Rate(over_s, (head - _last_before(log, head, now_ns - over_s * 1_000_000_000)) / over_s)
+        for over_s in WINDOWS_S
+    ]
+
+
+def _work_row(standing: Standing, state: State, steady_ns: int) -> SubscriptionRow:
+    work = [w for w in state.work if w.subscription == standing.name]
+    held = sum(w.not_before_ns > steady_ns for w in work)
+    return SubscriptionRow(standing.name, standing.kind, standing.cursor, len(work), held=held)
+
+
+def _lags(log: Log, standings: Sequence[Standing], head: int) -> dict[str, tuple[int, bool]]:
+    """By name: how many events wait, and whether that many exactly."""
+    earliest = max(0, head - LOOKED_AT)
+    lags = {s.name: head - s.cursor for s in standings if s.cursor < earliest}
+    near = {s.name: (s.cursor, Filter(s.filter)) for s in standings if s.cursor >= earliest}
+    counted = dict.fromkeys(near, 0)
+    after = min((cursor for cursor, _ in near.values()), default=head)
+    while after < head and (page := log.read(after, PAGE, PAGE_BYTES)):
+        for record in map(decode, page):
+            after = record.position
+            for name, (cursor, seen) in near.items():
+                if after > cursor and seen.matches(record.topic, record.key):
+                    counted[name] += 1
+    return {name: (lag, False) for name, lag in lags.items()} | {
+        name: (lag, True) for name, lag in counted.items()
+    }
+
+
+def _last_before(log: Log, head: int, time_ns: int) -> int:
+    """Position of the last event before *time_ns*; times never go back in a log."""
+    low, high = 0, head
+    while low < high:
+        middle = (low + high + 1) // 2
+        if decode(log.read(middle - 1, 1, PAGE_BYTES)[0]).time_ns < time_ns:
+            low = middle
+        else:
+            high = middle - 1
+    return low
