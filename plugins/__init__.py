@@ -1,1 +1,19 @@
-"""The guests: components that come from outside the runtime."""
+"""The guests: components that come from outside the runtime, with just what they were granted."""
+
+from .checking import problems_of
+from .errors import PluginInvalidError, PluginRefusedError, PluginUnknownError, UnconfinedError
+from .granted import Granted
+from .manifest import FileWant, Limits, Manifest, Wants
+
+__all__ = [
+    "FileWant",
+    "Granted",
+    "Limits",
+    "Manifest",
+    "PluginInvalidError",
+    "PluginRefusedError",
+    "PluginUnknownError",
+    "UnconfinedError",
+    "Wants",
+    "problems_of",
+]

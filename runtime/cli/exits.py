@@ -9,6 +9,7 @@ WAITING = 5
 DEFECT = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
 
 NOT_TEXT = "surrogates not allowed"  # as Python says of a folder's name that is not UTF-8
 
@@ -23,6 +24,7 @@ MEANINGS = {
     DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
     INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
     BROKEN_PIPE: "whoever read the output went away, as `head` does",
+    TERMINATED: "ended by SIGTERM; a running execution goes on when it is resumed",
 }
 
 

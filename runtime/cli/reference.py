@@ -40,6 +40,7 @@ from .reading import (
 from .running import Check, DryRunDocument, GateReport, ModelCheck, StepReport
 from .tree import root
 
+OURS = ("cortex.runtime.", "cortex.plugins.")
 HEAD = """\
 # The command line
 
@@ -57,9 +58,10 @@ Generated from the code; `python -m cortex.runtime.cli.reference docs` writes it
   `CORTEX_LOG=info` what the runtime says of itself.
 * An **execution** is named by its id, or by as much of it as no other has.
 * Reading commands (`execution list`, `show`, `find`, `trace`, `events`, `doctor`) work beside a
-  running runtime. Commands that record start a runtime, and a home has one at a time: where
-  another process has it, they end with 4 and name that process. Ctrl-C there, or `kill -INT`,
-  pauses what it runs; once it has ended, the command can be repeated.
+  running runtime. Commands that record use the hub that is [up](up.md). Where none is, they start
+  a runtime, and a home has one at a time: where another command has it, they end with 4 and name
+  that process. Ctrl-C there, or `kill -INT`, pauses what it runs; once it has ended, the command
+  can be repeated.
 * `cortex completion SHELL` completes commands, options, names of processes and ids of executions.
 * Other packages add commands with an entry point in the group `cortex.commands` that names a
   `click.Command`.
@@ -159,7 +161,7 @@ def _commands(group: click.Group, path: str) -> Iterator[str]:
     context = click.Context(group, info_name=f"cortex {path}".strip())
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        if command is None or not (command.callback or "").__module__.startswith("cortex.runtime"):
+        if command is None or not (command.callback or "").__module__.startswith(OURS):
             continue  # other packages document their own
         full = f"{path} {name}".strip()
         if isinstance(command, click.Group):

@@ -17,21 +17,31 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class Lazy(NamedTuple):
     """A command that is not imported yet."""
 
-    where: str  # "init:command", in the folder commands/
+    where: str  # "init:command", in the folder commands/, or "cortex.room:command" in a layer above
     help: str  # its first line
 
 
 COMMANDS = {
+    "client": Lazy("client:client", "Say who may come to the bus, and what they may do."),
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
+    "context": Lazy("context:context", "Look at the context of an execution."),
+    "ctx": Lazy("ctx:ctx", "Write data and prose in fewer tokens, for models to read."),
     "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and the blobs"),
+    "down": Lazy("down:down", "End the hub that `cortex up` serves on the home"),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
+    "knowledge": Lazy("knowledge:knowledge", "Look into knowledge: index it, find passages, list"),
     "model": Lazy("model:model", "Look at models: which there are, whether they answer"),
+    "plugin": Lazy("cortex.plugins.cli:plugin", "Look at plugins, load them with what you grant"),
     "process": Lazy("process:process", "Look at processes and check their sources."),
+    "prompt": Lazy("prompt:prompt", "Look at prompts: what went in, what stayed out, and why."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
+    "status": Lazy("status:status", "Show whether a hub is up, who is connected"),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
     "trigger": Lazy("trigger:trigger", "Say that something happened, and run what answers it."),
+    "up": Lazy("up:up", "Serve the home to other processes"),
+    "worker": Lazy("worker:worker", "Host components in a process of their own, on the hub"),
 }
 
 
@@ -122,7 +132,8 @@ def _load(lazy: Lazy) -> click.Command:
     from importlib import import_module
 
     module, _, name = lazy.where.partition(":")
-    command: click.Command = getattr(import_module(f"{__package__}.commands.{module}"), name)
+    where = module if "." in module else f"{__package__}.commands.{module}"
+    command: click.Command = getattr(import_module(where), name)
     return command
 
 

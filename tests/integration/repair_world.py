@@ -79,7 +79,9 @@ class Bench:
         self.blobs = MemoryBlobs()
         self.write_code = WriteCode(self.home, self.blobs)
         self.run_tests = RunTests(config or Config(), self.blobs, self.home)
-        self.commit_and_push = CommitAndPush(self.home, VOCABULARY, lambda _stream: iter(()))
+        self.commit_and_push = CommitAndPush(
+            self.home, VOCABULARY, lambda _stream: iter(()), config or Config()
+        )
         self.worktree = self.home.path / "worktrees" / "e1"
 
     def write(self, *edits: dict[str, str], position: int = 7, **parameters: Any) -> Event:

@@ -1,6 +1,7 @@
 """Components that compute for long run in processes of their own, which may die or hang."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,24 @@ def sharing(staff: Any, home: Home) -> Iterator[Runtime]:
 
 def told(runtime: Runtime, count: int) -> list[Any]:
     return read_all(runtime, wait_for(runtime.client("me"), "sum.told", count))
+
+
+def test_a_ctrl_c_that_finds_its_process_starting_does_not_end_it(
+    adding: Runtime, staff: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    born: list[int] = []
+    start = subprocess.Popen
+
+    def interrupted(*args: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        process = start(*args, **options)
+        os.kill(process.pid, signal.SIGINT)  # as a terminal does, to all of its processes
+        born.append(process.pid)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    adding.client("me").publish(staff.SumAsked(of=(1,)))
+
+    assert [event.pid for event in told(adding, 1)] == born
 
 
 def test_it_handles_events_in_another_process(adding: Runtime, staff: Any) -> None:

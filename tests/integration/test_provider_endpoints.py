@@ -345,6 +345,19 @@ def test_silence_in_the_middle_of_an_answer_is_a_broken_one(
     assert failed.kind == "cut_off"
 
 
+def test_an_answer_that_breaks_off_is_paid_for_as_far_as_its_endpoint_told(kind: Kind) -> None:
+    with kind.server(Answer(text=("a", "b"), die_after=1, input_tokens=1_000)) as server:
+        asking = kind.asking(server, price_input=1.0, price_output=10.0)
+        failed = refused(asking.ask(asking.invoke()))
+
+    tokens = (failed.input_tokens, failed.output_tokens)
+    if kind.name == "anthropic":  # it tells what it read at the beginning
+        assert tokens == (1_000, 1)
+        assert failed.cost == pytest.approx(0.00101)
+    else:  # it tells at the end, which did not come
+        assert (*tokens, failed.cost) == (0, 0, 0.0)
+
+
 def test_more_calls_than_may_be_made_wait_for_their_turn(kind: Kind) -> None:
     hold = threading.Event()
     with kind.server(default=Answer(text=("a", "b"), hold=hold)) as server:

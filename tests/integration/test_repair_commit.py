@@ -7,6 +7,8 @@ import pytest
 from cortex.actors.handlers import CommitAndPush
 from cortex.bus import FORMAT, Draft, Recorded
 from cortex.bus.events import VOCABULARY, StepCompleted, StepExecute
+from cortex.runtime.kernel import Config
+from cortex.runtime.models import ModelConfig, ModelsConfig
 
 from .repair_world import (
     CART,
@@ -135,7 +137,7 @@ def test_the_message_is_what_was_said_of_the_change(bench: Bench, checkout: Path
     event = StepExecute(execution_id="e1", step_id="fix", action="write_code")
     said = StepCompleted(execution_id="e1", step_id="fix", result={"summary": "Add, not subtract"})
     records = [_recorded(n, draft) for n, draft in enumerate(map(Draft.of, (event, said)), 1)]
-    handler = CommitAndPush(bench.home, VOCABULARY, lambda _stream: iter(records))
+    handler = CommitAndPush(bench.home, VOCABULARY, lambda _stream: iter(records), Config())
     done(bench.write(FIX))
 
     done(only(handler.execute(bench.event("commit_and_push", "c", {}), bench.delivery(9))))
@@ -223,6 +225,28 @@ def test_hooks_run_only_where_that_is_asked_for(bench: Bench, checkout: Path) ->
 
     assert failed.error == "git commit: the linter says no"
     assert made.result["branch"] == BRANCH
+
+
+def test_no_hook_gets_the_key_of_a_model(
+    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = "WHERE_THE_MODEL_IS"  # no word in it says that it holds a key
+    monkeypatch.setenv(plain, "sk-secret")
+    monkeypatch.setenv("KEPT", "kept")
+    away = ModelConfig(name="m", provider="openai", base_url="http://127.0.0.1:9/v1", key_env=plain)
+    bench = Bench(tmp_path, checkout, Config(models=ModelsConfig(use=(away,))))
+    git(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    git(checkout, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    for name in ("pre-commit", "pre-push"):
+        hook(checkout, name, f"env > '{tmp_path}/{name}.env'")
+    done(bench.write(FIX))
+
+    done(bench.commit(hooks=True, push=True))
+
+    for name in ("pre-commit", "pre-push"):
+        given = (tmp_path / f"{name}.env").read_text()
+        assert "KEPT=kept" in given
+        assert plain not in given
 
 
 # push

@@ -127,6 +127,27 @@ def test_a_workspace_that_is_a_folder_of_the_checkout(checkout: Path) -> None:
     assert "leads out" in refused(bench.write({"path": "../cart.py", "old": "-=", "new": ""})).error
 
 
+@pytest.mark.parametrize("path", ["cart.py", "lib/cart.py"])
+def test_a_checkout_below_the_workspace_takes_the_names_of_either(
+    path: str, tmp_path: Path
+) -> None:
+    repository(tmp_path / "work" / "lib", FILES)
+    bench = Bench(tmp_path, tmp_path / "work")
+
+    result = done(bench.write({**FIX, "path": path}, checkout="lib")).result
+
+    assert result["paths"] == ["cart.py"]
+
+
+def test_a_folder_of_the_checkout_that_is_called_as_it_is_keeps_its_files(tmp_path: Path) -> None:
+    repository(tmp_path / "work" / "lib", {**FILES, "lib/cart.py": CART})
+    bench = Bench(tmp_path, tmp_path / "work")
+
+    result = done(bench.write({**FIX, "path": "lib/cart.py"}, checkout="lib")).result
+
+    assert result["paths"] == ["lib/cart.py"]
+
+
 def test_a_home_whose_worktree_lost_its_git_file_costs_the_user_nothing(
     bench: Bench, checkout: Path
 ) -> None:

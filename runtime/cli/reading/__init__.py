@@ -5,6 +5,7 @@ from .asked import PERSON, OpenQuestions, asked_of_person
 from .catalog import Catalog, Compiled
 from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
+from .contract import asyncapi_document, schema_document
 from .demands import demands_of, fields_of
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
@@ -27,7 +28,7 @@ from .summary import (
     took_s,
 )
 from .templates import as_written, condition_as_written, diff_as_written
-from .times import duration, iso, local, parse_time, recent
+from .times import duration, iso, local, parse_end, parse_time, recent
 from .words import has_words
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "WhyDocument",
     "as_written",
     "asked_of_person",
+    "asyncapi_document",
     "cells_of",
     "condition_as_written",
     "counted",
@@ -73,6 +75,7 @@ __all__ = [
     "log_lines",
     "models_of",
     "narrowed",
+    "parse_end",
     "parse_time",
     "plus",
     "readable",
@@ -81,6 +84,7 @@ __all__ = [
     "row_of",
     "rows_of",
     "scalars",
+    "schema_document",
     "spans_of",
     "took_s",
     "why_of",

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
+LAST_NS = 1 << 63  # what an event holds
+
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
@@ -28,6 +30,24 @@ def parse_time(text: str, now_ns: int) -> int:
         ) from None
     since = when - datetime(1970, 1, 1, tzinfo=UTC)
     return (since // timedelta(microseconds=1)) * 1_000
+
+
+def parse_end(text: str, now_ns: int) -> int:
+    """UTC nanoseconds of *text*: "90s", "12h", "30d" from now, or a date or time in ISO 8601.
+
+    Raises:
+        click.BadParameter: It is neither, or is over already.
+    """
+    ahead = _AGO.fullmatch(text.strip())
+    try:
+        end_ns = 2 * now_ns - parse_time(text, now_ns) if ahead else parse_time(text, now_ns)
+    except click.BadParameter:
+        raise click.BadParameter(
+            f"{text!r} is no time: write 12h, 30d or 1w from now, or 2026-03-01T09:30"
+        ) from None
+    if not now_ns < end_ns < LAST_NS:
+        raise click.BadParameter(f"{text!r} is {'over' if end_ns <= now_ns else 'too far away'}")
+    return end_ns
 
 
 def iso(time_ns: int) -> str:

@@ -1,0 +1,61 @@
+"""Whether a plugin's components are what its manifest says: for its tests, and before a load."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from cortex.bus import CortexError, Query
+from cortex.runtime.kernel import VERSION, Component, load, routes_of
+
+from .granted import Granted
+from .manifest import Manifest
+
+
+class Description(Struct, frozen=True):
+    """A plugin as its own code describes it."""
+
+    manifest: Manifest
+    names: tuple[str, ...] = ()  # of its components, as in events and subscriptions
+    problems: tuple[str, ...] = ()
+
+
+def described(manifest: Manifest) -> Description:
+    """What *manifest* and the components that it names come to; they are imported for it.
+
+    Raises:
+        PluginInvalidError: The manifest is wrong.
+    """
+    manifest.check()
+    problems: list[str] = []
+    names: list[str] = []
+    for component in manifest.components:
+        try:
+            found = load(component)
+            names.append(found.component_name())
+            problems += _uncovered(manifest, found)
+        except CortexError as error:
+            problems.append(str(error))
+    if not manifest.fits(VERSION):
+        problems.append(f"it works with Cortex {manifest.cortex}, and this is {VERSION}")
+    problems += [f"two components are called {n}" for n in sorted(set(names)) if names.count(n) > 1]
+    return Description(manifest, tuple(names), tuple(problems))
+
+
+def problems_of(manifest: Manifest) -> list[str]:
+    """What is wrong with a plugin, one sentence each; empty where it can be loaded.
+
+    Raises:
+        PluginInvalidError: The manifest itself is wrong.
+    """
+    return list(described(manifest).problems)
+
+
+def _uncovered(manifest: Manifest, component: type[Component]) -> Iterator[str]:
+    asked = Granted.of(manifest.parts())
+    for route in routes_of(component):
+        topic = route.event.topic_name()
+        if issubclass(route.event, Query):
+            yield f"{component.__name__} answers {topic}: only components of the runtime do that"
+        elif not asked.may_see((topic, route.key)):
+            pattern = f"{topic}={route.key}" if route.key else topic
+            yield f"{component.__name__} handles {pattern!r}: name it in subscribes"

@@ -1,0 +1,5 @@
+"""The command `cortex plugin`."""
+
+from .commands import plugin
+
+__all__ = ["plugin"]

@@ -1,0 +1,310 @@
+"""`cortex plugin`: which there are, what they ask for, what they were granted."""
+
+from pathlib import Path
+
+import click
+
+from cortex.bus.events import PluginLoad, PluginUnload
+from cortex.runtime.cli.adding import OK, Family, Screen, with_home, with_screen
+from cortex.runtime.cli.reading import History, Selection
+from cortex.runtime.cli.running import Station, has_person
+from cortex.runtime.kernel import Home
+
+from ..checking import Description
+from ..errors import PluginRefusedError
+from ..granted import chosen
+from ..hosting import Fared, after, lines_of, unavailable
+from ..installed import Installed, installed, installed_as
+from ..writing import write_package
+from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
+from .loading import fared, load_of, looked_at, settled
+
+HEADERS = ("name", "version", "package", "state", "place", "")
+UNCONFINED = click.option(
+    "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust whoever wrote it."
+)
+
+
+@click.group(cls=Family)
+def plugin() -> None:
+    """Look at plugins, load them with what you grant, unload them, write one."""
+
+
+@plugin.command("list")
+@with_home
+@with_screen
+def list_(home: Home, screen: Screen) -> None:
+    """List the plugins that are installed, and those that were loaded.
+
+    Nothing of theirs is run for it. A plugin is a package with an entry point in the group
+    `cortex.plugins`; that it is installed grants it nothing.
+    """
+    there = {each.name: each for each in installed()}
+    known = _all_fared(home)
+    rows = [
+        _row(name, there.get(name), known.get(name, Fared()))
+        for name in sorted({*there, *(n for n, how in known.items() if how.state != "unloaded")})
+    ]
+    screen.document(rows)
+    screen.table(HEADERS, map(_cells, rows))
+
+
+@plugin.command()
+@click.argument("name")
+@UNCONFINED
+@with_home
+@with_screen
+def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
+    """Show what the plugin NAME is, everything that it asks for, and what it was granted.
+
+    Its own code says so, in a sandbox in which it sees nothing and reaches nobody.
+    """
+    found = installed_as(name)
+    document = _document(found, looked_at(found, home, unconfined=unconfined), _fared(home, name))
+    screen.document(document)
+    _show(screen, document)
+
+
+@plugin.command()
+@click.argument("name")
+@click.option("--grant", multiple=True, metavar="PART", help="Grant this part, and only such.")
+@click.option("--deny", multiple=True, metavar="PART", help="Grant all but this part.")
+@click.option(
+    "--in-runtime", is_flag=True, help="In the runtime's own process: needs --unconfined."
+)
+@click.option("-y", "--yes", is_flag=True, help="Grant without being asked.")
+@UNCONFINED
+@with_home
+@with_screen
+def load(
+    name: str,
+    grant: tuple[str, ...],
+    deny: tuple[str, ...],
+    in_runtime: bool,
+    yes: bool,
+    unconfined: bool,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Load the plugin NAME, with what it asks for or the parts of it that you grant.
+
+    What it asks for is shown first and has to be confirmed. It runs in a process of its own, in a
+    sandbox, with a client of the bus that has just those grants; now, where a hub is up, and
+    whenever a runtime runs from now on. Plugins that come with Cortex run beside the hub.
+
+    \b
+    cortex plugin load ticker --deny network
+    """  # noqa: D301  # backslash-b keeps lines apart, for click
+    found = installed_as(name)
+    if in_runtime and not (unconfined or found.built_in):
+        raise PluginRefusedError("nothing confines a plugin in the runtime: say --unconfined, too")
+    described = looked_at(found, home, unconfined=unconfined)
+    try:
+        granted = chosen(described.manifest, grant, deny)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    document = _document(found, described, Fared())
+    if document.problems:
+        raise PluginRefusedError(f"plugin {name} cannot be loaded: {'; '.join(document.problems)}")
+    if not yes:
+        _confirm(screen, document, granted, unconfined=unconfined or in_runtime)
+    event = load_of(described, granted, found, beside=in_runtime, unconfined=unconfined)
+    return _load(home, screen, event)
+
+
+@plugin.command()
+@click.argument("name")
+@with_home
+@with_screen
+def unload(name: str, home: Home, screen: Screen) -> int:
+    """End the plugin NAME; no subscription, process or grant of it is left."""
+    if _fared(home, name).state == "unloaded":
+        raise PluginRefusedError(f"plugin {name} is not loaded")
+    with Station.open(home, screen) as station:
+        settled(station, PluginUnload(plugin=name, reason="asked for on the command line"))
+    screen.document(LoadedDocument(name, "unloaded"))
+    screen.line(f"plugin {name} is unloaded", "bold")
+    return OK
+
+
+@plugin.command()
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Grant what it asks for beyond before, too.")
+@with_home
+@with_screen
+def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
+    """End the plugin NAME and start it as it is installed now, with the grants that it has.
+
+    What a newer version asks for beyond those is shown, and granted once you have confirmed it.
+    """
+    before = _fared(home, name).load
+    if before is None:
+        raise PluginRefusedError(f"plugin {name} is not loaded: `cortex plugin load {name}`")
+    found = installed_as(name)
+    described = looked_at(found, home, unconfined=not before.confined)
+    asked = described.manifest.parts()
+    kept = [part for part in asked if part in before.granted]
+    new = [part for part in asked if part not in (*before.granted, *before.denied)]
+    if new and not yes:
+        document = _document(found, described, Fared())
+        _confirm(screen, document, [*kept, *new], unconfined=not before.confined)
+    event = load_of(
+        described,
+        [*kept, *new],
+        found,
+        beside=before.place == "runtime",
+        unconfined=not before.confined,
+    )
+    return _load(home, screen, event)
+
+
+@plugin.command()
+@click.argument("name")
+@click.option("-n", "--lines", type=click.IntRange(min=1), default=50, show_default=True)
+@with_home
+@with_screen
+def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
+    """Show the last lines that the plugin NAME printed.
+
+    Secrets that it was given are not among them: their names stand in their place.
+    """
+    if "/" in name or name.startswith("."):
+        raise click.UsageError(f"{name!r} is no name of a plugin")
+    home.check()
+    document = LogDocument(name, tuple(lines_of(home.path, name, lines)))
+    screen.document(document)
+    for line in document.lines:
+        screen.line(line)
+    if not document.lines:
+        screen.note(f"plugin {name} has printed nothing")
+
+
+@plugin.command()
+@click.argument("name")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where to write it [default: this folder].",
+)
+@with_screen
+def new(name: str, folder: Path, screen: Screen) -> None:
+    """Write a package with the plugin NAME in it, which passes its own tests.
+
+    \b
+    cortex plugin new ticker
+    cd cortex-ticker && pip install -e . && pytest
+    """  # noqa: D301  # backslash-b keeps lines apart, for click
+    root, files = write_package(name, folder)
+    screen.document(NewDocument(name, str(root), tuple(files)))
+    screen.line(f"{root} holds the plugin {name}", "bold")
+    for file in files:
+        screen.line(f"  {file}")
+    screen.note(f"next: pip install -e {root} && pytest {root}")
+
+
+def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
+    with Station.open(home, screen) as station:
+        answer = settled(station, event)
+        names = getattr(answer, "components", ())
+    screen.document(LoadedDocument(event.plugin, "loaded", event.granted, names))
+    screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")
+    screen.note("it is at work whenever a runtime is: in `cortex up`, or while `cortex run` runs")
+    return OK
+
+
+def _confirm(
+    screen: Screen,
+    document: PluginDocument,
+    granted: "list[str] | tuple[str, ...]",
+    *,
+    unconfined: bool,
+) -> None:
+    """Have a person confirm what is granted."""
+    screen.note(f"{document.name} {document.version}: {document.summary}")
+    for part in document.asks:
+        screen.note(f"  {'grant' if part in granted else 'deny ':<6} {part}")
+    if not document.asks:
+        screen.note("  it asks for nothing")
+    if unconfined:
+        screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
+    if not has_person():
+        raise PluginRefusedError(
+            f"nobody is here to confirm what {document.name} asks for: say --yes, with --grant or "
+            "--deny for parts of it"
+        )
+    if not click.confirm("load it so?", err=True):
+        raise PluginRefusedError("nothing was loaded")
+
+
+def _fared(home: Home, name: str) -> Fared:
+    if not home.path.exists():
+        return Fared()
+    with History.open(home) as history:
+        return fared(history, name)
+
+
+def _all_fared(home: Home) -> dict[str, Fared]:
+    found: dict[str, Fared] = {}
+    if home.path.exists():
+        with History.open(home) as history:
+            for record in history.select(Selection(topics=("plugin.*",))):
+                name = record.stream.partition("/")[2]
+                event = history.event(record)
+                if event is not None:
+                    found[name] = after(found.get(name, Fared()), event)
+    return found
+
+
+def _row(name: str, found: Installed | None, how: Fared) -> PluginRow:
+    loaded = how.load
+    return PluginRow(
+        name=name,
+        package=found.package if found else "",
+        version=found.version if found else "",
+        state=how.state,
+        place=loaded.place if loaded else "",
+        confined=loaded.confined if loaded else False,
+        reason=how.reason,
+    )
+
+
+def _cells(row: PluginRow) -> tuple[str, ...]:
+    return (row.name, row.version, row.package, row.state, row.place or "-", row.reason)
+
+
+def _document(found: Installed, described: Description, how: Fared) -> PluginDocument:
+    manifest = described.manifest
+    problems = list(described.problems)
+    if manifest.name != found.name:
+        problems.append(f"its entry point is {found.name!r} and it calls itself {manifest.name!r}")
+    return PluginDocument(
+        name=found.name,
+        package=found.package,
+        version=manifest.version,
+        summary=manifest.summary,
+        cortex=manifest.cortex,
+        components=described.names,
+        asks=manifest.parts(),
+        granted=how.load.granted if how.load else (),
+        state=how.state,
+        problems=tuple(problems),
+        reason=how.reason,
+    )
+
+
+def _show(screen: Screen, document: PluginDocument) -> None:
+    screen.line(f"{document.name} {document.version}, of {document.package}", "bold")
+    if document.summary:
+        screen.paragraph(document.summary)
+    screen.line(f"works with Cortex {document.cortex}; is {document.state}")
+    screen.line(f"components: {', '.join(document.components)}")
+    for part in document.asks:
+        mark = "granted" if part in document.granted else "asks"
+        screen.line(f"  {mark:<8} {part}")
+    for problem in document.problems:
+        screen.paragraph(problem, lead="problem: ", style="red")
+    if document.reason:
+        screen.paragraph(document.reason, lead=f"{document.state}: ")
+    if unavailable():
+        screen.note(f"plugins cannot be confined here: {unavailable()}", "yellow")

@@ -1,0 +1,55 @@
+"""What `cortex plugin` says with --json."""
+
+from msgspec import Struct
+
+
+class PluginRow(Struct, frozen=True):
+    """One plugin, installed or once loaded."""
+
+    name: str
+    package: str  # that brings it; empty where it is not installed any more
+    version: str
+    state: str  # "unloaded", "loading", "loaded", "crashed", "given up" or "denied"
+    place: str = ""  # "process" or "runtime", where it is loaded
+    confined: bool = False
+    reason: str = ""  # of what became of it
+
+
+class PluginDocument(Struct, frozen=True):
+    """What one plugin is, what it asks, and what it was granted."""
+
+    name: str
+    package: str
+    version: str
+    summary: str
+    cortex: str  # versions of Cortex that it works with
+    components: tuple[str, ...]
+    asks: tuple[str, ...]  # parts, as --grant and --deny name them
+    granted: tuple[str, ...]  # empty where it is not loaded
+    state: str
+    problems: tuple[str, ...] = ()  # that keep it from being loaded
+    reason: str = ""
+
+
+class LoadedDocument(Struct, frozen=True):
+    """What came of a load, an unload or a reload."""
+
+    name: str
+    state: str
+    granted: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+
+
+class NewDocument(Struct, frozen=True):
+    """A package that was written."""
+
+    name: str
+    folder: str
+    files: tuple[str, ...]
+
+
+class LogDocument(Struct, frozen=True):
+    """The last lines that a plugin printed."""
+
+    name: str
+    lines: tuple[str, ...]

@@ -1,0 +1,99 @@
+"""How a plugin is loaded from the command line: looked at, confirmed, recorded, waited for."""
+
+import time
+from collections.abc import Sequence
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    PluginCrashed,
+    PluginDenied,
+    PluginLoad,
+    PluginLoaded,
+    PluginUnload,
+    PluginUnloaded,
+)
+from cortex.runtime.cli.reading import History
+from cortex.runtime.cli.running import Station
+from cortex.runtime.kernel import Home
+
+from ..checking import Description, described
+from ..errors import PluginRefusedError
+from ..hosting import Fared, after, describe
+from ..installed import Installed, manifest_here
+
+PATIENCE_S = 90.0  # a plugin's process, and its walls, may take their time on a busy machine
+
+
+def looked_at(plugin: Installed, home: Home, *, unconfined: bool) -> Description:
+    """What a plugin says it is; its code runs in a process that sees nothing, unless it is ours.
+
+    Raises:
+        UnconfinedError: There is no sandbox here, and *unconfined* was not said.
+        PluginRefusedError: It does not say what it is.
+    """
+    if plugin.built_in:
+        return described(manifest_here(plugin))
+    return describe(plugin, home.path, confined=not unconfined)
+
+
+def fared(history: History, name: str) -> Fared:
+    """How a plugin stands, as its events say."""
+    found = Fared()
+    for record in history.stream(f"plugin/{name}"):
+        event = history.event(record)
+        found = found if event is None else after(found, event)
+    return found
+
+
+def load_of(
+    found: Description, granted: Sequence[str], plugin: Installed, *, beside: bool, unconfined: bool
+) -> PluginLoad:
+    """The request that loads a plugin with what was confirmed."""
+    in_runtime = beside or plugin.built_in
+    return PluginLoad(
+        plugin=plugin.name,
+        version=found.manifest.version,
+        digest=found.manifest.digest(),
+        granted=tuple(granted),
+        denied=tuple(part for part in found.manifest.parts() if part not in granted),
+        place="runtime" if in_runtime else "process",
+        confined=not (unconfined or plugin.built_in),
+    )
+
+
+def settled(station: Station, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
+    """Record *event* and wait for what comes of it.
+
+    Raises:
+        PluginRefusedError: It was denied, crashed, or nothing came of it in time.
+    """
+    feed = station.client.follow(("plugin.*", None))
+    wanted = PluginLoaded if isinstance(event, PluginLoad) else PluginUnloaded
+    try:
+        asked = station.publish(event)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            for record in feed.next(0.5):
+                answer = station.client.vocabulary.read(record)
+                if record.position <= asked or getattr(answer, "plugin", "") != event.plugin:
+                    continue
+                if isinstance(answer, wanted):
+                    return answer
+                _refuse(answer)
+            station.interrupts.check()
+    finally:
+        feed.close()
+    raise PluginRefusedError(
+        f"nothing came of it within {PATIENCE_S:g} s: look at `cortex plugin logs {event.plugin}`"
+    )
+
+
+def _refuse(answer: Event) -> None:
+    if isinstance(answer, PluginDenied) and not answer.part:
+        raise PluginRefusedError(f"plugin {answer.plugin} was not loaded: {answer.reason}")
+    if isinstance(answer, PluginCrashed):
+        again = "" if answer.given_up else f"; it is tried again in {answer.again_s:g} s"
+        raise PluginRefusedError(
+            f"plugin {answer.plugin} crashed: {answer.reason}{again} "
+            f"(`cortex plugin logs {answer.plugin}` says more)"
+        )

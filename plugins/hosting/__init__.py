@@ -1,0 +1,18 @@
+"""What runs plugins: their processes, the walls around them, their door to the hub."""
+
+from .house import describe
+from .manager import PluginManager
+from .output import lines_of
+from .sandbox import Walls, confined, unavailable
+from .standing import Fared, after
+
+__all__ = [
+    "Fared",
+    "PluginManager",
+    "Walls",
+    "after",
+    "confined",
+    "describe",
+    "lines_of",
+    "unavailable",
+]

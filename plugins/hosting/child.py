@@ -1,0 +1,100 @@
+"""The plugin's side: describes itself, or hosts its components until the runtime lets go of it.
+
+Whoever runs in here may be hostile: nothing in this file holds anything back, the walls around the
+process and the door to the hub do.
+"""
+
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from typing import IO
+
+import msgspec
+
+from cortex.bus import CortexError
+from cortex.bus.wire import connect
+from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load
+
+from ..checking import described
+from ..installed import Installed, manifest_here
+from ..manifest import Manifest
+from .frames import HUNG, Go, Spec, Told, line_of
+
+ALIVE_S = 1.0  # how often it says that it is there
+FILES = 256  # that it may have open
+HANGS = "it hangs"  # as the supervisor says of a handler that does not come back
+LEAVE_S = 10.0
+MOST_MB = 8_192  # until its manifest has said less
+
+
+def main() -> None:
+    """Say what the plugin is, and host it where standard input says so."""
+    telling = os.fdopen(int(sys.argv[1]), "wb", buffering=0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the runtime ends its own
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    spec = msgspec.json.decode(line, type=Spec)
+    sys.path += [folder for folder in spec.path if folder not in sys.path]
+    _bound(MOST_MB)
+    try:
+        manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
+        telling.write(line_of(Told(described=described(manifest))))
+        line = sys.stdin.buffer.readline() if spec.do == "run" else b""
+        if line:
+            _bound(manifest.limits.memory_mb)
+            _run(spec, msgspec.json.decode(line, type=Go).token, manifest, telling)
+    except CortexError as error:
+        telling.write(line_of(Told(failed=str(error))))
+
+
+def _bound(memory_mb: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would hold its secrets
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
+    if memory_mb:
+        # Not the address space: a thread's stack and arena reserve far more than they use.
+        size_bytes = memory_mb << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
+
+
+def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes]) -> None:
+    """Host the plugin's components until standard input ends."""
+    over = threading.Event()
+    threading.Thread(target=_hear, args=(over,), daemon=True).start()
+    classes = [load(component) for component in manifest.components]
+    config = Config()
+    said = [announcement_of(cls, serves) for cls in classes for serves in cls.announces(config)]
+    with connect(spec.url, token=token, name=spec.client) as client:
+        entries = [Entry(component, settings=spec.settings) for component in manifest.components]
+        with Worker(
+            entries,
+            hub=client.hub,
+            log=client.log,
+            blobs=client.blobs,
+            config=config,
+            name=spec.client,
+            restarted=_restarted,
+        ):
+            telling.write(line_of(Told(ready=True, announced=tuple(said))))
+            while not over.wait(ALIVE_S):
+                telling.write(line_of(Told(alive=True)))
+
+
+def _hear(over: threading.Event) -> None:
+    """Wait for the end of standard input: the runtime lets go, or is gone."""
+    while os.read(0, 1 << 16):
+        pass
+    over.set()
+    # Where a handler does not come to its end, nobody is left to end this process.
+    time.sleep(LEAVE_S)
+    os._exit(1)
+
+
+def _restarted(label: str, reason: str, times: int) -> None:  # noqa: ARG001  # the supervisor's
+    """A shell was started again; one that hung left a thread behind, which only this ends."""
+    print(f"{label} was started again: {reason}", file=sys.stderr)  # noqa: T201  # its log
+    if reason == HANGS:
+        os._exit(HUNG)

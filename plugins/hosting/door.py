@@ -1,0 +1,226 @@
+"""The plugins' own door to the hub: who comes in by it, and what each may say and see.
+
+A plugin's token is good here and nowhere else. What goes by topic is asked of the access, as every
+hub's server does; keys and the models that may be asked are checked on the way into the hub.
+"""
+
+import hmac
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from cortex.bus import (
+    Access,
+    Answer,
+    ClientDeniedError,
+    Commit,
+    CortexError,
+    Done,
+    Draft,
+    Finish,
+    LocalHub,
+    NotGrantedError,
+    Once,
+    Peer,
+    Publish,
+    Refused,
+    Request,
+    Subscribe,
+)
+from cortex.bus.events import ComponentFailed
+
+from ..granted import Granted, client_of
+from ..repeats import Repeats
+from .policy import Meter
+
+PARKED = ComponentFailed.topic_name()  # with which a feed gives up an event, its own affair
+SAYING = (Publish, Commit, Finish, Subscribe)  # requests that a grant is about
+Deny = Callable[[str, str, int], None]  # plugin, part, times
+
+
+class Pass:
+    """What one running plugin comes in with."""
+
+    def __init__(self, plugin: str, token: str, granted: Granted, rate: int) -> None:
+        self.plugin, self.client = plugin, client_of(plugin)
+        self.token, self.granted = token, granted
+        self.names: frozenset[str] = frozenset()  # of its components
+        self.meter = Meter(rate)
+        self.metering = threading.Lock()
+        self.flooded: Callable[[], None] = lambda: None
+
+    def holds(self, name: str) -> bool:
+        """Whether a subscription or a source is its own."""
+        root = name.partition("/")[0]
+        return root == self.client or root in self.names
+
+
+class DoorAccess(Access):
+    """Lets running plugins in, and nobody else.
+
+    Args:
+        denied: Is told what a plugin wanted and may not, at most once a second each.
+        steady_ns: The time, for that.
+    """
+
+    def __init__(self, denied: Deny, steady_ns: Callable[[], int]) -> None:
+        self._denied, self._steady_ns = denied, steady_ns
+        self._passes: dict[str, Pass] = {}  # by plugin; replaced whole, so that it is read freely
+        self._changed: tuple[Callable[[str], None], ...] = ()
+        self._repeats = Repeats()
+        self._counting = threading.Lock()
+
+    def let_in(self, each: Pass) -> None:
+        """Let a plugin in from now on."""
+        self._passes = {**self._passes, each.plugin: each}
+
+    def shut_out(self, plugin: str) -> None:
+        """Let a plugin in no more, and cut what it has open."""
+        left = {name: each for name, each in self._passes.items() if name != plugin}
+        self._passes = left
+        for changed in self._changed:
+            changed(client_of(plugin))
+
+    def pass_of(self, name: str) -> Pass | None:
+        """The pass of the plugin whose client, component or subscription is called *name*."""
+        return next((each for each in self._passes.values() if each.holds(name)), None)
+
+    def admit(self, token: str, name: str, peer: Peer) -> str:
+        """The client whose token this is.
+
+        Raises:
+            ClientDeniedError: It is no running plugin's, or the name is another's.
+        """
+        for each in self._passes.values():
+            if hmac.compare_digest(each.token.encode(), token.encode(errors="replace")):
+                if name and name.partition("/")[0] != each.client:
+                    self._note(each.plugin, "client:another")
+                    raise ClientDeniedError(name[:80], "the name is not the plugin's")
+                return name or each.client
+        raise ClientDeniedError(name[:80], "its token is no running plugin's")
+
+    def allows(self, client: str, verb: str, topic: str) -> bool:
+        """Whether a plugin may do this with some key of *topic*."""
+        each = self.pass_of(client)
+        if each is None:
+            return False
+        if verb == "publish":
+            return topic == PARKED or _any_fits(each.granted.publish, topic)
+        # A page has only what was subscribed to, key by key; what is read has every key.
+        seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
+        return _any_fits(seen, topic)
+
+    def holds(self, client: str, subscription: str) -> bool:
+        """Whether *subscription* is the plugin's."""
+        each = self.pass_of(client)
+        return each is not None and each.holds(subscription)
+
+    def deny(self, client: str, verb: str, topic: str) -> CortexError:
+        """Record what a plugin wanted, and give the error to answer with."""
+        each = self.pass_of(client)
+        if each is not None:
+            self._note(each.plugin, f"{verb}:{topic[:80]}")
+        return NotGrantedError(client, verb, topic[:80])
+
+    def watch(self, changed: Callable[[str], None]) -> None:
+        """Call *changed* when a plugin is let in no more."""
+        self._changed = (*self._changed, changed)
+
+    def standing(self, client: str) -> bool:
+        """Whether the plugin is still let in."""
+        return self.pass_of(client) is not None
+
+    def connected(self, client: str, peer: Peer) -> None:
+        """Nothing: `plugin.loaded` says as much."""
+
+    def left(self, client: str, peer: Peer, reason: str) -> None:
+        """Nothing: `plugin.unloaded` or `plugin.crashed` says as much."""
+
+    def _note(self, plugin: str, part: str) -> None:
+        with self._counting:
+            times = self._repeats.take(f"{plugin} {part}", self._steady_ns())
+        if times:
+            self._denied(plugin, part, times)
+
+
+class Guard:
+    """The hub as plugins reach it: what goes beyond a grant is refused, a flood ends its plugin.
+
+    All else is the hub's own.
+    """
+
+    def __init__(self, hub: LocalHub, access: DoorAccess) -> None:
+        self._before, self._access = hub, access
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._before, name)
+
+    def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
+        """As a hub does, for those requests that the plugin may make."""
+        given: list[Answer] = []
+        for request in requests:
+            if isinstance(request, Once):
+                given.append(self._once(client, request))
+            else:
+                refusal = self._refusal(client, request)
+                given += [refusal] if refusal else self._before.submit(client, (request,))
+        return given
+
+    def _once(self, client: str, request: Once) -> Answer:
+        """As `submit`, for a frame that may come again; the same of it is let through each time."""
+        asked = [(source, each) for source, many in request.parts for each in many]
+        refusals = [self._refusal(source, each) for source, each in asked]
+        through = [(*pair,) for pair, no in zip(asked, refusals, strict=True) if no is None]
+        if len(through) == len(asked):
+            return self._before.submit(client, (request,))[0]
+        parts = tuple((source, (each,)) for source, each in through)
+        answers: Iterator[Answer] = iter(())
+        if parts:
+            done = self._before.submit(client, (msgspec.structs.replace(request, parts=parts),))[0]
+            if not isinstance(done, Done):
+                return done
+            answers = iter(done.answers)
+        return Done(tuple(no or next(answers) for no in refusals))
+
+    def _refusal(self, client: str, request: Request) -> Answer | None:
+        if not isinstance(request, SAYING):
+            return None  # whose subscription it is about was looked at when it came in
+        each = self._access.pass_of(client)
+        if each is None:
+            return Refused.of(NotGrantedError(client, "publish", "*"))
+        if isinstance(request, Subscribe):
+            beyond = [pair for pair in request.filter if not each.granted.may_see(pair)]
+            if beyond:
+                return Refused.of(self._access.deny(client, "subscribe", _said(*beyond[0])))
+        drafts = _drafts(request)
+        for draft in drafts:
+            parked = draft.topic == PARKED and each.holds(draft.stream.partition("/")[2])
+            if not (parked or each.granted.may_publish(draft)):
+                return Refused.of(
+                    self._access.deny(client, "publish", _said(draft.topic, draft.key))
+                )
+        with each.metering:
+            bearable = each.meter.take(len(drafts), self._before.steady_ns())
+        if not bearable:
+            each.flooded()
+            return Refused.of(NotGrantedError(client, "publish", "a flood"))
+        return None
+
+
+def _said(topic: str, key: str | None) -> str:
+    return topic if key is None else f"{topic}={key}"
+
+
+def _drafts(request: Request) -> list[Draft]:
+    if isinstance(request, Publish | Commit | Finish):
+        return [*request.events, *(due.draft for due in request.due)]
+    return []
+
+
+def _any_fits(patterns: Sequence[str], topic: str) -> bool:
+    return any(
+        pattern in ("*", topic) or (pattern.endswith(".*") and topic.startswith(pattern[:-1]))
+        for pattern in patterns
+    )

@@ -1,0 +1,53 @@
+"""What a plugin's process is told when it starts, and what it tells: one line of JSON each."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cortex.bus.events import ComponentAnnounced
+
+from ..checking import Description
+
+HUNG = 75  # exit code: a handler hangs, and only the end of its process ends it
+LINE_BYTES = 4 << 20  # announcements carry schemas
+
+
+class Spec(Struct, frozen=True):
+    """The first line that a plugin's process reads."""
+
+    do: str  # "describe" or "run"
+    where: str  # of its manifest: "package.module:NAME"
+    path: tuple[str, ...] = ()  # folders to look for modules in, after Python's own
+    url: str = ""
+    client: str = ""
+    settings: dict[str, Any] = {}
+
+
+class Go(Struct, frozen=True):
+    """The second line, once it has said what it is; a token is in no argument or environment."""
+
+    token: str
+
+
+class Told(Struct, frozen=True, omit_defaults=True):
+    """A line from a plugin's process."""
+
+    described: Description | None = None
+    ready: bool = False
+    announced: tuple[ComponentAnnounced, ...] = ()
+    alive: bool = False
+    failed: str = ""
+
+
+def line_of(frame: Struct) -> bytes:
+    """*frame* as a line."""
+    return msgspec.json.encode(frame) + b"\n"
+
+
+def told_in(line: bytes) -> Told:
+    """What a line tells; one that tells nothing readable says that it failed."""
+    try:
+        return msgspec.json.decode(line, type=Told)
+    except msgspec.DecodeError as error:
+        return Told(failed=f"it sent what is no line of a plugin: {error}")

@@ -1,0 +1,268 @@
+"""What keeps plugins: their door to the hub, their walls, their secrets and their announcements."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from cortex.bus import Draft, Event, LocalHub, Publish, SubscriptionError, Unsubscribe
+from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
+    GrantGiven,
+    PluginDenied,
+    PluginLoad,
+)
+from cortex.bus.wire import HubServer
+from cortex.runtime.kernel import Runtime
+
+from ..checking import Description
+from ..errors import PluginRefusedError, UnconfinedError
+from ..granted import Granted, client_of
+from ..installed import Installed, code_of
+from ..manifest import FileWant
+from ..secrets import secret
+from .door import DoorAccess, Guard, Pass
+from .frames import Spec, Told
+from .output import Output, path_of
+from .process import PluginProcess, how_it_ended
+from .sandbox import Walls, hidden_in, python_code, unavailable
+
+SOCKET = "/run/cortex/bus.sock"  # where a confined plugin finds the hub
+DESCRIBE_S = 60.0
+
+
+def describe(
+    plugin: Installed,
+    home: Path,
+    *,
+    confined: bool,
+) -> Description:
+    """What a plugin's own code says it is; it runs in a process that has been granted nothing.
+
+    Args:
+        plugin: Which.
+        home: That nothing is seen of.
+        confined: Whether that process is walled in.
+
+    Raises:
+        UnconfinedError: It is to be, and cannot be.
+        PluginRefusedError: It does not describe itself.
+    """
+    walls = _walls_for(plugin, (), home) if confined else None
+    spec = Spec("describe", plugin.where, path=_path_of(plugin))
+    printed: list[bytes] = []
+    process = PluginProcess(spec, walls, {}, printed.append)
+    told: Told | None = None
+    try:
+        until = time.monotonic() + DESCRIBE_S
+        while told is None and not process.ended and time.monotonic() < until:
+            told = next(iter(process.tidings(until - time.monotonic())), None)
+    finally:
+        code = process.end(kill=told is None)
+    if told is not None and told.described is not None:
+        return told.described
+    said = b"".join(printed).decode(errors="replace").strip().splitlines()
+    why = (told.failed if told else "") or (said[-1][:200] if said else how_it_ended(code))
+    raise PluginRefusedError(f"plugin {plugin.name} does not say what it is: {why}")
+
+
+class PluginHouse:
+    """Where the plugins of one runtime live; `close` leaves nothing of it behind."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        if runtime.home is None:
+            raise PluginRefusedError("plugins need a home: this runtime keeps all in memory")
+        self._runtime, self._home, self._hub = runtime, runtime.home, runtime.hub
+        self._client = runtime.client(runtime.name)
+        self.access = DoorAccess(self._denied, self._hub.steady_ns)
+        self._folder: Path | None = None
+        self._server: HubServer | None = None
+        self.taken: frozenset[str] = frozenset()  # names of components that are not plugins'
+
+    def close(self) -> None:
+        """Close the door, if it was ever opened."""
+        if self._server is not None:
+            self._server.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def open(self) -> None:
+        """Open the door, unless it is."""
+        if self._server is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="cortex-"))  # which nobody else may enter
+            guard = cast("LocalHub", Guard(self._hub, self.access))
+            self._server = HubServer(guard, self._runtime.log, self._runtime.blobs, self.access)
+            self._server.listen(self._url)
+
+    @property
+    def _url(self) -> str:
+        return f"ipc://{self._folder}/bus.sock"
+
+    def check(self, load: PluginLoad, described: Description) -> None:
+        """Refuse what may not be started so.
+
+        Raises:
+            PluginRefusedError: The reason.
+        """
+        manifest = described.manifest
+        if manifest.name != load.plugin:
+            raise PluginRefusedError(f"it calls itself {manifest.name!r}")
+        if manifest.digest() != load.digest:
+            raise PluginRefusedError(
+                f"version {manifest.version} is installed and asks for other things than the one "
+                f"({load.version}) that was confirmed: look at it, and load it again"
+            )
+        if described.problems:
+            raise PluginRefusedError("; ".join(described.problems))
+        for name in described.names:
+            other = self.access.pass_of(name)
+            if name in self.taken or (other is not None and other.plugin != load.plugin):
+                raise PluginRefusedError(f"there is a component called {name} already")
+
+    def admit(self, entry: Pass) -> None:
+        """Let a plugin in to the hub, and record what it may do.
+
+        The record holds no digest of a token: this one is good at this door alone.
+        """
+        given: GrantGiven = entry.granted.grant(entry.client, "", sorted(entry.names))
+        self.record(given)
+        self.access.let_in(entry)
+
+    def shut_out(self, plugin: str) -> None:
+        """Let a plugin in no more."""
+        self.access.shut_out(plugin)
+
+    def start(self, load: PluginLoad, plugin: Installed) -> PluginProcess:
+        """Start a plugin's process, which says what it is and waits for its token.
+
+        Raises:
+            PluginRefusedError: A file or secret that was granted is not there.
+            UnconfinedError: It cannot be confined, and nobody said that this is fine.
+        """
+        self.open()
+        granted = Granted.of(load.granted)
+        given = {name: secret(self._home.path, name) for name in granted.secrets}
+        walls = self._walls(plugin, granted) if load.confined else None
+        spec = Spec(
+            "run",
+            plugin.where,
+            path=_path_of(plugin),
+            url=f"ipc://{SOCKET}" if walls else self._url,
+            client=client_of(load.plugin),
+            settings=self._runtime.config.plugins.get(load.plugin, {}),
+        )
+        output = Output(path_of(self._home.path, load.plugin), given)
+        output.say(f"{load.plugin} {load.version} is started")
+        return PluginProcess(spec, walls, given, output.take)
+
+    def announce(
+        self, plugin: str, names: Sequence[str], said: Iterable[ComponentAnnounced]
+    ) -> None:
+        """Announce what a plugin's components serve, unless the log says so already.
+
+        Raises:
+            PluginRefusedError: It is not theirs, or another component serves it.
+        """
+        standing = self._standing()
+        events: list[Event] = []
+        for each in said:
+            other = standing.pop((each.kind, each.name), None)
+            if each.component not in names:
+                raise PluginRefusedError(f"it announces {each.component}, which is not its own")
+            if other is not None and other.component not in names:
+                raise PluginRefusedError(
+                    f"the {each.kind} {each.name} is served by {other.component} already"
+                )
+            if other != each:
+                events.append(each)
+        gone = [each for each in standing.values() if each.component in names]
+        self._speak_for(plugin, [*events, *map(_withdrawn, gone)])
+
+    def withdraw(self, plugin: str, names: Sequence[str]) -> None:
+        """Take back what a plugin's components announced; what depends on it is unlinked."""
+        gone = [each for each in self._standing().values() if each.component in names]
+        self._speak_for(plugin, [_withdrawn(each) for each in gone])
+
+    def let_go(self, plugin: str, names: Sequence[str], *, for_good: bool) -> None:
+        """After a plugin has ended: what it announced, and *for_good* what waits for it, goes."""
+        self.withdraw(plugin, names)
+        for name in names if for_good else ():
+            with contextlib.suppress(SubscriptionError):  # it subscribed to nothing
+                self._hub.ask_one(self._runtime.name, Unsubscribe(name))
+
+    def record(self, *events: Event) -> None:
+        """Publish in the runtime's name."""
+        self._client.publish(*events)
+
+    def _speak_for(self, plugin: str, events: Sequence[Event]) -> None:
+        if events:
+            drafts = tuple(Draft.of(event) for event in events)
+            self._hub.ask_one(client_of(plugin), Publish(drafts))
+
+    def _standing(self) -> dict[tuple[str, str], ComponentAnnounced]:
+        standing: dict[tuple[str, str], ComponentAnnounced] = {}
+        for record in self._client.read_stream("registry"):
+            event = self._client.vocabulary.read(record)
+            if isinstance(event, ComponentAnnounced):
+                standing[event.kind, event.name] = event
+            elif isinstance(event, ComponentWithdrawn):
+                standing.pop((event.kind, event.name), None)
+        return standing
+
+    def _denied(self, plugin: str, part: str, times: int) -> None:
+        reason = "it wants what it was not granted"
+        self.record(PluginDenied(plugin=plugin, reason=reason, part=part, times=times))
+
+    def _walls(self, plugin: Installed, granted: Granted) -> Walls:
+        walls = _walls_for(plugin, granted.files, self._home.path, self._home.workspace)
+        socket = f"{self._folder}/bus.sock"
+        return msgspec.structs.replace(walls, network=granted.network, placed=((socket, SOCKET),))
+
+
+def _withdrawn(said: ComponentAnnounced) -> ComponentWithdrawn:
+    return ComponentWithdrawn(component=said.component, kind=said.kind, name=said.name)
+
+
+def _walls_for(
+    plugin: Installed, files: Sequence[FileWant], home: Path, workspace: Path | None = None
+) -> Walls:
+    problem = unavailable()
+    if problem:
+        raise UnconfinedError(problem)
+    modules = iter((plugin.where.partition(":")[0],))
+    code = tuple(str(path) for path in (*python_code(), *code_of(modules, plugin.root)))
+    shown = {each.path: _granted_file(each.path, home, workspace or home) for each in files}
+    return Walls(
+        code=code,
+        hidden=hidden_in([*code, *shown.values(), "/usr"], [home]),
+        readable=tuple(shown[each.path] for each in files if each.mode == "read"),
+        writable=tuple(shown[each.path] for each in files if each.mode == "write"),
+    )
+
+
+def _granted_file(path: str, home: Path, workspace: Path) -> str:
+    """Where a file that was granted is.
+
+    Raises:
+        PluginRefusedError: It is not there, or in the home, which no plugin sees.
+    """
+    found = workspace / path if path.startswith("./") else Path(path).expanduser()
+    found = Path(os.path.realpath(found))
+    if found.is_relative_to(os.path.realpath(home)):
+        raise PluginRefusedError(f"{path} is in the home, of which no plugin sees anything")
+    if not found.exists():
+        raise PluginRefusedError(f"{path} was granted and is not there: make it, or deny it")
+    return str(found)
+
+
+def _path_of(plugin: Installed) -> tuple[str, ...]:
+    """Where Python would not look by itself: `-I` leaves out the user's own packages."""
+    modules = iter((plugin.where.partition(":")[0],))
+    return tuple(dict.fromkeys(str(path.parent) for path in code_of(modules, "")))

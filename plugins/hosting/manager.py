@@ -1,0 +1,166 @@
+"""The plugin manager: which plugins are to run is a fold over events, and it keeps them at work."""
+
+from collections.abc import Iterator
+
+import msgspec
+import structlog
+
+from cortex.bus import CortexError, Event
+from cortex.bus.events import (
+    PluginCrashed,
+    PluginDenied,
+    PluginLoad,
+    PluginLoaded,
+    PluginUnload,
+    PluginUnloaded,
+    RuntimeStarted,
+)
+from cortex.runtime.kernel import Component, Delivery, Entry, NotReadyError, Output, Runtime, on
+
+from ..checking import Description, described
+from ..errors import PluginRefusedError
+from ..installed import Installed, installed_as, manifest_here
+from .house import PluginHouse
+from .keeper import Keeper
+from .standing import Fared, after
+
+log = structlog.get_logger("cortex.plugins")
+
+
+class PluginManager(Component):
+    """Keeps loaded plugins at work for as long as its runtime runs.
+
+    They start once the runtime has: a plugin may need whatever else is there.
+    """
+
+    recalls = 1
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._fared: dict[str, Fared] = {}
+        self._taken: frozenset[str] = frozenset()  # names of the runtime's own components
+        self._house: PluginHouse | None = None
+        self._keepers: dict[str, Keeper] = {}
+        self._beside: dict[str, Description] = {}  # those that run in the runtime itself
+
+    def on_stop(self) -> None:
+        """End every process; what is loaded stays so, and runs again with the next runtime."""
+        keepers, self._keepers = list(self._keepers.values()), {}
+        for keeper in keepers:
+            keeper.begin_to_stop()
+        for keeper in keepers:
+            keeper.stop()
+        if self._house is not None:
+            self._house.close()
+            self._house = None
+
+    def recall(self, event: Event, delivery: Delivery) -> None:
+        """Fold an event of an earlier start."""
+        self._fold(event)
+
+    def snapshot(self) -> bytes:
+        """The fold."""
+        return msgspec.msgpack.encode(self._fared)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up the fold."""
+        self._fared = msgspec.msgpack.decode(snapshot, type=dict[str, Fared])
+
+    @on(RuntimeStarted)
+    def started(self, event: RuntimeStarted, delivery: Delivery) -> Iterator[Output]:
+        """Start what is loaded."""
+        self._taken = frozenset(event.components)
+        for name, fared in list(self._fared.items()):
+            if fared.load is not None and not self._runs(name):
+                yield from self._start(fared.load)
+
+    @on(PluginLoad)
+    def load(self, event: PluginLoad, delivery: Delivery) -> Iterator[Output]:
+        """Start a plugin; one that runs is ended first, and starts with what is granted now."""
+        self._fold(event)
+        self._end(event.plugin)
+        yield from self._start(event)
+
+    @on(PluginUnload)
+    def unload(self, event: PluginUnload, delivery: Delivery) -> Iterator[Output]:
+        """End a plugin, and leave nothing of it behind."""
+        names = self._end(event.plugin, for_good=True)
+        log.info("plugin_unloaded", plugin=event.plugin, components=names)
+        yield PluginUnloaded(plugin=event.plugin, reason=event.reason)
+
+    @on(PluginLoaded)
+    @on(PluginCrashed)
+    @on(PluginDenied)
+    @on(PluginUnloaded)
+    def fared(self, event: Event, delivery: Delivery) -> Iterator[Output]:
+        """Remember what became of a plugin."""
+        self._fold(event)
+        yield from ()
+
+    def _fold(self, event: Event) -> None:
+        plugin = getattr(event, "plugin", "")
+        if plugin:
+            self._fared[plugin] = after(self._fared.get(plugin, Fared()), event)
+
+    def _runs(self, name: str) -> bool:
+        return name in self._keepers or name in self._beside
+
+    def _start(self, event: PluginLoad) -> Iterator[Output]:
+        try:
+            plugin = installed_as(event.plugin)
+            house = self._opened()
+            if event.place == "runtime":
+                yield self._start_beside(event, plugin, house)
+                return
+            before = self._fared.get(event.plugin, Fared()).components
+            self._keepers[event.plugin] = Keeper(event, plugin, house, names=before)
+        except (CortexError, OSError) as error:
+            yield PluginDenied(plugin=event.plugin, reason=str(error))
+
+    def _start_beside(
+        self, event: PluginLoad, plugin: Installed, house: PluginHouse
+    ) -> PluginLoaded:
+        if not plugin.built_in and event.confined:
+            raise PluginRefusedError(
+                "it does not come with Cortex: beside the hub nothing confines it, which its owner "
+                "has to say is fine"
+            )
+        found = described(manifest_here(plugin))
+        house.check(event, found)
+        settings = self._runtime.config.plugins.get(event.plugin, {})
+        added: list[str] = []
+        try:
+            for component, name in zip(found.manifest.components, found.names, strict=True):
+                self._runtime.add(Entry(component, settings=settings))
+                added.append(name)
+        except NotReadyError as error:
+            for name in added:
+                self._runtime.remove(name)
+            problem = error.problem.removeprefix(f"{PluginRefusedError.__name__}: ")
+            raise PluginRefusedError(problem) from None
+        self._beside[event.plugin] = found
+        return PluginLoaded(
+            plugin=event.plugin,
+            version=event.version,
+            components=found.names,
+            granted=event.granted,
+            place=event.place,
+            confined=False,
+        )
+
+    def _end(self, name: str, *, for_good: bool = False) -> tuple[str, ...]:
+        keeper = self._keepers.pop(name, None)
+        if keeper is not None:
+            keeper.stop()
+            self._opened().let_go(name, keeper.names, for_good=for_good)
+            return keeper.names
+        beside = self._beside.pop(name, None)
+        for component in beside.names if beside else ():
+            self._runtime.remove(component)
+        return beside.names if beside else ()
+
+    def _opened(self) -> PluginHouse:
+        if self._house is None:
+            self._house = PluginHouse(self._runtime)
+        self._house.taken = self._taken
+        return self._house

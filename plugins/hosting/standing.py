@@ -1,0 +1,44 @@
+"""Which plugins are to run, and how they fared: a fold over their events."""
+
+import msgspec
+from msgspec import Struct
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    PluginCrashed,
+    PluginDenied,
+    PluginLoad,
+    PluginLoaded,
+    PluginUnload,
+    PluginUnloaded,
+)
+
+Fate = PluginLoad | PluginLoaded | PluginUnload | PluginUnloaded | PluginCrashed | PluginDenied
+
+
+class Fared(Struct, frozen=True):
+    """One plugin, as its events leave it."""
+
+    state: str = "unloaded"  # or "loading", "loaded", "crashed", "given up", "denied"
+    load: PluginLoad | None = None  # as it is to run; None where it is not to
+    components: tuple[str, ...] = ()  # by name, when it was last at work
+    reason: str = ""  # of what became of it
+
+
+def after(before: Fared, event: Event) -> Fared:
+    """How a plugin stands once *event*, one of its own, has happened."""
+    change = msgspec.structs.replace
+    match event:
+        case PluginLoad():
+            return change(before, state="loading", load=event, reason="")
+        case PluginLoaded():
+            return change(before, state="loaded", components=event.components, reason="")
+        case PluginCrashed(given_up=True):
+            return change(before, state="given up", load=None, reason=event.reason)
+        case PluginCrashed():
+            return change(before, state="crashed", reason=event.reason)
+        case PluginDenied(part=""):
+            return change(before, state="denied", load=None, reason=event.reason)
+        case PluginUnload() | PluginUnloaded():
+            return change(before, state="unloaded", load=None, reason=event.reason)
+    return before

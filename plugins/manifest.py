@@ -1,0 +1,189 @@
+"""What a plugin says about itself: what it is made of, and everything that it asks for."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from cortex.bus import FOREIGN
+from cortex.bus.events import VOCABULARY
+
+from .errors import PluginInvalidError
+
+# What the runtime alone says: a plugin that could would grant itself the rest.
+RESERVED = ("client", "component", "gc", "grant", "plugin", "runtime", "subject")
+ASK_MODELS = "model.invoke"  # goes with `wants.models`, which names those it may ask
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_COMPONENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_TOPIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+_FAMILY = re.compile(r"([a-z][a-z0-9_]*\.)+\*")
+_SECRET = re.compile(r"[A-Z][A-Z0-9_]{0,79}")
+
+
+class FileWant(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file or folder that it needs."""
+
+    path: str  # absolute, "~/...", or "./..." for what is in the workspace
+    mode: Literal["read", "write"] = "read"
+
+
+class Wants(Struct, frozen=True, forbid_unknown_fields=True):
+    """What it needs beside events; nothing of it is there unless it is granted."""
+
+    files: tuple[FileWant, ...] = ()
+    network: bool = False
+    secrets: tuple[str, ...] = ()  # by name, as "GITHUB_TOKEN"; they come as its environment
+    models: tuple[str, ...] = ()  # that it may ask; it publishes `model.invoke` then
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """When it is ended, as one that floods, hangs or falls again and again."""
+
+    events_per_s: int = 2_000  # of what it publishes, over a few seconds
+    memory_mb: int = 2_048  # address space of its process
+    restarts: int = 5  # in a row, before it is given up
+    silent_s: float = 60.0  # its process says every second that it is there; after this it hangs
+
+
+class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plugin; its package names one under the entry point group `cortex.plugins`.
+
+    Topics to see are "family.verb", "family.verb=key", "family.*" or "*". Topics to publish are
+    exact, but for its own: "x.NAME.verb" or "x.NAME.*".
+    """
+
+    name: str  # small letters, digits and _; topics of its own are `x.NAME.verb`
+    version: str  # "1.2.0"
+    cortex: str  # the versions of Cortex that it works with: ">=0.1,<0.2"
+    summary: str = ""
+    components: tuple[str, ...]  # "package.module:Class"
+    publishes: tuple[str, ...] = ()
+    subscribes: tuple[str, ...] = ()
+    wants: Wants = Wants()
+    limits: Limits = Limits()
+
+    def check(self) -> "Manifest":
+        """This manifest, where nothing is wrong with it.
+
+        Raises:
+            PluginInvalidError: Something is; every problem is named.
+        """
+        problems = list(_problems(self))
+        if problems:
+            raise PluginInvalidError(self.name[:40], problems)
+        return self
+
+    def fits(self, cortex_version: str) -> bool:
+        """Whether it works with that version of Cortex."""
+        return SpecifierSet(self.cortex).contains(cortex_version, prereleases=True)
+
+    def digest(self) -> str:
+        """SHA-256 of all that it says, hex: who confirmed one manifest did not confirm another."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+    def parts(self) -> tuple[str, ...]:
+        """Everything that it asks for, one name each: "publish:TOPIC", "file:PATH", "network"."""
+        wants = self.wants
+        return tuple(
+            dict.fromkeys(
+                (
+                    *(f"subscribe:{pattern}" for pattern in self.subscribes),
+                    *(f"publish:{pattern}" for pattern in self.publishes),
+                    *(f"{each.mode}:{each.path}" for each in wants.files),
+                    *(("network",) if wants.network else ()),
+                    *(f"secret:{name}" for name in wants.secrets),
+                    *(f"model:{name}" for name in wants.models),
+                )
+            )
+        )
+
+
+def read_manifest(data: bytes) -> Manifest:
+    """The manifest that *data*, JSON, holds, checked.
+
+    Raises:
+        PluginInvalidError: It is none, or something is wrong with it.
+    """
+    try:
+        return msgspec.json.decode(data, type=Manifest).check()
+    except msgspec.DecodeError as error:
+        raise PluginInvalidError("?", [str(error)]) from None
+
+
+def _problems(manifest: Manifest) -> Iterator[str]:
+    if not _NAME.fullmatch(manifest.name):
+        yield f"name {manifest.name[:60]!r}: give up to 40 small letters, digits and _"
+    yield from _versions(manifest)
+    if not manifest.components:
+        yield "components is empty: name at least one as 'package.module:Class'"
+    for component in manifest.components:
+        if not _COMPONENT.fullmatch(component):
+            yield f"component {component[:80]!r}: write 'package.module:Class'"
+    for pattern in manifest.publishes:
+        yield from _published(manifest, pattern)
+    for pattern in manifest.subscribes:
+        yield from _subscribed(pattern)
+    yield from _wanted(manifest.wants)
+    for name, value in msgspec.structs.asdict(manifest.limits).items():
+        if not 0 <= value <= 1_000_000:
+            yield f"limits.{name} is {value}: give 0 to 1,000,000"
+
+
+def _versions(manifest: Manifest) -> Iterator[str]:
+    try:
+        Version(manifest.version)
+    except InvalidVersion:
+        yield f"version {manifest.version[:40]!r} is no version: write it as '1.2.0'"
+    try:
+        SpecifierSet(manifest.cortex)
+    except InvalidSpecifier:
+        yield f"cortex {manifest.cortex[:40]!r} is no range: write it as '>=0.1,<0.2'"
+
+
+def _published(manifest: Manifest, topic: str) -> Iterator[str]:
+    own = f"{FOREIGN}{manifest.name}."
+    if topic == f"{own}*":
+        return
+    if not _TOPIC.fullmatch(topic):
+        yield f"publishes {topic[:80]!r}: name each topic, or {own}* for its own"
+    elif topic.startswith(FOREIGN):
+        if not topic.startswith(own):
+            yield f"publishes {topic}: its own topics start with {own}"
+    elif topic.partition(".")[0] in RESERVED:
+        yield f"publishes {topic}: {topic.partition('.')[0]}.* is said by the runtime alone"
+    elif topic not in VOCABULARY:
+        yield f"publishes {topic}: that is no topic; its own start with {own}"
+    elif topic == ASK_MODELS and not manifest.wants.models:
+        yield f"publishes {topic}: name the models that it asks in wants.models"
+
+
+def _subscribed(pattern: str) -> Iterator[str]:
+    topic, keyed, _ = pattern.partition("=")
+    if not keyed and (topic == "*" or _FAMILY.fullmatch(topic)):
+        return
+    if not _TOPIC.fullmatch(topic):
+        yield f"subscribes {pattern[:80]!r}: write 'family.verb', 'family.verb=key' or 'family.*'"
+    elif topic.startswith(FOREIGN):
+        return
+    elif topic not in VOCABULARY:
+        yield f"subscribes {pattern}: {topic} is no topic"
+    elif keyed and VOCABULARY.classes()[topic].routing is None:
+        yield f"subscribes {pattern}: {topic} has no key"
+
+
+def _wanted(wants: Wants) -> Iterator[str]:
+    for each in wants.files:
+        path = each.path
+        if not path.startswith(("/", "~/", "./")) or ".." in path.split("/") or "\0" in path:
+            yield f"wants.files {path[:80]!r}: write an absolute path, '~/...' or './...', no '..'"
+        elif not path.strip("/~."):
+            yield f"wants.files {path!r}: name what in there it needs, not all of it"
+    for name in wants.secrets:
+        if not _SECRET.fullmatch(name):
+            yield f"wants.secrets {name[:80]!r}: write capitals, digits and _, as GITHUB_TOKEN"

@@ -1,0 +1,16 @@
+"""The plugin `webhook`: a door for the outside world, which takes signed HTTP posts."""
+
+from .reading import Refusal, signature_of, trigger_in
+from .settings import Hook, Settings, settings_of
+from .webhook import PLUGIN, Webhook
+
+__all__ = [
+    "PLUGIN",
+    "Hook",
+    "Refusal",
+    "Settings",
+    "Webhook",
+    "settings_of",
+    "signature_of",
+    "trigger_in",
+]

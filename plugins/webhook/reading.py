@@ -1,0 +1,144 @@
+"""From a signed post to a trigger: pure, so that every answer can be tested without a socket."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cortex.bus.events import TriggerReceived
+
+from .settings import Hook
+
+SIGNATURE = "X-Hub-Signature-256"  # "sha256=" and the HMAC of the body, in hex
+DELIVERY = "X-GitHub-Delivery"
+KIND = "X-GitHub-Event"
+LONGEST_DELIVERY = 200  # characters
+
+
+class Refusal(Exception):  # noqa: N818  # an answer, which may be "nothing to do"
+    """Why a post sets nothing going, and what it is answered."""
+
+    def __init__(self, status: HTTPStatus, reason: str, *, denied: bool = True) -> None:
+        super().__init__(status, reason, denied)
+        self.status, self.reason = status, reason
+        self.denied = denied  # False: nothing is wrong with it
+
+
+class Plain(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a post in Cortex's own form."""
+
+    fields: dict[str, str | int | float | bool]
+    inputs: dict[str, Any] = {}
+    goal: str = ""
+
+
+def trigger_in(hook: Hook, headers: Mapping[str, str], body: bytes, key: str) -> TriggerReceived:
+    """The trigger that a post is; a repeated post gives the same `trigger_id`.
+
+    Args:
+        hook: The one that the post came to.
+        headers: By name, in any case.
+        body: As it came.
+        key: The secret that signs posts to this hook.
+
+    Raises:
+        Refusal: The signature is wrong or missing, the body is not what the form says, or there is
+            nothing to do.
+    """
+    headers = {name.lower(): value for name, value in headers.items()}
+    _verify(headers.get(SIGNATURE.lower(), ""), body, key)
+    # Signed, so that whatever is wrong from here on is its sender's mistake.
+    trigger_id = _trigger_id(hook, headers.get(DELIVERY.lower(), ""), body)
+    try:
+        payload = msgspec.json.decode(body)
+        if hook.form == "plain":
+            said = msgspec.convert(payload, Plain)
+        else:
+            said = _github(headers.get(KIND.lower(), ""), payload)
+    except msgspec.DecodeError as error:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST, f"the body is not what is expected: {error}"
+        ) from None
+    return TriggerReceived(
+        trigger_id=trigger_id,
+        fields={**said.fields, **hook.fields},
+        inputs={**said.inputs, **_picked(hook.inputs, payload)},
+        goal=said.goal,
+        workspace=hook.workspace,
+    )
+
+
+def signature_of(body: bytes, key: str) -> str:
+    """What the header `X-Hub-Signature-256` of *body* has to be."""
+    return "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+
+
+def _verify(given: str, body: bytes, key: str) -> None:
+    if not given:
+        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {SIGNATURE} is missing")
+    # As bytes: text that is not ASCII cannot be compared in constant time.
+    if not hmac.compare_digest(given.encode(errors="replace"), signature_of(body, key).encode()):
+        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {SIGNATURE} does not fit the body")
+
+
+def _trigger_id(hook: Hook, delivery: str, body: bytes) -> str:
+    # The signature covers the body alone: whoever saw one post could send it under another id.
+    what = hashlib.sha256(body).hexdigest()
+    if hook.unique == "delivery":
+        if not delivery or len(delivery) > LONGEST_DELIVERY:
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"the header {DELIVERY} is missing or too long")
+        what = delivery
+    digest = hashlib.sha256(f"{hook.path}\n{hook.unique}\n{what}".encode()).digest()
+    return base64.b32encode(digest[:10]).decode().lower()
+
+
+def _github(kind: str, payload: Any) -> Plain:
+    """What a CI run says that has ended; other events are taken and set nothing going."""
+    if kind != "workflow_run" or not isinstance(payload, dict):
+        raise Refusal(HTTPStatus.OK, f"nothing to do for {kind or 'no event'!s}"[:80], denied=False)
+    if payload.get("action") != "completed":
+        raise Refusal(HTTPStatus.OK, "nothing to do before the run is completed", denied=False)
+    run = msgspec.convert(payload.get("workflow_run"), Run)
+    repository = msgspec.convert(payload.get("repository"), Repository)
+    return Plain(
+        fields={
+            "source": "ci",
+            "status": run.conclusion,
+            "provider": "github",
+            "repository": repository.full_name,
+            "workflow": run.name,
+            "branch": run.head_branch,
+        }
+    )
+
+
+class Run(Struct, frozen=True):
+    """What is read of GitHub's `workflow_run`."""
+
+    conclusion: str  # "success", "failure", "cancelled", ...
+    name: str = ""
+    head_branch: str = ""
+
+
+class Repository(Struct, frozen=True):
+    """What is read of GitHub's `repository`."""
+
+    full_name: str
+
+
+def _picked(inputs: Mapping[str, str], payload: Any) -> dict[str, Any]:
+    """The inputs that a hook takes from the body: by name, the value at a dotted path."""
+    found: dict[str, Any] = {}
+    for name, path in inputs.items():
+        value = payload
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is None:
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"the body has nothing at {path} for {name!r}")
+        found[name] = value
+    return found

@@ -1,0 +1,127 @@
+"""The component behind the plugin `webhook`: signed posts become `trigger.received`."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+
+from cortex.bus import ConflictError, CortexError, EventError, SystemClock
+from cortex.bus.events import PluginDenied, TriggerUnmatched
+from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
+
+from ..errors import PluginRefusedError
+from ..manifest import Manifest, Wants
+from ..repeats import Repeats
+from ..secrets import secret
+from .reading import Refusal, trigger_in
+from .server import WebhookServer
+from .settings import SECRET, settings_of
+
+log = structlog.get_logger("cortex.webhook")
+
+NAME = "webhook"
+PLUGIN = Manifest(
+    name=NAME,
+    version=VERSION,
+    cortex=f"=={VERSION}",
+    summary="Takes signed HTTP posts and makes triggers of them.",
+    components=("cortex.plugins.webhook:Webhook",),
+    publishes=("trigger.received",),
+    subscribes=("trigger.unmatched",),
+    wants=Wants(network=True, secrets=(SECRET,)),
+)
+
+
+class Webhook(Component):
+    """Listens for posts while it is at work; on the loopback address unless it is told otherwise.
+
+    A repeated post, and one that was caught and sent again, is answered like the first and recorded
+    once: its `trigger_id` is made from what is signed, and the hub takes each but once.
+    """
+
+    def __init__(
+        self,
+        home: Home | None,
+        settings: Mapping[str, Any],
+        publish: Callable[..., int],
+    ) -> None:
+        self._settings = settings_of(dict(settings))
+        self._home, self._publish = home, publish
+        self._hooks = {hook.path: hook for hook in self._settings.hooks}
+        self._keys: dict[str, str] = {}
+        self._repeats, self._counting = Repeats(), threading.Lock()
+        self._steady_ns = SystemClock().steady_ns
+        self._server: WebhookServer | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on; only while it is at work."""
+        if self._server is None:
+            raise PluginRefusedError("the webhook does not listen: start it first")
+        host, port = self._server.server_address[:2]
+        return str(host), int(port)
+
+    def on_start(self) -> None:
+        """Look up the secrets, and listen."""
+        if self._home is None:
+            raise PluginRefusedError("the webhook needs a home, for its secrets")
+        self._keys = {h.secret: secret(self._home.path, h.secret) for h in self._settings.hooks}
+        self._server = WebhookServer(
+            self._settings.address,
+            self._take,
+            self._deny,
+            body_bytes=self._settings.body_bytes,
+            patience_s=self._settings.patience_s,
+        )
+
+    def on_stop(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    @on(TriggerUnmatched)
+    def unmatched(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
+        """Say so where somebody may be looking: the sender was told that its post was taken."""
+        log.warning("trigger_unmatched", trigger_id=event.trigger_id, reason=event.reason)
+        yield from ()
+
+    def _take(
+        self, path: str, headers: Mapping[str, str], body: bytes, came_from: str
+    ) -> dict[str, Any]:
+        try:
+            hook = self._hooks.get(path)
+            if hook is None:
+                raise Refusal(HTTPStatus.NOT_FOUND, "there is no hook at this path")
+            event = trigger_in(hook, headers, body, self._keys[hook.secret])
+            try:
+                self._publish(event, expected_version=0)
+            except ConflictError:
+                return {"trigger": event.trigger_id, "said": "it was received before"}
+            except EventError as error:
+                raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+            except CortexError as error:
+                problem = f"it cannot be recorded now: {error}"
+                raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, problem, denied=False) from None
+        except Refusal as refusal:
+            if refusal.denied:
+                self._deny(refusal.reason, came_from)
+            raise
+        return {"trigger": event.trigger_id, "said": "received"}
+
+    def _deny(self, reason: str, came_from: str) -> None:
+        with self._counting:
+            times = self._repeats.take(reason, self._steady_ns())
+        if times:
+            try:
+                event = PluginDenied(
+                    plugin=NAME,
+                    reason=f"a post from {came_from}: {reason}",
+                    part="publish:trigger.received",
+                    times=times,
+                )
+                self._publish(event)
+            except CortexError as error:
+                log.warning("not_recorded", reason=reason, error=str(error))

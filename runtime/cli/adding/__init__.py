@@ -1,0 +1,20 @@
+"""What a command that another package adds is made with: options, the screen, exit codes."""
+
+from ..errors import NotFoundError, RefusedError, WaitingError
+from ..exits import OK, UNUSABLE, WAITING
+from ..options import with_home, with_screen
+from ..screen import Screen
+from ..tree import Family
+
+__all__ = [
+    "OK",
+    "UNUSABLE",
+    "WAITING",
+    "Family",
+    "NotFoundError",
+    "RefusedError",
+    "Screen",
+    "WaitingError",
+    "with_home",
+    "with_screen",
+]

@@ -1,0 +1,160 @@
+"""Manifests: what they may ask for, what is granted of it, and what a guard lets through."""
+
+from importlib import import_module
+from typing import Any
+
+import msgspec
+import pytest
+
+from cortex.bus import Draft
+from cortex.bus.events import ModelInvoke, StepCompleted, TriggerReceived
+from cortex.plugins import FileWant, Granted, Limits, Manifest, PluginInvalidError, Wants
+
+_granted: Any = import_module("cortex.plugins.granted")
+_manifest: Any = import_module("cortex.plugins.manifest")
+chosen = _granted.chosen
+read_manifest = _manifest.read_manifest
+
+GOOD = Manifest(
+    name="ticker",
+    version="1.2.0",
+    cortex=">=0.1,<2",
+    components=("cortex_ticker:Tick",),
+    publishes=("step.completed", "x.ticker.ticked"),
+    subscribes=("step.execute=tick", "gate.*", "x.other.said"),
+    wants=Wants(
+        files=(FileWant("~/notes"), FileWant("./build", "write")),
+        network=True,
+        secrets=("TICKER_TOKEN",),
+        models=("small",),
+    ),
+)
+
+
+def but(**changes: Any) -> Manifest:
+    return msgspec.structs.replace(GOOD, **changes)
+
+
+def test_a_manifest_with_everything_is_taken_and_survives_its_bytes() -> None:
+    assert read_manifest(msgspec.json.encode(GOOD)) == GOOD
+    assert read_manifest(msgspec.json.encode(GOOD)).digest() == GOOD.digest()
+    assert but(version="1.2.1").digest() != GOOD.digest()
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"name": "Ticker"}, "give up to 40 small letters"),
+        ({"name": "a" * 41}, "give up to 40 small letters"),
+        ({"name": "../evil"}, "give up to 40 small letters"),
+        ({"version": "new"}, "is no version"),
+        ({"cortex": "0.1"}, "is no range"),
+        ({"components": ()}, "components is empty"),
+        ({"components": ("ticker.Tick",)}, "write 'package.module:Class'"),
+        ({"publishes": ("step.*",)}, "name each topic"),
+        ({"publishes": ("*",)}, "name each topic"),
+        ({"publishes": ("step.finished",)}, "that is no topic"),
+        ({"publishes": ("x.other.said",)}, "its own topics start with x.ticker."),
+        ({"publishes": ("grant.given",)}, "grant.* is said by the runtime alone"),
+        ({"publishes": ("plugin.load",)}, "plugin.* is said by the runtime alone"),
+        ({"publishes": ("component.announced",)}, "component.* is said by the runtime alone"),
+        ({"publishes": ("model.invoke",), "wants": Wants()}, "name the models"),
+        ({"subscribes": ("step",)}, "write 'family.verb'"),
+        ({"subscribes": ("step.finished",)}, "step.finished is no topic"),
+        ({"subscribes": ("trigger.received=ci",)}, "trigger.received has no key"),
+        ({"wants": Wants(files=(FileWant("notes"),))}, "write an absolute path"),
+        ({"wants": Wants(files=(FileWant("/srv/../etc"),))}, "write an absolute path"),
+        ({"wants": Wants(files=(FileWant("~/"),))}, "name what in there it needs"),
+        ({"wants": Wants(files=(FileWant("/"),))}, "name what in there it needs"),
+        ({"wants": Wants(secrets=("token",))}, "write capitals"),
+        ({"wants": Wants(secrets=("A=B",))}, "write capitals"),
+        ({"limits": Limits(restarts=-1)}, "limits.restarts is -1"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_named(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PluginInvalidError) as error:
+        but(**changes).check()
+
+    assert problem in str(error.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"name": "x"}', b'{"nme": "x"}'])
+def test_what_is_no_manifest_is_refused(data: bytes) -> None:
+    with pytest.raises(PluginInvalidError):
+        read_manifest(data)
+
+
+def test_every_problem_is_named_at_once() -> None:
+    with pytest.raises(PluginInvalidError) as error:
+        but(version="new", components=()).check()
+
+    assert len(error.value.problems) == 2
+
+
+@pytest.mark.parametrize(("version", "fits"), [("0.1.0", True), ("1.9", True), ("2.0", False)])
+def test_it_says_which_versions_of_cortex_it_works_with(version: str, fits: bool) -> None:
+    assert GOOD.fits(version) == fits
+
+
+def test_everything_it_asks_for_has_a_name() -> None:
+    assert GOOD.parts() == (
+        "subscribe:step.execute=tick",
+        "subscribe:gate.*",
+        "subscribe:x.other.said",
+        "publish:step.completed",
+        "publish:x.ticker.ticked",
+        "read:~/notes",
+        "write:./build",
+        "network",
+        "secret:TICKER_TOKEN",
+        "model:small",
+    )
+
+
+def test_parts_are_chosen_by_name_and_nothing_else_is() -> None:
+    assert chosen(GOOD, (), ()) == GOOD.parts()
+    assert chosen(GOOD, ("network",), ()) == ("network",)
+    assert "network" not in chosen(GOOD, (), ("network",))
+    with pytest.raises(ValueError, match="ticker does not ask for 'publish:\\*'; it asks for "):
+        chosen(GOOD, ("publish:*",), ())
+
+
+def test_nothing_granted_is_nothing_allowed() -> None:
+    granted = Granted.of(())
+
+    assert granted == Granted()
+    assert not granted.may_see(("step.completed", None))
+    assert not granted.may_publish(Draft.of(TriggerReceived(trigger_id="1", fields={})))
+
+
+def test_what_was_granted_reaches_to_the_key() -> None:
+    granted = Granted.of(GOOD.parts())
+
+    assert granted.may_see(("step.execute", "tick"))
+    assert granted.may_see(("gate.evaluated", None))
+    assert granted.may_see(("gate.*", None))
+    assert not granted.may_see(("step.execute", None))
+    assert not granted.may_see(("step.execute", "shell"))
+    assert not granted.may_see(("step.*", None))
+    assert not granted.may_see(("*", None))
+
+
+def test_only_models_that_were_granted_may_be_asked() -> None:
+    granted = Granted.of(GOOD.parts())
+    invoke = ModelInvoke(execution_id="1", step_id="a", model="small", provider="p", prompt="d")
+
+    assert granted.may_publish(Draft.of(StepCompleted(execution_id="1", step_id="a", result={})))
+    assert granted.may_publish(Draft.of(invoke))
+    dear = msgspec.structs.replace(invoke, model="dear")
+    assert not granted.may_publish(Draft.of(dear))
+
+
+def test_its_grant_is_by_topic_and_holds_its_components() -> None:
+    given = Granted.of(GOOD.parts()).grant("plugin.ticker", "", ["Tick"])
+
+    assert given.client == "plugin.ticker"
+    assert given.names == ("Tick",)
+    assert given.publish == ("step.completed", "x.ticker.ticked", "model.invoke")
+    assert given.read == ()
+    assert set(given.subscribe) == set(given.work) >= {"step.execute", "gate.*", "x.other.said"}
+    assert given.token_sha256 == ""

@@ -1,0 +1,170 @@
+"""What ends a plugin, when it is started again, and what its walls are made of: all of it pure."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.plugins.hosting import Walls, confined
+
+_output: Any = import_module("cortex.plugins.hosting.output")
+_policy: Any = import_module("cortex.plugins.hosting.policy")
+_sandbox: Any = import_module("cortex.plugins.hosting.sandbox")
+_repeats: Any = import_module("cortex.plugins.repeats")
+_secrets: Any = import_module("cortex.plugins.secrets")
+Output = _output.Output
+lines_of = _output.lines_of
+path_of = _output.path_of
+BURST_S = _policy.BURST_S
+STEADY_S = _policy.STEADY_S
+Meter = _policy.Meter
+after_crash = _policy.after_crash
+hidden_in = _sandbox.hidden_in
+Repeats = _repeats.Repeats
+secret = _secrets.secret
+without_secrets = _secrets.without_secrets
+
+SECOND_NS = 1_000_000_000
+
+
+def test_waits_double_and_after_so_many_crashes_it_is_given_up() -> None:
+    times, waits = 0, []
+    while not (after := after_crash(times, 0.1, 8)).given_up:
+        times = after.times
+        waits.append(after.again_s)
+
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert after.times == 9
+
+
+def test_a_plugin_that_worked_for_a_while_is_forgiven() -> None:
+    assert after_crash(5, STEADY_S, 5).times == 1
+    assert after_crash(5, STEADY_S - 1, 5).given_up
+
+
+def test_without_restarts_the_first_crash_is_the_last() -> None:
+    assert after_crash(0, STEADY_S, 0).given_up
+
+
+def test_a_steady_stream_is_no_flood_and_a_burst_is_borne() -> None:
+    meter = Meter(100)
+
+    assert all(meter.take(10, n * SECOND_NS // 10) for n in range(1, 1_000))
+    assert meter.take(int(100 * BURST_S) - 10, 1_000 * SECOND_NS)
+    assert not meter.take(20, 1_000 * SECOND_NS)
+
+
+def test_twice_as_fast_as_it_may_is_a_flood_before_long() -> None:
+    meter = Meter(100)
+    seconds = next(n for n in range(1, 100) if not meter.take(200, n * SECOND_NS))
+
+    assert seconds <= 2 * BURST_S
+
+
+def test_a_clock_that_stands_still_or_goes_back_leaks_nothing() -> None:
+    meter = Meter(1)
+    meter.take(int(BURST_S), 10 * SECOND_NS)
+
+    assert not meter.take(1, 9 * SECOND_NS)
+
+
+def test_what_comes_often_is_told_once_a_second_with_how_often_it_came() -> None:
+    repeats = Repeats()
+
+    told = [repeats.take("a", n * SECOND_NS // 4) for n in range(9)]
+
+    assert told == [1, 0, 0, 0, 4, 0, 0, 0, 4]
+    assert repeats.take("b", 0) == 1
+
+
+def test_endlessly_many_things_to_tell_take_no_memory() -> None:
+    repeats = Repeats()
+
+    for n in range(3 * Repeats.KEPT):
+        repeats.take(str(n), 0)
+
+    assert len(repeats._seen) == Repeats.KEPT
+
+
+def test_a_confined_command_sees_what_it_is_shown_and_no_network() -> None:
+    walls = Walls(("/opt/code",), hidden=("/home/ada/.cortex",), readable=("/srv/notes",))
+
+    line = " ".join(confined(["program", "--option"], walls))
+
+    assert line.startswith("bwrap --unshare-all --die-with-parent --new-session --cap-drop ALL ")
+    assert "--share-net" not in line
+    assert "--ro-bind /srv/notes /srv/notes" in line
+    assert "/etc/resolv.conf" not in line
+    assert line.endswith("-- program --option")
+
+
+def test_what_is_hidden_covers_what_was_granted_around_it() -> None:
+    walls = Walls((), hidden=("/srv/w/.cortex",), writable=("/srv/w",), network=True)
+
+    line = " ".join(confined(["p"], walls))
+
+    assert line.index("--bind /srv/w /srv/w") < line.index("--tmpfs /srv/w/.cortex")
+    assert "--share-net" in line
+    assert "/etc/resolv.conf" in line
+
+
+def test_code_inside_other_code_is_bound_once(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+
+    line = " ".join(confined(["p"], Walls((f"{tmp_path}/a/b", f"{tmp_path}/a", "/nowhere"))))
+
+    assert line.count(str(tmp_path)) == 2
+    assert "/nowhere" not in line
+
+
+def test_a_home_has_to_be_hidden_only_where_something_around_it_is_shown(tmp_path: Path) -> None:
+    home = tmp_path / "project" / ".cortex"
+    home.mkdir(parents=True)
+
+    assert hidden_in([str(tmp_path)], [home]) == (str(home),)
+    assert hidden_in([str(tmp_path / "other")], [home]) == ()
+
+
+def test_output_is_kept_in_bounds_without_secrets(tmp_path: Path) -> None:
+    output = Output(path_of(tmp_path, "ticker"), {"TOKEN": "hunter2hunter2"})
+
+    output.take(b"one\nthe token is hunter2hun")
+    output.take(b"ter2\nwithout an end " + b"x" * 10_000)
+    output.finish()
+
+    lines = list(lines_of(tmp_path, "ticker", 10))
+    assert [line.split(" ", 1)[1] for line in lines[:2]] == ["one", "the token is [TOKEN]"]
+    assert all(len(line) < 5_000 for line in lines)
+    assert path_of(tmp_path, "ticker").stat().st_mode & 0o777 == 0o600
+
+
+def test_output_without_an_end_takes_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.plugins.hosting.output.FILE_BYTES", 1_000)
+    output = Output(path_of(tmp_path, "ticker"), {})
+
+    for n in range(500):
+        output.take(b"line %d\n" % n)
+
+    files = sorted(path.name for path in (tmp_path / "logs").iterdir())
+    assert files == ["ticker.log", "ticker.log.1"]
+    assert sum(path.stat().st_size for path in (tmp_path / "logs").iterdir()) < 3_000
+    assert next(iter(lines_of(tmp_path, "ticker", 1))).endswith("line 499")
+
+
+def test_a_secret_comes_from_the_environment_or_from_a_private_file(tmp_path: Path) -> None:
+    folder = tmp_path / "keys" / "secrets"
+    folder.mkdir(parents=True)
+    (folder / "TOKEN").write_text("from a file\n")
+    (folder / "TOKEN").chmod(0o600)
+
+    assert secret(tmp_path, "TOKEN", {}) == "from a file"
+    assert secret(tmp_path, "TOKEN", {"TOKEN": "from outside"}) == "from outside"
+
+
+def test_the_longest_secret_is_taken_out_first() -> None:
+    found = without_secrets("abcdefgh abcd xy", {"A": "abcd", "B": "abcdefgh", "C": "xy"})
+
+    assert found == "[B] [A] xy"
