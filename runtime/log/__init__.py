@@ -20,7 +20,7 @@ from .errors import (
 )
 from .memory import MemoryLog
 from .owner import OwnerLock
-from .private import create_private
+from .private import create_private, private
 from .schema import LOG_FORMAT, Durability, Meta
 from .sqlite import EventLog
 from .standing import misplaced
@@ -53,5 +53,6 @@ __all__ = [
     "create_private",
     "leaf_hash",
     "misplaced",
+    "private",
     "tiles",
 ]

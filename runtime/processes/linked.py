@@ -61,11 +61,18 @@ class ScheduleTrigger(Struct, gc=False, frozen=True, tag="schedule"):
     missed: Missed = "once"  # what happens to the times that passed while the runtime was down
 
 
+class FileTrigger(Struct, gc=False, frozen=True, tag="file"):
+    """Fires when files change while a hub is up."""
+
+    paths: tuple[str, ...]  # patterns, from the folder that the home belongs to
+    changes: tuple[str, ...] = ("added", "modified", "deleted")
+
+
 class ManualTrigger(Struct, gc=False, frozen=True, tag="manual"):
     """Fires when a person asks for it."""
 
 
-Trigger: TypeAlias = EventTrigger | ScheduleTrigger | ManualTrigger
+Trigger: TypeAlias = EventTrigger | ScheduleTrigger | FileTrigger | ManualTrigger
 
 
 class LinkedGate(Struct, gc=False, frozen=True, kw_only=True):

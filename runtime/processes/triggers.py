@@ -1,5 +1,6 @@
 """Triggers: what starts a process."""
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -7,12 +8,17 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from .forms import Choice, Key, OneOf, Record, Text, wrong_type
-from .linked import EventTrigger, ManualTrigger, ScheduleTrigger, Trigger
+from .forms import Choice, Key, ListOf, Name, OneOf, Record, Text, wrong_type
+from .linked import EventTrigger, FileTrigger, ManualTrigger, ScheduleTrigger, Trigger
 from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, describe
 from .readers import any_map, read_value
 
-_TRIGGERS = Choice(("event", "schedule", "manual"))
+_TRIGGERS = Choice(("event", "schedule", "file", "manual"))
+_PATHS = Name(
+    # Nothing outside the folder: who writes a process does not watch a machine.
+    re.compile(r"(?![/~])(?!(?:.*/)?\.\.(?:/|$))[^\x00-\x1f]{1,500}"),
+    "a path or pattern below the folder that the home belongs to",
+)
 
 
 def _read_match(node: Node, reporter: Reporter, label: str) -> Any:
@@ -69,7 +75,7 @@ def _is_timezone(name: str) -> bool:
     return True
 
 
-_TYPE = Key(_TRIGGERS, "what fires: event, schedule or manual", required=True, field="kind")
+_TYPE = Key(_TRIGGERS, "what fires: event, schedule, file or manual", required=True, field="kind")
 _TRIGGER_RECORDS = {
     "event": Record(
         "an event trigger",
@@ -94,6 +100,25 @@ _TRIGGER_RECORDS = {
             "missed": Key(
                 Choice(("skip", "once", "all")),
                 "what happens to times that passed while the runtime was down; once unless given",
+            ),
+        },
+        with_node=False,
+    ),
+    "file": Record(
+        "a file trigger",
+        lambda kind, paths, changes=None: (  # noqa: ARG005
+            FileTrigger(tuple(paths), tuple(changes)) if changes else FileTrigger(tuple(paths))
+        ),
+        {
+            "type": _TYPE,
+            "paths": Key(
+                ListOf(_PATHS, or_one=True, minimum=1),
+                "the files, as `*.csv` or `inbox/**/*.pdf`: one pattern, or a list",
+                required=True,
+            ),
+            "changes": Key(
+                ListOf(Choice(("added", "modified", "deleted")), or_one=True, minimum=1),
+                "which changes count; all unless given",
             ),
         },
         with_node=False,

@@ -89,6 +89,18 @@ def test_what_cannot_be_paid_is_passed_over() -> None:
     assert "lacks a price below the $0.0000" in str(select([CHEAP], asked, left=-1.0))
 
 
+def test_a_model_that_takes_no_tools_is_passed_over_where_there_are_some() -> None:
+    plain = msgspec.structs.replace(CHEAP, tools=False)
+
+    without = select([DEAR, plain], {}, preferred="cheap")
+    selected = select([DEAR, plain], {}, preferred="cheap", tools=True)
+
+    assert isinstance(without, Selected)
+    assert without.model == plain
+    assert isinstance(selected, Selected)
+    assert (selected.model, selected.rejected) == (DEAR, ("cheap lacks tools",))
+
+
 def test_each_class_of_tokens_has_its_price() -> None:
     price = Price(input=3.0, cached_read=0.3, cached_write=3.75, output=15.0)
 

@@ -470,6 +470,22 @@ def test_a_step_that_cannot_be_paid_is_refused_in_one_line() -> None:
     assert "\n" not in reason
 
 
+def test_a_prompt_that_takes_more_than_was_reckoned_goes_to_whoever_can_be_paid() -> None:
+    fits = msgspec.structs.replace(AWAY, name="fits", price=Price(input=2, output=0.01))
+    step = Step(AWAY, fits, models={"default": "away"}, context={"budgets": {"headroom": 5_000}})
+
+    # Reckoned with 1,500 tokens of answer, away takes $0.011 at most; with those it may give, more.
+    assert step.selected().model == "away"
+    assert step.selected(left=0.0111, budget={"sections": {"headroom": 1_000}}).model == "away"
+    assert step.selected(left=0.0111, budget={"sections": {"headroom": 12_000}}).model == "fits"
+
+
+def test_a_step_whose_prompt_nobody_can_be_paid_for_is_refused() -> None:
+    reason = Step(AWAY).refused(left=0.0111, budget={"sections": {"headroom": 12_000}})
+
+    assert "away lacks a price below the $0.0111 that are left" in reason
+
+
 def test_the_price_is_reckoned_for_the_context_that_the_step_asks_for() -> None:
     step = Step(AWAY)
 

@@ -43,6 +43,21 @@ def fail_model(world: World, kind: str, **more: Any) -> None:
     world.settle(position, ModelFailed(**place, model=asked.model, kind=kind, **more))
 
 
+def test_what_a_failed_call_took_counts_as_any_other() -> None:
+    world = asked_of_a_model()
+
+    fail_model(world, "cut_off", input_tokens=700, output_tokens=50, cost=0.25)
+    fail_model_again = world.state()
+    world.fire()
+    world.play()
+    world.answer(ModelInvoke, cost=0.5, input_tokens=700, output_tokens=60)
+
+    state = world.state()
+    assert (fail_model_again.cost, fail_model_again.tokens) == (0.25, 750)
+    assert (state.cost, state.attempt_cost, state.tokens) == (0.75, 0.75, 1_510)
+    assert (state.usage.input, state.usage.output) == (1_400, 110)
+
+
 def answer_model(world: World, **answer: Any) -> None:
     world.answer(ModelInvoke, answer=answer)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.bus import FORMAT, Batch, Event, Filter, Recorded, Row, encode
+from cortex.bus import FORMAT, Batch, Event, Filter, Recorded, Row, decode, encode
 from cortex.runtime.kernel import Component, Delivery, on
 from cortex.runtime.log import MemoryLog
 
@@ -100,6 +100,23 @@ def test_a_start_reads_only_what_came_since_the_last_one(kind: type[Rare]) -> No
 
     assert log.count == 500
     assert again.seen == [3, 15_000, 20_100]
+
+
+class Restricted(Counting):
+    """A log of which only what is for the component may be read."""
+
+    def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
+        rest = super().read(after, 1 << 20, 1 << 30)
+        return [data for data in rest if decode(data).topic == "plan.write"][:limit]
+
+
+def test_what_may_be_read_is_recalled_once_and_not_past_the_cursor() -> None:
+    log = Restricted()
+    log.grow(100, 3, 40, 90)
+
+    _, again = started(log, recall.MemorySnapshots(), Rare, 50)
+
+    assert again.seen == [3, 40]
 
 
 @pytest.mark.parametrize("kind", [Rare, Keeping])

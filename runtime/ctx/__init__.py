@@ -1,0 +1,34 @@
+"""CTX: text that a model reads as it stands, exact for data and condensed for prose."""
+
+from .checking import Report, check
+from .decoding import Decoded, decode
+from .document import Comment, Document, Notes
+from .encoding import encode
+from .errors import CtxBoundError, CtxFormatError, CtxSourceError
+from .kinds import kind_of
+from .package import KINDS, Counter, Kind, Mode, Package, Part
+from .prose import condense
+from .sources import read as read_source
+
+__all__ = [
+    "KINDS",
+    "Comment",
+    "Counter",
+    "CtxBoundError",
+    "CtxFormatError",
+    "CtxSourceError",
+    "Decoded",
+    "Document",
+    "Kind",
+    "Mode",
+    "Notes",
+    "Package",
+    "Part",
+    "Report",
+    "check",
+    "condense",
+    "decode",
+    "encode",
+    "kind_of",
+    "read_source",
+]

@@ -1,0 +1,88 @@
+"""Whether a package says what its source says."""
+
+from typing import Any
+
+import msgspec
+
+from . import sources
+from .decoding import Decoded, decode
+from .document import Document
+from .package import DATA_KINDS, Kind
+from .prose import facts, units
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `check` found."""
+
+    mode: str
+    lost: list[str]  # facts, values or comments that the package does not hold
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is lost."""
+        return not self.lost
+
+
+def check(source: str, kind: Kind, package: str) -> Report:
+    """What of *source* the *package* lost: nothing, or the places where they differ.
+
+    An exact package has to give back equal data with its comments, or the same text; a condensed
+    one has to state every fact.
+
+    Raises:
+        CtxSourceError: *source* is not of that kind.
+        CtxFormatError, CtxBoundError: *package* cannot be read.
+    """
+    found = decode(package)
+    if found.mode in ("condensed", "drafted"):
+        # Sentence by sentence, since one that was said twice may be said once.
+        there = {fact for unit in units(str(found.text)) for fact in facts(unit)}
+        wanted = dict.fromkeys(fact for unit in units(source) for fact in facts(unit))
+        lost = [fact for fact in wanted if fact not in there]
+        return Report(
+            found.mode, [f"{fact.sort} {fact.text} {fact.about}".rstrip() for fact in lost]
+        )
+    if kind not in DATA_KINDS:
+        same = found.text == source
+        return Report(found.mode, [] if same else ["the text differs"])
+    return Report(found.mode, _different(sources.read(source, kind), found))
+
+
+def _different(own: Document, found: Decoded) -> list[str]:
+    theirs = found.document
+    if theirs is None:
+        return ["it holds a text and no data"]
+    lost = [] if same(own.data, theirs.data) else ["the data differs"]
+    for path, notes in own.notes.items():
+        if theirs.notes.get(path) != notes:
+            lost.append(f"the comment at {'.'.join(map(str, path))}")
+    if own.after != theirs.after:
+        lost.append("the comments at the end")
+    return lost
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether both are equal in value, type and the order of their entries."""
+    waiting = [(left, right)]
+    while waiting:
+        one, other = waiting.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            if list(one) != list(other):
+                return False
+            waiting += zip(one.values(), other.values(), strict=True)
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif not _same_scalar(one, other):
+            return False
+    return True
+
+
+def _same_scalar(one: Any, other: Any) -> bool:
+    kinds = (bool, int, float, str)
+    left = next((kind for kind in kinds if isinstance(one, kind)), type(one))
+    right = next((kind for kind in kinds if isinstance(other, kind)), type(other))
+    # -0.0 equals 0.0 and is another number; NaN equals nothing and is one value here.
+    exact = (lambda value: float.__repr__(value)) if left is float else (lambda value: value)
+    return left is right and bool(exact(one) == exact(other))

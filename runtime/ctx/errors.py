@@ -1,0 +1,49 @@
+"""What can go wrong between a source and a package.
+
+CortexError
+├── CtxSourceError   the source is not what its kind says
+├── CtxFormatError   the package is damaged, or not one
+└── CtxBoundError    a bound that protects the reader was reached
+"""
+
+from cortex.bus import CortexError
+
+
+class CtxSourceError(CortexError):
+    """A source cannot be read as what it is said to be."""
+
+    def __init__(self, kind: str, problem: str, line: int = 0) -> None:
+        super().__init__(kind, problem, line)
+        self.kind, self.problem = kind, problem
+        self.line = line  # 1-based; 0 where no line is known
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}not {self.kind}: {self.problem}; correct it, or name another kind"
+
+
+class CtxFormatError(CortexError):
+    """The text of a package does not follow the format."""
+
+    def __init__(self, problem: str, line: int = 0) -> None:
+        super().__init__(problem, line)
+        self.problem = problem
+        self.line = line  # of the body, 1-based; 0 where no line is known
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.problem}: the package is damaged, encode its source again"
+
+
+class CtxBoundError(CortexError):
+    """A package nests deeper, or grows larger, than a reader allows."""
+
+    def __init__(self, what: str, found: int, limit: int) -> None:
+        super().__init__(what, found, limit)
+        self.what, self.found, self.limit = what, found, limit
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} is {self.found:,}, over the bound of {self.limit:,}: "
+            "split the source, or raise the bound if it is trusted"
+        )

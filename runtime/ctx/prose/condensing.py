@@ -1,0 +1,132 @@
+"""Prose in fewer tokens: by the rules, or by a model's draft; behind the checker either way."""
+
+import re
+
+import msgspec
+
+from .. import header, legend
+from ..package import Counter, Kind, Mode, Package, Part
+from . import blocks, checker, rules, sentences
+from .drafts import restored
+
+REPEATED_CHARS = 60  # a shorter sentence said twice may be meant twice
+_CONTENTS = re.compile(r"\[([^\]]{1,300})\]\(#[^)]{0,300}\)")
+
+
+class Condensed(msgspec.Struct):
+    """A text while it is made: lines, and whether the prose on them was condensed."""
+
+    lines: list[str] = []
+    modes: list[Mode] = []
+
+    def add(self, lines: list[str], mode: Mode) -> None:
+        """Put *lines* behind the others."""
+        self.lines += lines
+        self.modes += [mode] * len(lines)
+
+
+def condense(
+    text: str, kind: Kind = "text", *, counter: Counter, draft: str | None = None
+) -> Package:
+    """*text* in fewer tokens, every fact of it in place.
+
+    Args:
+        text: The source.
+        kind: "markdown" or "text"; other kinds are data: use `encode` for those.
+        counter: Counts the tokens that are saved.
+        draft: A condensation that somebody, a model for instance, wrote of *text*. What it lost is
+            put back, sentence by sentence.
+
+    Returns:
+        A package whose `parts` say what was condensed and what is exact; the source itself, marked
+        verbatim, where that is shorter.
+    """
+    mode: Mode = "condensed" if draft is None else "drafted"
+    if draft is None:
+        made = _by_rules(text)
+    else:
+        made = Condensed()
+        made.add(restored(text, draft).split("\n"), "drafted")
+    forms = [header.put(mode, kind, "\n".join(made.lines))]
+    entries, named = legend.build("\n".join(made.lines), counter, prose=True)
+    if entries:
+        forms.append(header.put(mode, kind, named, (), legend.show(entries)))
+    best = min(forms, key=counter.count)
+    whole = header.put("verbatim", kind, text)
+    tokens, before = counter.count(best), counter.count(text)
+    if counter.count(whole) <= tokens:
+        parts = (Part("verbatim", 0, len(whole)),)
+        return Package(whole, "verbatim", kind, counter.count(whole), before, parts)
+    return Package(best, mode, kind, tokens, before, _parts(best, made.modes))
+
+
+def _by_rules(text: str) -> Condensed:
+    made = Condensed()
+    writer = _Writer(text)
+    found = blocks.split(text)
+    headings = {line.lstrip("# ").strip() for b in found for line in b.lines if line[:1] == "#"}
+    for block in found:
+        prose = blocks.prose_of(block)
+        if not block.is_prose or (not block.head.strip() and not blocks.is_prose(prose)):
+            made.add([_unpadded(line) for line in block.lines], "exact")
+            continue
+        if (entry := _CONTENTS.fullmatch(prose)) and entry.group(1).strip() in headings:
+            continue  # a table of contents says every heading once more
+        made.add([_mark(block.head) + writer.paragraph(prose)], "condensed")
+    return made
+
+
+def _unpadded(line: str) -> str:
+    """A row of a Markdown table without what only aligns its cells; other lines as they are."""
+    if not (line[:1] == line[-1:] == "|") or "`" in line or "\\" in line:
+        return line
+    cells = [re.sub(r"^(:?)-{3,}(:?)$", r"\1---\2", cell.strip()) for cell in line.split("|")]
+    return "|".join(f" {cell} " if cell else "" for cell in cells[:-1]).strip() + "|"
+
+
+def _mark(head: str) -> str:
+    """What an item begins with: one blank a level, one behind its mark."""
+    mark = head.strip()
+    return " " * (blocks.indent_of(head) // 2) + mark + " " * bool(mark)
+
+
+class _Writer:
+    """Condenses the paragraphs of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._known = rules.known_names(text)
+        self._said: set[str] = set()  # long sentences so far
+
+    def paragraph(self, prose: str) -> str:
+        """*prose*, which is on one line, each of its sentences condensed; none said twice."""
+        kept = []
+        for sentence in sentences.split(prose):
+            if len(sentence) < REPEATED_CHARS or sentence not in self._said:
+                self._said.add(sentence)
+                kept.append(sentence)
+        made = " ".join(map(self._sentence, kept))
+        # Once more as whoever checks it later will: the sentences may be cut elsewhere now.
+        return made if checker.all_stand(kept, sentences.split(made)) else " ".join(kept)
+
+    def _sentence(self, sentence: str) -> str:
+        """By the rules if every fact stands in what they make of it, else unchanged."""
+        plain = rules.markup(sentence)
+        plain = plain if checker.holds(sentence, plain) else sentence
+        short = rules.shorten(plain, self._known)
+        return short if checker.holds(sentence, short) else plain
+
+
+def _parts(text: str, modes: list[Mode]) -> tuple[Part, ...]:
+    """Stretches of one mode; the legend and the header belong to no line of the source."""
+    lines = text.split("\n")
+    above = len(lines) - len(modes)
+    at = sum(len(line) + 1 for line in lines[:above])
+    parts = [Part("exact", 0, at)]
+    for line, mode in zip(lines[above:], modes, strict=True):
+        end = min(at + len(line) + 1, len(text))
+        if parts[-1].mode == mode:
+            parts[-1] = Part(mode, parts[-1].start, end)
+        else:
+            parts.append(Part(mode, at, end))
+        at = end
+    return tuple(parts)

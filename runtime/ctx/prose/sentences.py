@@ -1,0 +1,45 @@
+"""Sentences of a paragraph, and the stretches in them that no rule may touch."""
+
+import re
+from collections.abc import Callable
+
+_HOLD = "\ue000"
+_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)\"'”’*_]*\s+(?=[\"'“‘(*_`\[]*[A-Z0-9`])")  # noqa: RUF001
+_SHORT = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Inc|Ltd|Jr|Sr|al)\.)$"
+)
+PROTECTED = re.compile(
+    r"``[^`]+``|`[^`]+`"  # code
+    r"|\bhttps?://[^\s)>\]]+|\]\([^)\s]{0,2000}\)|<[^<>\s][^<>]*>"  # addresses, targets, markup
+    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)'[^'\n]{2,300}'(?!\w)|‘[^’\n]{2,300}’(?!\w)"  # noqa: RUF001
+    r"|\$[^$\n]{1,80}\$|:\w+:`[^`]+`"
+)
+
+
+def split(text: str) -> list[str]:
+    """The sentences of *text*; joined by a blank they are *text* again."""
+    sentences: list[str] = []
+    whole = [found.span() for found in PROTECTED.finditer(text)]
+    start = at = 0
+    for found in _END.finditer(text):
+        while at < len(whole) and whole[at][1] < found.end():
+            at += 1
+        inside = at < len(whole) and whole[at][0] < found.start()
+        own = text[start : found.end()].rstrip()
+        if not inside and not _SHORT.search(own):
+            sentences.append(own)
+            start = found.end()
+    return [*sentences, text[start:]]
+
+
+def outside(text: str, change: Callable[[str], str]) -> str:
+    """*text* with *change* applied to what stands between its protected stretches."""
+    kept = PROTECTED.findall(text)
+    if not kept:
+        return change(text)
+    # A private character holds the place, so that a rule can see that something stands there.
+    held = change(PROTECTED.sub(_HOLD, text))
+    if held.count(_HOLD) != len(kept):
+        return text
+    parts = held.split(_HOLD)
+    return "".join(part + own for part, own in zip(parts, [*kept, ""], strict=True))
