@@ -42,6 +42,10 @@ class Access(Protocol):
         """
         ...
 
+    def allows_some(self, client: str, verb: str) -> bool:
+        """Whether *client* may *verb* events of any topic at all."""
+        ...
+
     def holds(self, client: str, subscription: str) -> bool:
         """Whether *subscription* is the client's to use, as a subscription or as a source.
 
@@ -85,6 +89,10 @@ class Open(Access):
         return name
 
     def allows(self, client: str, verb: str, topic: str) -> bool:
+        """Always."""
+        return True
+
+    def allows_some(self, client: str, verb: str) -> bool:
         """Always."""
         return True
 

@@ -26,6 +26,8 @@ CortexError
 └── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
 """
 
+import shlex
+
 
 class CortexError(Exception):
     """Anything that Cortex raises on purpose."""
@@ -183,11 +185,13 @@ class NotGrantedError(CortexError):
         self.client, self.verb, self.topic = client, verb, topic
 
     def __str__(self) -> str:
+        said = f"{self.client} may not {self.verb} {self.topic}: where it is meant to, "
+        root, topic = self.client.partition("/")[0], shlex.quote(self.topic)
+        family, _, plugin = root.partition(".")
+        if family == "plugin" and plugin:
+            return f"{said}say so when it is loaded, with `cortex plugin load {plugin} --grant ...`"
         option = "name" if self.verb == "hold" else self.verb
-        return (
-            f"{self.client} may not {self.verb} {self.topic}: where it is meant to, the owner of "
-            f"the hub says `cortex client grant {self.client} --{option} {self.topic}`"
-        )
+        return f"{said}the owner of the hub says `cortex client grant {root} --{option} {topic}`"
 
 
 class WireError(CortexError):

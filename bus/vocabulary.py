@@ -1,6 +1,7 @@
 """Which topics there are, how bodies are read, and how old ones are lifted to new schemas."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ from .event import Draft, Ephemeral, Event, Recorded
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
+TOPIC_LENGTH = 128  # of such a topic
+
+_FOREIGN_TOPIC = re.compile(r"x(\.[A-Za-z][A-Za-z0-9_-]*)+")
 
 
 class Upcaster(msgspec.Struct, frozen=True):
@@ -37,6 +41,7 @@ class Vocabulary:
                 raise EventInvalidError(
                     cls.topic_name(), f"{cls.__name__} and {other.__name__} claim it"
                 )
+        self._streams = _streams_of(self._classes)
         self._decoders = {t: msgspec.msgpack.Decoder(c).decode for t, c in self._classes.items()}
         self._lifts = {(u.topic, u.schema): u.lift for u in upcasters}
         self._refuse_gaps()
@@ -57,6 +62,7 @@ class Vocabulary:
         for cls in events:
             self._classes[cls.topic_name()] = cls
             self._decoders[cls.topic_name()] = msgspec.msgpack.Decoder(cls).decode
+        self._streams = _streams_of(self._classes)
 
     def classes(self) -> Mapping[str, type[Event]]:
         """Event class by topic."""
@@ -68,7 +74,7 @@ class Vocabulary:
         Raises:
             TopicUnknownError: Neither a known topic nor a plugin's own.
             EventTooLargeError: The body is over `BODY_BYTES`.
-            EventInvalidError: The body does not fit the topic's schema.
+            EventInvalidError: It does not fit its topic, or is nothing that a plugin may say.
         """
         if len(draft.body) > BODY_BYTES:
             raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
@@ -77,6 +83,7 @@ class Vocabulary:
             if not draft.topic.startswith(FOREIGN):
                 near = difflib.get_close_matches(draft.topic, self._classes, n=1)
                 raise TopicUnknownError(draft.topic, near[0] if near else None)
+            self._check_foreign(draft)
             return
         if draft.schema != self._classes[draft.topic].schema:
             raise EventInvalidError(
@@ -111,6 +118,18 @@ class Vocabulary:
             return self._decoders[record.topic](record.body)
         return self._lifted(record, cls)
 
+    def _check_foreign(self, draft: Draft) -> None:
+        topic = draft.topic
+        if len(topic) > TOPIC_LENGTH or not _FOREIGN_TOPIC.fullmatch(topic):
+            problem = f"a program's own topic is x.NAME.VERB in {TOPIC_LENGTH} characters at most"
+            raise EventInvalidError(topic[:TOPIC_LENGTH], problem)
+        if draft.stream.partition("/")[0] in self._streams:
+            raise EventInvalidError(topic, "its stream is one of the runtime's own")
+        try:
+            msgspec.msgpack.decode(draft.body, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
+            raise EventInvalidError(topic, str(error)) from None
+
     def _lifted(self, record: Recorded, cls: type[Event]) -> Event:
         body = msgspec.msgpack.decode(record.body)
         for schema in range(record.schema, cls.schema):
@@ -128,3 +147,9 @@ class Vocabulary:
             for schema in range(1, cls.schema):
                 if (topic, schema) not in self._lifts:
                     raise SchemaUnreadableError(topic, schema, cls.schema, 0)
+
+
+def _streams_of(classes: Mapping[str, type[Event]]) -> frozenset[str]:
+    """The beginnings of the runtime's own streams, which are folded: no plugin writes there."""
+    own = (cls for topic, cls in classes.items() if not topic.startswith(FOREIGN))
+    return frozenset(cls.belongs[0] for cls in own) - {Event.belongs[0]}

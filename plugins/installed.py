@@ -1,6 +1,7 @@
 """Which plugins are installed: by entry point, without running anything of theirs."""
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -9,11 +10,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cortex.bus.events import PluginLoad
+
 from .errors import PluginRefusedError, PluginUnknownError
 from .manifest import Manifest
+from .search_path import asked_of_python, search_path
 
 GROUP = "cortex.plugins"
 OURS = "cortex-runtime"  # plugins of this package come with Cortex, and run beside the hub
+HERE = "cortex.plugins."  # where they are
+
+_SEPARATORS = re.compile(r"[-_.]+")
 
 
 class Installed(Struct, frozen=True):
@@ -27,15 +34,43 @@ class Installed(Struct, frozen=True):
 
     @property
     def built_in(self) -> bool:
-        """Whether it comes with Cortex."""
-        return self.package == OURS
+        """Whether it comes with the Cortex that runs, whatever its package calls itself."""
+        if self.package != OURS or not self.where.startswith(HERE):
+            return False
+        names = self.where.partition(":")[0].removeprefix(HERE).split(".")
+        found = Path(__file__).parent.joinpath(*names)
+        # Names only: "..", or a path, would lead to files of somebody else.
+        return all(map(str.isidentifier, names)) and (
+            (found / "__init__.py").is_file() or found.with_suffix(".py").is_file()
+        )
+
+    def check_loaded(self, load: PluginLoad) -> None:
+        """Refuse what took the name of the plugin that somebody loaded.
+
+        Raises:
+            PluginRefusedError: It is of another package.
+        """
+        # An older log names no package: then only walls make it harmless that it is another.
+        walled = load.confined and load.place == "process"
+        known = load.package == self.package if load.package else walled
+        if self.built_in or (known and load.package != OURS):
+            return
+        raise PluginRefusedError(
+            f"{self.name} of the package {self.package or '?'} is installed, and the one that was "
+            f"loaded is of {load.package or 'a package that was not recorded'}: look at it with "
+            f"`cortex plugin info {self.name}`, and load it again"
+        )
 
 
 def installed() -> list[Installed]:
-    """Every plugin that is installed, by name; of two with one name, the first that is found."""
+    """Every plugin that is installed, by name.
+
+    Of two with one name it is the one that comes with Cortex, or the first that is found.
+    """
     found: dict[str, Installed] = {}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, _of(point))
+    every = map(_of, entry_points(group=GROUP))
+    for each in sorted(every, key=lambda plugin: not plugin.built_in):
+        found.setdefault(each.name, each)
     return [found[name] for name in sorted(found)]
 
 
@@ -58,6 +93,7 @@ def manifest_here(plugin: Installed) -> Manifest:
         PluginRefusedError: There is none at the place that its package names.
     """
     module, _, name = plugin.where.partition(":")
+    sys.path += [folder for folder in search_path() if folder not in sys.path]
     try:
         found = getattr(importlib.import_module(module), name)
     except Exception as error:  # a module may raise anything while it is imported
@@ -75,10 +111,10 @@ def code_of(modules: Iterator[str], root: str) -> Iterator[Path]:
     if root and Path(root).name in ("site-packages", "dist-packages"):
         yield Path(root)
     for top in dict.fromkeys(module.partition(".")[0] for module in modules):
-        spec = PathFinder.find_spec(top, sys.path)
+        spec = PathFinder.find_spec(top, search_path())
         if spec is None:
-            continue
-        if spec.submodule_search_locations:
+            yield from asked_of_python(top)
+        elif spec.submodule_search_locations:
             yield from (Path(folder) for folder in spec.submodule_search_locations)
         elif spec.origin:
             yield Path(spec.origin)
@@ -89,5 +125,5 @@ def _of(point: EntryPoint) -> Installed:
     if dist is None:
         return Installed(point.name, point.value, "", "")
     # A name as in the metadata: `cortex_runtime` is the same package as `cortex-runtime`.
-    package = str(dist.name).replace("_", "-").lower()
+    package = _SEPARATORS.sub("-", str(dist.name)).lower()
     return Installed(point.name, point.value, package, dist.version, str(dist.locate_file("")))

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -17,6 +17,8 @@ from .errors import PluginInvalidError
 
 # What the runtime alone says: a plugin that could would grant itself the rest.
 RESERVED = ("client", "component", "gc", "grant", "plugin", "runtime", "subject")
+MEMORY_MB = 2_048  # of a plugin that says nothing of it
+MOST = {"events_per_s": 20_000, "memory_mb": 16_384, "restarts": 100, "silent_s": 600}
 ASK_MODELS = "model.invoke"  # goes with `wants.models`, which names those it may ask
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -43,12 +45,28 @@ class Wants(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """When it is ended, as one that floods, hangs or falls again and again."""
+    """When it is ended, as one that floods, hangs or falls again and again; `MOST` bounds them."""
 
     events_per_s: int = 2_000  # of what it publishes, over a few seconds
-    memory_mb: int = 2_048  # address space of its process
+    memory_mb: int = MEMORY_MB  # data of each of its processes; 0 for the default
     restarts: int = 5  # in a row, before it is given up
     silent_s: float = 60.0  # its process says every second that it is there; after this it hangs
+
+    def told(self) -> str:
+        """In words, for whoever confirms them."""
+        return (
+            f"at most {self.events_per_s:,} events/s and {self.memory_mb or MEMORY_MB:,} MB a "
+            f"process, {self.restarts} restarts in a row, {self.silent_s:g} s of silence"
+        )
+
+    def bounds(self) -> dict[str, float]:
+        """What they come to, by name."""
+        return {**msgspec.structs.asdict(self), "memory_mb": self.memory_mb or MEMORY_MB}
+
+    def beyond(self, confirmed: Mapping[str, float]) -> bool:
+        """Whether one of them is higher than what was *confirmed*, by name."""
+        before = {**Limits().bounds(), **confirmed}
+        return any(value > before[name] for name, value in self.bounds().items())
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,8 +149,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         yield from _subscribed(pattern)
     yield from _wanted(manifest.wants)
     for name, value in msgspec.structs.asdict(manifest.limits).items():
-        if not 0 <= value <= 1_000_000:
-            yield f"limits.{name} is {value}: give 0 to 1,000,000"
+        if not 0 <= value <= MOST[name]:
+            yield f"limits.{name} is {value}: give 0 to {MOST[name]:,}"
 
 
 def _versions(manifest: Manifest) -> Iterator[str]:

@@ -15,6 +15,8 @@ class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
     denied: tuple[str, ...] = ()  # the other parts that it asks for
     place: str = "process"  # of its own; "runtime": beside the hub
     confined: bool = True  # False: the owner takes it that grants do not hold if it is hostile
+    package: str = ""  # that brings it; where another does by then, it is denied
+    limits: dict[str, float] = {}  # that were confirmed, by name as in a manifest
 
 
 class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):

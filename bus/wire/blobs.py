@@ -14,7 +14,9 @@ from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
 from .link import Link
 
 BLOB_BYTES = 64 << 20  # the most that one client may put at once
-UNDER_WAY_BYTES = 4 * BLOB_BYTES  # of all blobs that are being put at the moment
+UNDER_WAY_BYTES = 4 * BLOB_BYTES  # that have arrived of all blobs that are being put
+A_CLIENT_BYTES = 2 * BLOB_BYTES  # of them, those of one client program
+A_CLIENT_BLOBS = 16  # that it puts at once
 KEPT_BYTES = 64 << 20  # of blobs that are being read, so that no piece costs a whole one
 
 
@@ -51,7 +53,9 @@ class BlobDesk:
     def __init__(self, blobs: BlobKeeper | None) -> None:
         self._blobs = blobs
         self._lock = threading.Lock()
-        self._uploads: dict[tuple[int, str], Upload] = {}
+        self._uploads: dict[int, dict[str, Upload]] = {}  # of each link, by digest
+        self._arrived: dict[int, int] = {}  # bytes of them
+        self._arrived_bytes = 0  # of all together
         self._newest: tuple[str, bytes] = ("", b"")
 
     def answer(self, link: Link, request: PutBlob | GetBlob) -> Answer:
@@ -71,31 +75,49 @@ class BlobDesk:
     def leave(self, link: Link) -> None:
         """The client is gone: what it did not finish is dropped."""
         with self._lock:
-            gone = id(link)
-            self._uploads = {k: u for k, u in self._uploads.items() if k[0] != gone}
+            self._uploads.pop(id(link), None)
+            self._arrived_bytes -= self._arrived.pop(id(link), 0)
 
     def _put(self, blobs: BlobKeeper, link: Link, request: PutBlob) -> Answer:
         if not 0 <= request.size_bytes <= BLOB_BYTES:
             raise FrameError(f"a blob of {request.size_bytes} bytes is over {BLOB_BYTES}")
-        key = (id(link), request.digest)
         with self._lock:
-            if not request.offset:
-                others = sum(u.size_bytes for k, u in self._uploads.items() if k != key)
-                if others + request.size_bytes > UNDER_WAY_BYTES:
-                    raise FrameError("too many blobs are being put at once: try again")
-                self._uploads[key] = Upload(request.size_bytes, bytearray())
-            upload = self._uploads.get(key)
-            if upload is None or len(upload.data) != request.offset:
-                raise FrameError("a piece of a blob does not follow the one before")
-            upload.data += request.piece
+            upload = self._arrive(link, request)
             if len(upload.data) < upload.size_bytes:
                 return Appended()
-            self._uploads.pop(key)
+            self._drop(link, request.digest)
         data = bytes(upload.data)
         if hashlib.sha256(data).hexdigest() != request.digest:
             raise FrameError("the pieces of a blob do not give its digest")
         blobs.put(data)
         return Appended()
+
+    def _arrive(self, link: Link, request: PutBlob) -> Upload:
+        """The upload with this piece at its end; one for which there is no room is dropped."""
+        uploads = self._uploads.setdefault(id(link), {})
+        self._arrived.setdefault(id(link), 0)
+        if not request.offset:
+            self._drop(link, request.digest)
+            if len(uploads) >= A_CLIENT_BLOBS:
+                raise FrameError(f"{A_CLIENT_BLOBS} blobs are being put at once: finish some")
+            uploads[request.digest] = Upload(request.size_bytes, bytearray())
+        upload = uploads.get(request.digest)
+        if upload is None or len(upload.data) != request.offset:
+            raise FrameError("a piece of a blob does not follow the one before")
+        size, own = len(request.piece), self._arrived[id(link)]
+        if own + size > A_CLIENT_BYTES or self._arrived_bytes + size > UNDER_WAY_BYTES:
+            self._drop(link, request.digest)
+            raise FrameError("too much of blobs is being put at once: put this one again later")
+        upload.data += request.piece
+        self._arrived[id(link)] = own + size
+        self._arrived_bytes += size
+        return upload
+
+    def _drop(self, link: Link, digest: str) -> None:
+        upload = self._uploads.get(id(link), {}).pop(digest, None)
+        if upload is not None:
+            self._arrived[id(link)] -= len(upload.data)
+            self._arrived_bytes -= len(upload.data)
 
     def _get(self, blobs: BlobKeeper, request: GetBlob) -> Answer:
         if not blobs.has(request.digest):

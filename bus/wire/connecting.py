@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..client import Client
-from ..errors import UrlError
+from ..errors import ClientDeniedError, UrlError
 from ..event import Event
 from ..events import VOCABULARY
 from ..requests import Answer
@@ -21,7 +21,7 @@ from .urls import fingerprint_of, parse
 def connect(
     url: str,
     *,
-    token: str = "",
+    token: str | None = "",
     name: str = "",
     fingerprint: str = "",
     authority: Path | str | None = None,
@@ -36,7 +36,8 @@ def connect(
     Args:
         url: ``inproc://NAME``, ``ipc:///FOLDER/bus.sock``, ``tls+tcp://HOST:PORT#FINGERPRINT`` or,
             on loopback, ``tcp://HOST:PORT``.
-        token: What proves who comes, as `cortex client add` shows it once.
+        token: What proves who comes, as `cortex client add` shows it once. None, which an unset
+            variable gives, is refused before anything is sent.
         name: What this client calls itself; the hub says who it is.
         fingerprint: SHA-256 of the hub's certificate, instead of the one in the URL.
         authority: PEM of whoever signed the hub's certificate, instead of a fingerprint.
@@ -54,6 +55,8 @@ def connect(
         VersionError: They have no version of the protocol in common.
     """
     address = parse(url)
+    if token is None:
+        raise ClientDeniedError(name, "it has no token: `cortex client add` shows one")
     known = vocabulary or (VOCABULARY.extended(events) if events else VOCABULARY)
     if address.carrier == "inproc":
         return inproc.connect(address.path, token, name)

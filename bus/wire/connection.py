@@ -80,8 +80,11 @@ class _Owed(msgspec.Struct, eq=False):
 class Connection:
     """Serves one client's connection in the calling thread."""
 
-    def __init__(self, door: Door, connect: Callable[[], tuple[Stream, Peer]]) -> None:
+    def __init__(
+        self, door: Door, connect: Callable[[], tuple[Stream, Peer]], *, networked: bool = False
+    ) -> None:
         self._door, self._desk = door, door.desk
+        self.networked = networked  # not from this machine's own user, as ipc is
         self._connect = connect  # the handshake of the carrier, which may take its time
         self._steady_ns = door.desk.hub.steady_ns
         self._began_ns = self._steady_ns()
@@ -121,10 +124,11 @@ class Connection:
         self.stream = stream
         try:
             stream.pipe.wait_at_most(SHORT_S)
+            stream.pressed = True
             stream.greet(REP, REQ, self._greeted_too_late)
             number, body = stream.receive(self._greeted_too_late)
             self._let_in(stream, number, _hello(body), peer)
-            stream.limit_bytes = FRAME_BYTES
+            stream.limit_bytes, stream.pressed = FRAME_BYTES, False
             while True:
                 number, body = self._receive(stream)
                 self._answer(stream, number, body)
@@ -189,7 +193,7 @@ class Connection:
     ) -> None:
         match last:
             case Fetch():
-                stream.send(number, [*before, self._fetch(stream, rights, last)])
+                stream.send(number, [*before, self._fetch(stream, link, rights, last)])
             case Await():
                 stream.send(number, [*before, self._await(stream, link, last)])
             case Listen():
@@ -199,7 +203,7 @@ class Connection:
             case _:
                 raise FrameError(f"{type(last).__name__} does not wait")
 
-    def _fetch(self, stream: Stream, rights: Rights, request: Fetch) -> Answer:
+    def _fetch(self, stream: Stream, link: Link, rights: Rights, request: Fetch) -> Answer:
         """The next page; an empty one once the time is over."""
         until_ns = self._steady_ns() + int(_seconds(request.wait_s, WAIT_S) * 1e9)
         bell = self._ringing_for(request.subscription)
@@ -216,7 +220,8 @@ class Connection:
                 request, after=page.through, ring_after=page.ring_through
             )
             if page.through >= self._desk.hub.head:
-                stream.pipe.pause(bell.descriptor, left_s)
+                stream.pipe.pause(bell.descriptor, min(left_s, SHORT_S))
+            self._check_standing(link)
             self._refuse_closed()
 
     def _await(self, stream: Stream, link: Link, request: Await) -> Answer:
@@ -228,7 +233,8 @@ class Connection:
             left_s = (until_ns - self._steady_ns()) / 1e9
             if woken or left_s <= 0:
                 return Woken(woken)
-            stream.pipe.pause(bell.descriptor, left_s)
+            stream.pipe.pause(bell.descriptor, min(left_s, SHORT_S))
+            self._check_standing(link)
             self._refuse_closed()
 
     def _listen(self, link: Link, number: int, before: list[Answer], request: Listen) -> None:
@@ -280,6 +286,14 @@ class Connection:
         except Gone:
             return False
         return True
+
+    def _owe_no_more(self) -> bool:
+        """Whether an answer was owed; nobody waits for it, so that nobody is to work for it."""
+        with self._owing:
+            owed, self._owed = self._owed, None
+        if owed is not None:
+            owed.late()
+        return owed is not None
 
     def _look(self) -> bool:
         """While nothing comes: whether to wait no more."""
@@ -333,9 +347,7 @@ class Connection:
         client = self.link.client if self.link else ""
         if isinstance(error, WireError):
             self._desk.access.deny(client, "send", type(error).__name__)
-        with self._owing:
-            owed, self._owed = self._owed, None
-        if owed is not None or not stream.number:
+        if self._owe_no_more() or not stream.number:
             return
         with contextlib.suppress(Gone):
             stream.send(stream.number, [Refused.of(error)])
@@ -345,8 +357,7 @@ class Connection:
             stream.pipe.read_into(memoryview(bytearray(1)))
 
     def _end(self, reason: str) -> None:
-        with self._owing:
-            self._owed = None
+        self._owe_no_more()
         self._door.left(self, reason)
         if self._bell is not None:
             self._unwatch(self._bell)

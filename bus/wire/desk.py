@@ -81,7 +81,8 @@ class Desk:
         """
         answers: list[Answer | None] = [self._denied(rights, *each) for each in asked]
         allowed = [n for n, answer in enumerate(answers) if answer is None]
-        whole = [asked[n] for n in allowed]
+        # Before any of them is done: what is none is the end of the whole frame.
+        whole = [(asked[n][0], _bounded(asked[n][1])) for n in allowed]
         try:
             if frame.number:
                 given = self._once(link, frame, whole)
@@ -108,7 +109,7 @@ class Desk:
             return [Refused("FrameError", (problem,), problem)] * len(asked)
         if not 0 < frame.number <= LARGEST:
             raise FrameError(f"a frame has the number {frame.number}: 1 to 2**63 - 1 are taken")
-        parts = tuple((source or link.client, (_bounded(request),)) for source, request in asked)
+        parts = tuple((source or link.client, (request,)) for source, request in asked)
         answer = self.hub.submit(link.client, (Once(frame.number, frame.repeat, parts),))[0]
         if isinstance(answer, Done) and len(answer.answers) == len(asked):
             return list(answer.answers)
@@ -128,7 +129,7 @@ class Desk:
                 yield from self.hub.submit(of or link.client, run)
                 run = []
             if direct:
-                run.append(_bounded(request))
+                run.append(request)
                 of = source
             else:
                 yield self._past(link, rights, source, request)
@@ -266,6 +267,9 @@ def _bounded(request: Request) -> Request:
         case Release():
             backoff_ns = max(0, min(request.backoff_ns, LEASE_NS))
             return msgspec.structs.replace(request, backoff_ns=backoff_ns)
+        case Read() | ReadStream():
+            after = max(0, min(request.after, LARGEST))
+            return msgspec.structs.replace(request, after=after)
         case Publish() if not 0 <= request.number <= LARGEST:
             raise FrameError(f"a publish has the number {request.number}: 0 to 2**63 - 1 are taken")
         case _:

@@ -10,6 +10,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from typing import Protocol, cast
 
 SEND_S = 10.0  # a peer that takes nothing for so long is given up
@@ -175,20 +176,22 @@ class TlsPipe:
         )
         self._lock = threading.Lock()
         self._raw = memoryview(bytearray(TLS_READ))
+        self._waits_s = 0.0
 
     def shake(self, until_s: float) -> None:
-        """Do the handshake; each wait of it takes *until_s* at most.
+        """Do the handshake, in *until_s* seconds at most.
 
         Raises:
-            Gone: It failed.
+            Gone: It failed, or did not come in time.
             ssl.SSLError: One end does not take the other's certificate.
         """
-        self._plain.wait_at_most(until_s)
-        while True:
+        over_s = time.monotonic() + until_s
+        while (left_s := over_s - time.monotonic()) > 0:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 self._flush()
+                self.wait_at_most(max(0.001, left_s))  # 0 would be for ever
                 self._fill()
             except ssl.SSLError:
                 with contextlib.suppress(Gone):
@@ -197,6 +200,7 @@ class TlsPipe:
             else:
                 self._flush()
                 return
+        raise Gone("its handshake did not come in time")
 
     def certificate(self) -> bytes:
         """The other end's certificate as DER; empty where it showed none."""
@@ -207,14 +211,16 @@ class TlsPipe:
         return dict(self._tls.getpeercert() or {})
 
     def read_into(self, buffer: memoryview) -> int:
-        """Read some bytes; 0 where none came in time."""
-        while True:
+        """Read some bytes; 0 where none came in time, or only some of a sealed piece."""
+        with self._lock:
+            size = self._take(buffer)
+        over_s = time.monotonic() + self._waits_s
+        while not size and self._fill():
             with self._lock:
                 size = self._take(buffer)
-            if size:
-                return size
-            if not self._fill():
-                return 0
+            if time.monotonic() > over_s:
+                break
+        return size
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of *data*."""
@@ -228,13 +234,14 @@ class TlsPipe:
 
     def wait_at_most(self, seconds: float) -> None:
         """How long a read waits for bytes."""
+        self._waits_s = seconds
         self._plain.wait_at_most(seconds)
 
     def pause(self, bell: int, seconds: float) -> None:
         """Wait for the bell, or for the end."""
         if not _rings(self._sock, bell, seconds):
             return
-        self._plain.wait_at_most(0.001)
+        self.wait_at_most(0.001)
         if self._fill():
             with self._lock:
                 if self._take(self._raw[:1]):

@@ -121,7 +121,10 @@ class Questions:
 
     def forget(self, number: int) -> None:
         """The asker does not wait any more."""
-        self._open.pop(number, None)
+        with self._lock:
+            question = self._open.pop(number, None)
+            if question is not None and question in question.answerer.waiting:
+                question.answerer.waiting.remove(question)
 
     def listen(self, answerer: Answerer, give: Give) -> Asked | None:
         """A question that waits; or None, and *give* gets the next one."""

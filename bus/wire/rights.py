@@ -22,9 +22,10 @@ from ..requests import (
     Subscribe,
     Unsubscribe,
 )
-from .frames import Ask, Serve
+from .frames import Ask, PutBlob, Serve
 
 HOLD = "hold"  # the verb of a denial that is about a name
+BLOB = "blob"  # what a denial to put one is about
 
 
 class Rights:
@@ -69,6 +70,8 @@ class Rights:
                 return self._all("work", request.topics)
             case Ask():
                 return self._all("read", (request.topic,))
+            case PutBlob():
+                return self._puts()
             case _:
                 return None
 
@@ -84,6 +87,12 @@ class Rights:
 
     def _only(self, verb: str, records: Sequence[Recorded]) -> tuple[Recorded, ...]:
         return tuple(r for r in records if self.allows(verb, r.topic))
+
+    def _puts(self) -> CortexError | None:
+        """A blob is the payload of an event or of work that is done; others have none to put."""
+        if any(self._access.allows_some(self._client, verb) for verb in ("publish", "work")):
+            return None
+        return self._access.deny(self._client, "publish", BLOB)
 
     def _speaks(self, source: str) -> CortexError | None:
         return self._holds(source) if source else None

@@ -31,7 +31,9 @@ from .urls import Address, parse
 
 BACKLOG = 128
 CONNECTIONS = 1_024  # of all clients together
-A_CLIENT = 64  # connections under one authenticated name
+KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
+STRANGERS = 256  # connections from networks that are not let in yet
+A_CLIENT = 64  # connections of one client, whatever each calls itself
 HANDSHAKE_S = 10.0
 KNOCK_S = 1.0  # how long a socket file's owner may take to be found alive
 JOIN_S = 5.0
@@ -113,7 +115,7 @@ class HubServer:
         if not address.loopback:
             raise UrlError(url, "would send tokens in the clear: write tls+tcp://HOST:PORT")
         if not insecure:
-            raise UrlError(url, "is not encrypted: say that this is meant (insecure)")
+            raise UrlError(url, "is not encrypted: say --insecure (in Python, insecure=True)")
         return self._listen(address, _bind_port(address), None)
 
     def clients(self) -> list[Connected]:
@@ -168,10 +170,14 @@ class HubServer:
         """The link of a client that is let in."""
         client = self._access.admit(hello.token, hello.name, peer)
         key = (client, hello.instance or f"\0{id(connection)}")
+        root = client.partition("/")[0]
+        # The owner could do worse. Asked outside the lock, which a change of grants wants as well.
+        counted = not self._access.allows(client, "publish", "*")
         with self._lock:
             if self._closed:
                 raise Gone("the hub is closing")
-            there = sum(len(k.connections) for n, k in self._links.items() if n[0] == client)
+            links = (k for (name, _), k in self._links.items() if name.partition("/")[0] == root)
+            there = sum(len(k.connections) for k in links) if counted else 0
             if there >= A_CLIENT:
                 raise ClientDeniedError(client, f"it has {there} connections: close some")
             link, fresh = self._links.get(key), False
@@ -253,13 +259,23 @@ class HubServer:
             threading.Event().wait(0.01)
             return
         with self._lock:
-            if self._closed or len(self._connections) >= CONNECTIONS:
+            if self._closed or self._full(carrier):
                 sock.close()
                 return
-            connection = Connection(self, _opener(sock, where, carrier, context))
+            opener = _opener(sock, where, carrier, context)
+            connection = Connection(self, opener, networked=carrier != "ipc")
             thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
             self._connections[connection] = thread
         thread.start()
+
+    def _full(self, carrier: str) -> bool:
+        """Whether no connection more is taken from there; the lock is held."""
+        if carrier == "ipc":
+            return len(self._connections) >= CONNECTIONS
+        if len(self._connections) >= CONNECTIONS - KEPT_FOR_IPC:
+            return True
+        strangers = (c for c in self._connections if c.link is None and c.networked)
+        return sum(1 for _ in strangers) >= STRANGERS
 
 
 def _opener(

@@ -61,8 +61,8 @@ def client_context(url: str, tls: ClientTls) -> ssl.SSLContext:
     if not tls.fingerprint and tls.authority is None:
         raise UrlError(
             url,
-            "give the hub's fingerprint (as `cortex up` prints it) behind a # or as fingerprint=, "
-            "or the authority that signed its certificate",
+            "give the hub's fingerprint (`cortex client fingerprint` prints it there) behind a # "
+            "or as fingerprint=, or the authority that signed its certificate",
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

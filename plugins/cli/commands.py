@@ -1,5 +1,6 @@
 """`cortex plugin`: which there are, what they ask for, what they were granted."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -141,11 +142,12 @@ def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
     if before is None:
         raise PluginRefusedError(f"plugin {name} is not loaded: `cortex plugin load {name}`")
     found = installed_as(name)
+    found.check_loaded(before)
     described = looked_at(found, home, unconfined=not before.confined)
     asked = described.manifest.parts()
     kept = [part for part in asked if part in before.granted]
     new = [part for part in asked if part not in (*before.granted, *before.denied)]
-    if new and not yes:
+    if not yes and (new or described.manifest.limits.beyond(before.limits)):
         document = _document(found, described, Fared())
         _confirm(screen, document, [*kept, *new], unconfined=not before.confined)
     event = load_of(
@@ -172,6 +174,8 @@ def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
         raise click.UsageError(f"{name!r} is no name of a plugin")
     home.check()
     document = LogDocument(name, tuple(lines_of(home.path, name, lines)))
+    if not document.lines and name not in _all_fared(home):
+        installed_as(name)
     screen.document(document)
     for line in document.lines:
         screen.line(line)
@@ -193,14 +197,15 @@ def new(name: str, folder: Path, screen: Screen) -> None:
 
     \b
     cortex plugin new ticker
-    cd cortex-ticker && pip install -e . && pytest
+    pip install -e 'cortex-ticker[dev]' && python -m pytest cortex-ticker
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     root, files = write_package(name, folder)
     screen.document(NewDocument(name, str(root), tuple(files)))
     screen.line(f"{root} holds the plugin {name}", "bold")
     for file in files:
         screen.line(f"  {file}")
-    screen.note(f"next: pip install -e {root} && pytest {root}")
+    wanted = shlex.quote(f"{root}[dev]")
+    screen.note(f"next: pip install -e {wanted} && python -m pytest {shlex.quote(str(root))}")
 
 
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
@@ -221,11 +226,16 @@ def _confirm(
     unconfined: bool,
 ) -> None:
     """Have a person confirm what is granted."""
-    screen.note(f"{document.name} {document.version}: {document.summary}")
+    screen.note(
+        f"{document.name} {document.version}, of {document.package}: {document.summary}".rstrip(
+            ": "
+        )
+    )
     for part in document.asks:
         screen.note(f"  {'grant' if part in granted else 'deny ':<6} {part}")
     if not document.asks:
         screen.note("  it asks for nothing")
+    screen.note(f"  {document.limits.told()}")
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
     if not has_person():
@@ -290,6 +300,7 @@ def _document(found: Installed, described: Description, how: Fared) -> PluginDoc
         state=how.state,
         problems=tuple(problems),
         reason=how.reason,
+        limits=manifest.limits,
     )
 
 
@@ -302,6 +313,7 @@ def _show(screen: Screen, document: PluginDocument) -> None:
     for part in document.asks:
         mark = "granted" if part in document.granted else "asks"
         screen.line(f"  {mark:<8} {part}")
+    screen.line(f"limits: {document.limits.told()}")
     for problem in document.problems:
         screen.paragraph(problem, lead="problem: ", style="red")
     if document.reason:

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from ..manifest import Limits
+
 
 class PluginRow(Struct, frozen=True):
     """One plugin, installed or once loaded."""
@@ -29,6 +31,7 @@ class PluginDocument(Struct, frozen=True):
     state: str
     problems: tuple[str, ...] = ()  # that keep it from being loaded
     reason: str = ""
+    limits: Limits = Limits()  # after which it is ended, as it sets them itself
 
 
 class LoadedDocument(Struct, frozen=True):

@@ -58,6 +58,8 @@ def load_of(
         denied=tuple(part for part in found.manifest.parts() if part not in granted),
         place="runtime" if in_runtime else "process",
         confined=not (unconfined or plugin.built_in),
+        package=plugin.package,
+        limits=found.manifest.limits.bounds(),
     )
 
 

@@ -5,6 +5,7 @@ process and the door to the hub do.
 """
 
 import os
+import re
 import resource
 import signal
 import sys
@@ -14,7 +15,7 @@ from typing import IO
 
 import msgspec
 
-from cortex.bus import CortexError
+from cortex.bus import CortexError, NotGrantedError
 from cortex.bus.wire import connect
 from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load
 
@@ -27,7 +28,8 @@ ALIVE_S = 1.0  # how often it says that it is there
 FILES = 256  # that it may have open
 HANGS = "it hangs"  # as the supervisor says of a handler that does not come back
 LEAVE_S = 10.0
-MOST_MB = 8_192  # until its manifest has said less
+TASKS = 512  # threads and processes of a confined one
+PER_NAMESPACE = (5, 14)  # Linux counts them for each sandbox since; before, for the whole user
 
 
 def main() -> None:
@@ -39,25 +41,38 @@ def main() -> None:
         return
     spec = msgspec.json.decode(line, type=Spec)
     sys.path += [folder for folder in spec.path if folder not in sys.path]
-    _bound(MOST_MB)
+    # Before any code of the plugin's runs, and for good: nobody can raise a hard limit again.
+    _bound(spec)
     try:
         manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
         telling.write(line_of(Told(described=described(manifest))))
         line = sys.stdin.buffer.readline() if spec.do == "run" else b""
         if line:
-            _bound(manifest.limits.memory_mb)
             _run(spec, msgspec.json.decode(line, type=Go).token, manifest, telling)
     except CortexError as error:
-        telling.write(line_of(Told(failed=str(error))))
+        # What it was not granted it does not get by starting again.
+        denied = isinstance(error, NotGrantedError)
+        telling.write(line_of(Told(failed=str(error), denied=denied)))
 
 
-def _bound(memory_mb: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core would hold its secrets
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
-    if memory_mb:
+def _bound(spec: Spec) -> None:
+    bounds = {
+        resource.RLIMIT_CORE: 0,  # a core would hold its secrets
+        resource.RLIMIT_NOFILE: FILES,
         # Not the address space: a thread's stack and arena reserve far more than they use.
-        size_bytes = memory_mb << 20
-        resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
+        resource.RLIMIT_DATA: spec.memory_mb << 20,
+    }
+    if spec.confined and _counts_each_sandbox():
+        bounds[resource.RLIMIT_NPROC] = TASKS
+    for which, most in bounds.items():
+        _, hard = resource.getrlimit(which)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))
+
+
+def _counts_each_sandbox() -> bool:
+    found = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return found is not None and (int(found[1]), int(found[2])) >= PER_NAMESPACE
 
 
 def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes]) -> None:

@@ -112,6 +112,13 @@ class DoorAccess(Access):
         seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
         return _any_fits(seen, topic)
 
+    def allows_some(self, client: str, verb: str) -> bool:
+        """Whether a plugin may do this with anything at all."""
+        each = self.pass_of(client)
+        if each is None:
+            return False
+        return bool(each.granted.publish if verb == "publish" else each.granted.subscribe)
+
     def holds(self, client: str, subscription: str) -> bool:
         """Whether *subscription* is the plugin's."""
         each = self.pass_of(client)

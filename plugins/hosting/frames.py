@@ -8,6 +8,7 @@ from msgspec import Struct
 from cortex.bus.events import ComponentAnnounced
 
 from ..checking import Description
+from ..manifest import MEMORY_MB
 
 HUNG = 75  # exit code: a handler hangs, and only the end of its process ends it
 LINE_BYTES = 4 << 20  # announcements carry schemas
@@ -22,6 +23,8 @@ class Spec(Struct, frozen=True):
     url: str = ""
     client: str = ""
     settings: dict[str, Any] = {}
+    memory_mb: int = MEMORY_MB  # data of each of its processes
+    confined: bool = False
 
 
 class Go(Struct, frozen=True):
@@ -38,6 +41,7 @@ class Told(Struct, frozen=True, omit_defaults=True):
     announced: tuple[ComponentAnnounced, ...] = ()
     alive: bool = False
     failed: str = ""
+    denied: bool = False  # it failed for want of a grant
 
 
 def line_of(frame: Struct) -> bytes:

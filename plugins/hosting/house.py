@@ -26,7 +26,7 @@ from ..checking import Description
 from ..errors import PluginRefusedError, UnconfinedError
 from ..granted import Granted, client_of
 from ..installed import Installed, code_of
-from ..manifest import FileWant
+from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
 from .door import DoorAccess, Guard, Pass
 from .frames import Spec, Told
@@ -36,6 +36,8 @@ from .sandbox import Walls, hidden_in, python_code, unavailable
 
 SOCKET = "/run/cortex/bus.sock"  # where a confined plugin finds the hub
 DESCRIBE_S = 60.0
+PRINTED_BYTES = 1 << 20  # while it is looked at; more is an endless loop
+END_BYTES = 4_096  # of it, that are kept
 
 
 def describe(
@@ -56,21 +58,38 @@ def describe(
         PluginRefusedError: It does not describe itself.
     """
     walls = _walls_for(plugin, (), home) if confined else None
-    spec = Spec("describe", plugin.where, path=_path_of(plugin))
-    printed: list[bytes] = []
-    process = PluginProcess(spec, walls, {}, printed.append)
+    spec = Spec("describe", plugin.where, path=_path_of(plugin), confined=confined)
+    printed = _Printed()
+    process = PluginProcess(spec, walls, {}, printed.take)
     told: Told | None = None
     try:
         until = time.monotonic() + DESCRIBE_S
         while told is None and not process.ended and time.monotonic() < until:
             told = next(iter(process.tidings(until - time.monotonic())), None)
+            if told is None and printed.size_bytes > PRINTED_BYTES:
+                told = Told(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
     finally:
-        code = process.end(kill=told is None)
+        code = process.end(kill=told is None or told.described is None)
     if told is not None and told.described is not None:
         return told.described
-    said = b"".join(printed).decode(errors="replace").strip().splitlines()
-    why = (told.failed if told else "") or (said[-1][:200] if said else how_it_ended(code))
+    why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
     raise PluginRefusedError(f"plugin {plugin.name} does not say what it is: {why}")
+
+
+class _Printed:
+    """The end of what a process prints, of bounded size however much that is."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0  # of all that came
+        self._end = b""
+
+    def take(self, data: bytes) -> None:
+        self.size_bytes += len(data)
+        self._end = (self._end + data)[-END_BYTES:]
+
+    def last_line(self) -> str:
+        said = self._end.decode(errors="replace").strip().splitlines()
+        return said[-1][:200] if said else ""
 
 
 class PluginHouse:
@@ -157,6 +176,8 @@ class PluginHouse:
             url=f"ipc://{SOCKET}" if walls else self._url,
             client=client_of(load.plugin),
             settings=self._runtime.config.plugins.get(load.plugin, {}),
+            memory_mb=int(load.limits.get("memory_mb", MEMORY_MB)),
+            confined=walls is not None,
         )
         output = Output(path_of(self._home.path, load.plugin), given)
         output.say(f"{load.plugin} {load.version} is started")
@@ -209,6 +230,8 @@ class PluginHouse:
     def _standing(self) -> dict[tuple[str, str], ComponentAnnounced]:
         standing: dict[tuple[str, str], ComponentAnnounced] = {}
         for record in self._client.read_stream("registry"):
+            if record.topic not in self._client.vocabulary:
+                continue  # of no meaning here, whoever said it
             event = self._client.vocabulary.read(record)
             if isinstance(event, ComponentAnnounced):
                 standing[event.kind, event.name] = event

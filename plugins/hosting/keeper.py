@@ -162,7 +162,7 @@ class Keeper:
         else:
             # One that was not ready has nothing that it could bring to a good end.
             code = process.end(kill=bool(life.reason) or not life.ready)
-            if life.limits is None and not self._stopping.is_set():
+            if (life.limits is None or life.denied) and not self._stopping.is_set():
                 raise PluginRefusedError(life.reason or f"{how_it_ended(code)}: see its log")
             worked_s = time.monotonic() - life.ready if life.ready else 0.0
             return Ended(life.reason or how_it_ended(code), life.limits or Limits(), worked_s)
@@ -182,6 +182,7 @@ class Keeper:
         while not life.reason and not self._stopping.is_set() and not life.process.ended:
             for told in life.tidings():
                 life.reason = life.reason or told.failed
+                life.denied = life.denied or told.denied
                 if told.described is not None:
                     self._admit(life, told.described)
                 if told.ready and life.limits is not None:
@@ -237,6 +238,7 @@ class _Life:
         self.limits: Limits | None = None  # once it was let in
         self.ready = 0.0  # when it was; 0 before
         self.reason = ""  # why it has to end
+        self.denied = False  # it lacks a grant without which it cannot start
         self._heard = time.monotonic()
 
     def tidings(self) -> list[Told]:

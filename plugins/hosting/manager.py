@@ -108,6 +108,7 @@ class PluginManager(Component):
     def _start(self, event: PluginLoad) -> Iterator[Output]:
         try:
             plugin = installed_as(event.plugin)
+            plugin.check_loaded(event)
             house = self._opened()
             if event.place == "runtime":
                 yield self._start_beside(event, plugin, house)

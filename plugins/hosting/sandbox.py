@@ -20,6 +20,7 @@ from ..errors import PluginRefusedError
 
 PROGRAM = "bwrap"
 PROBE_S = 30.0
+SCRATCH_BYTES = 256 << 20  # in /tmp and in /dev/shm; that is memory, which no other bound counts
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr, or folders
 # Of /etc only what programs need to start, and to trust certificates; never /etc/ssl/private.
 SETTINGS = (
@@ -52,7 +53,10 @@ def confined(command: Sequence[str], walls: Walls, *, program: str = PROGRAM) ->
     if walls.network:
         options.append("--share-net")
     options += ["--ro-bind", "/usr", "/usr", *_system(), "--proc", "/proc", "--dev", "/dev"]
-    options += ["--tmpfs", "/tmp", "--dir", "/run"]  # noqa: S108  # its own, empty one
+    size = ("--size", str(SCRATCH_BYTES)) if _sizes(program) else ()
+    for path in ("/tmp", "/dev/shm"):  # noqa: S108  # its own, empty ones
+        options += [*size, "--tmpfs", path]
+    options += ["--remount-ro", "/dev", "--dir", "/run"]
     for path in (*SETTINGS, *(NAMING if walls.network else ())):
         options += ["--ro-bind-try", path, path]
     for path in _outermost(walls.code):
@@ -63,7 +67,7 @@ def confined(command: Sequence[str], walls: Walls, *, program: str = PROGRAM) ->
         options += ["--bind", path, path]
     # After the rest, or what is granted would show what is in there.
     for path in walls.hidden:
-        options += ["--tmpfs", path]
+        options += [*size, "--tmpfs", path]
     for outside, inside in walls.placed:
         options += ["--bind", outside, inside]
     options += ["--remount-ro", "/", "--chdir", "/tmp", "--"]  # noqa: S108
@@ -117,6 +121,18 @@ def unavailable(program: str = PROGRAM) -> str:
         return f"{program} does not run: {error}"
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return f"{program} fails: {said[-1] if said else done.returncode}" if done.returncode else ""
+
+
+@functools.cache
+def _sizes(program: str) -> bool:
+    """Whether this bubblewrap, of 0.6 or later, bounds what a folder in memory holds."""
+    try:
+        done = subprocess.run(
+            [program, "--help"], capture_output=True, timeout=PROBE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"--size " in done.stdout + done.stderr
 
 
 def _system() -> Iterator[str]:

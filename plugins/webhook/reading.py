@@ -60,7 +60,8 @@ def trigger_in(hook: Hook, headers: Mapping[str, str], body: bytes, key: str) ->
             said = msgspec.convert(payload, Plain)
         else:
             said = _github(headers.get(KIND.lower(), ""), payload)
-    except msgspec.DecodeError as error:
+    # Bytes that are no UTF-8, and nesting without end, are not told as DecodeError.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(
             HTTPStatus.BAD_REQUEST, f"the body is not what is expected: {error}"
         ) from None

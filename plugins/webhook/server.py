@@ -171,8 +171,11 @@ class _Post(BaseHTTPRequestHandler):
         self, code: int, message: str | None = None, explain: str | None = None
     ) -> None:  # http.server's
         """An answer to what is no post at all."""
+        self.request_version = self.protocol_version  # HTTP/0.9 would be answered without a status
         said = "only POST is answered here" if code == HTTPStatus.NOT_IMPLEMENTED else message
         status = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else code
+        # The phrase: what was sent would make every reason a new one, and each is recorded.
+        self.server.denied(HTTPStatus(status).phrase.lower(), str(self.client_address[0]))
         self._answer(HTTPStatus(status), {"error": said or HTTPStatus(code).phrase})
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # http.server's

@@ -105,6 +105,9 @@ class Webhook(Component):
             except CortexError as error:
                 problem = f"it cannot be recorded now: {error}"
                 raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, problem, denied=False) from None
+            except (OverflowError, ValueError, RecursionError) as error:
+                problem = f"the body cannot be recorded: {error}"
+                raise Refusal(HTTPStatus.BAD_REQUEST, problem) from None
         except Refusal as refusal:
             if refusal.denied:
                 self._deny(refusal.reason, came_from)

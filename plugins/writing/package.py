@@ -8,8 +8,10 @@ from string import Template
 from cortex.runtime.kernel import VERSION
 
 from ..errors import PluginRefusedError
+from ..manifest import RESERVED
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_TAKEN = {*RESERVED, "cortex", "webhook"}  # `cortex-runtime` is what Cortex itself is called
 FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
@@ -33,6 +35,8 @@ def write_package(name: str, folder: Path) -> tuple[Path, list[str]]:
             f"{name[:60]!r} is no name of a plugin: give up to 40 small letters, digits and _, a "
             "letter first"
         )
+    if name in _TAKEN:
+        raise PluginRefusedError(f"{name} is a name of Cortex's own: give another")
     root = folder.expanduser().absolute() / f"cortex-{name.replace('_', '-')}"
     try:
         root.mkdir(parents=True)

@@ -59,6 +59,7 @@ class Grants:
         self._grants: dict[str, Grant] = {}
         self._by_token: dict[str, str] = {}
         self._gone: dict[str, str] = {}  # tokens that were good once, and whose
+        self._revoked: set[str] = set()  # clients
 
     def take(self, event: Event) -> str:
         """Take in an event; the client whose grant changed comes back, "" for none."""
@@ -67,16 +68,22 @@ class Grants:
             self._grants[event.client] = Grant.of(event)
             self._by_token[event.token_sha256] = event.client
             self._gone.pop(event.token_sha256, None)
+            self._revoked.discard(event.client)
             return event.client
         if isinstance(event, GrantRevoked):
             self._forget_token(event.client)
             self._grants.pop(event.client, None)
+            self._revoked.add(event.client)
             return event.client
         return ""
 
     def grant(self, client: str) -> Grant | None:
         """The grant of *client*, or of the one whose part it is ("client/...")."""
         return self._grants.get(root_of(client))
+
+    def was_revoked(self, client: str) -> bool:
+        """Whether there is no grant of *client* any more."""
+        return client in self._revoked
 
     def clients(self) -> list[Grant]:
         """Every grant in force or expired, by name."""
@@ -106,6 +113,11 @@ class Grants:
             return False
         patterns = grant.allowed.get(verb)
         return patterns is not None and patterns.fits(topic)
+
+    def allows_some(self, client: str, verb: str, now_ns: int) -> bool:
+        """Whether *client* may *verb* events of any topic at all."""
+        grant = self.grant(client)
+        return grant is not None and not grant.expired(now_ns) and bool(getattr(grant.given, verb))
 
     def holds(self, client: str, name: str) -> bool:
         """Whether a subscription or a source called *name* is the client's to use."""

@@ -112,6 +112,13 @@ class HubAccess(Access):
             client, verb, topic, self._hub.clock.now_ns()
         )
 
+    def allows_some(self, client: str, verb: str) -> bool:
+        """Whether *client* may *verb* events of any topic at all."""
+        if root_of(client) == OWNER:
+            return True
+        self._freshen()
+        return not self._stale and self._grants.allows_some(client, verb, self._hub.clock.now_ns())
+
     def holds(self, client: str, subscription: str) -> bool:
         """Whether *subscription* is the client's to use, as a subscription or as a source."""
         return root_of(client) == OWNER or self._grants.holds(client, subscription)
@@ -208,7 +215,8 @@ class HubAccess(Access):
                 while page := self._log.read_stream(GRANTS, self._grants.version, READ_PAGE):
                     for data in page:
                         record = decode(data)
-                        changed.append(self._grants.take(self._vocabulary.read(record)))
+                        if record.topic in self._vocabulary:  # others are no grants
+                            changed.append(self._grants.take(self._vocabulary.read(record)))
                         self._grants.version = record.version
             except BaseException:
                 self._stale = True

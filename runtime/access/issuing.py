@@ -41,7 +41,8 @@ def grants_of(client: Client) -> Grants:
     version, events = 0, []
     for record in client.read_stream(GRANTS):
         version = record.version
-        events.append(client.vocabulary.read(record))
+        if record.topic in client.vocabulary:
+            events.append(client.vocabulary.read(record))
     grants = folded(events)
     grants.version = version
     return grants
@@ -123,6 +124,8 @@ def found(grants: Grants, name: str) -> Grant:
     """
     grant = grants.grant(name) if "/" not in name else None
     if grant is None:
+        if grants.was_revoked(name):
+            raise NoSuchClientError(name, "it was revoked, `cortex client add` lets it in again")
         names = _listed(each.given.client for each in grants.clients())
         raise NoSuchClientError(name, f"there are {names}" if names else "none was added yet")
     return grant

@@ -1,10 +1,9 @@
 """Whether a package says what its source says."""
 
-from typing import Any
-
 import msgspec
 
 from . import sources
+from .comparing import differences
 from .decoding import Decoded, decode
 from .document import Document
 from .package import DATA_KINDS, Kind
@@ -52,37 +51,4 @@ def _different(own: Document, found: Decoded) -> list[str]:
     theirs = found.document
     if theirs is None:
         return ["it holds a text and no data"]
-    lost = [] if same(own.data, theirs.data) else ["the data differs"]
-    for path, notes in own.notes.items():
-        if theirs.notes.get(path) != notes:
-            lost.append(f"the comment at {'.'.join(map(str, path))}")
-    if own.after != theirs.after:
-        lost.append("the comments at the end")
-    return lost
-
-
-def same(left: Any, right: Any) -> bool:
-    """Whether both are equal in value, type and the order of their entries."""
-    waiting = [(left, right)]
-    while waiting:
-        one, other = waiting.pop()
-        if isinstance(one, dict) and isinstance(other, dict):
-            if list(one) != list(other):
-                return False
-            waiting += zip(one.values(), other.values(), strict=True)
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
-                return False
-            waiting += zip(one, other, strict=True)
-        elif not _same_scalar(one, other):
-            return False
-    return True
-
-
-def _same_scalar(one: Any, other: Any) -> bool:
-    kinds = (bool, int, float, str)
-    left = next((kind for kind in kinds if isinstance(one, kind)), type(one))
-    right = next((kind for kind in kinds if isinstance(other, kind)), type(other))
-    # -0.0 equals 0.0 and is another number; NaN equals nothing and is one value here.
-    exact = (lambda value: float.__repr__(value)) if left is float else (lambda value: value)
-    return left is right and bool(exact(one) == exact(other))
+    return differences(own, theirs)

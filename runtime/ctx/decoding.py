@@ -51,7 +51,7 @@ def decode(text: str, *, limit_chars: int = legend.EXPANDED_CHARS) -> Decoded:
     if found.kind not in DATA_KINDS:
         whole = logs.unfold(body) if "stamps" in found.flags else body
         return Decoded(found.mode, found.kind, None, whole)
-    document = reader.read(body)
+    document = reader.read(body, limit_chars)
     document.several = "stream" in found.flags
     if document.several and not isinstance(document.data, list):
         raise CtxFormatError("a stream is a list of documents", 1)

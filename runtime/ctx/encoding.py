@@ -1,10 +1,16 @@
-"""From a source to a package: every form that keeps the data is tried, the smallest is taken."""
+"""From a source to a package: every form that keeps the data is tried, the smallest is taken.
+
+Exactness is a promise to whoever reads the package in place of the source. So each form is read
+back before it is given away, and one that does not say the same gives way to the next.
+"""
 
 from typing import Any
 
 from . import header, legend, logs, sources, writer
+from .comparing import differences
+from .decoding import decode
 from .document import Document
-from .errors import CtxSourceError
+from .errors import CtxBoundError, CtxFormatError, CtxSourceError
 from .inline import DEPTH
 from .package import DATA_KINDS, MARK, Counter, Kind, Mode, Package, Part
 
@@ -24,9 +30,27 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
         return _text(source, kind, counter)
     document = sources.read(source, kind) if isinstance(source, str) else Document(_checked(source))
     forms = _forms(source, document, kind, counter)
-    text, mode = min(forms, key=lambda form: counter.count(form[0]))
+    text, mode = _smallest(forms, document, kind, counter)
     original = source if isinstance(source, str) else sources.compact(source)
     return package(text, mode, kind, original, counter)
+
+
+def _smallest(
+    forms: list[tuple[str, Mode]], document: Document, kind: Kind, counter: Counter
+) -> tuple[str, Mode]:
+    """The form of fewest tokens that says *document* when it is read."""
+    for text, mode in sorted(forms, key=lambda form: counter.count(form[0])):
+        if mode == "verbatim" or _says(text, document):
+            return text, mode
+    raise CtxSourceError(kind, "none of its forms can be read back")
+
+
+def _says(text: str, document: Document) -> bool:
+    try:
+        found = decode(text).document
+    except (CtxFormatError, CtxBoundError):
+        return False
+    return found is not None and not differences(document, found)
 
 
 def package(text: str, mode: Mode, kind: Kind, original: str, counter: Counter) -> Package:
@@ -69,8 +93,17 @@ def _text(source: str, kind: Kind, counter: Counter) -> Package:
     entries, named = legend.build(body, counter)
     if entries:
         forms.append((header.put("exact", kind, named, flags, legend.show(entries)), "exact"))
-    text, mode = min(forms, key=lambda form: counter.count(form[0]))
+    best = sorted(forms, key=lambda form: counter.count(form[0]))
+    # The first form is the source itself, under a header.
+    text, mode = next((each for each in best if _is_text(each[0], source)), forms[0])
     return package(text, mode, kind, source, counter)
+
+
+def _is_text(text: str, source: str) -> bool:
+    try:
+        return decode(text).text == source
+    except (CtxFormatError, CtxBoundError):
+        return False
 
 
 def _checked(data: Any) -> Any:

@@ -84,6 +84,8 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[Any, Any], int]:
         name, at = read_name(text, at)
         if text[at : at + 1] != " ":
             raise CtxFormatError(f"a value is missing at character {at + 1}")
+        if name in entries:
+            raise CtxFormatError(f"{name} stands here twice")
         entries[name], at = read(text, at + 1, depth + 1)
         at, done = _after(text, at, "}")
         if done:

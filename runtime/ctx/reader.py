@@ -8,19 +8,20 @@ from .errors import CtxBoundError, CtxFormatError
 from .inline import DEPTH
 
 
-def read(body: str) -> Document:
+def read(body: str, limit: int) -> Document:
     """What `writer.write` was given.
 
     Raises:
         CtxFormatError: a line does not follow the format; it says which.
-        CtxBoundError: the lines nest deeper than `DEPTH`.
+        CtxBoundError: the lines nest deeper than `DEPTH`, or tables grow over *limit* characters.
     """
-    return _Reader(body.rstrip("\n").split("\n")).document()
+    return _Reader(body.rstrip("\n").split("\n"), limit).document()
 
 
 class _Reader:
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], limit: int) -> None:
         self._lines = lines
+        self._growth = table.Growth(limit)
         self._at = 0
         self._notes: dict[Path, Notes] = {}
 
@@ -168,9 +169,12 @@ class _Reader:
     def _table(self, header: str, level: int, start: int) -> list[dict[Any, Any]]:
         pad, end = " " * level, start
         while end < len(self._lines) and self._lines[end].startswith(pad):
+            if self._lines[end].startswith("#"):
+                break  # no row begins so: these are the comments behind a table at the root
             end += 1
         try:
-            rows = table.read(header, [line[level:] for line in self._lines[start:end]])
+            lines = [line[level:] for line in self._lines[start:end]]
+            rows = table.read(header, lines, self._growth)
         except CtxFormatError as error:
             raise CtxFormatError(error.problem, start) from error
         self._at = end

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import toml_source, yaml_source
 from .document import Document
-from .errors import CtxSourceError
+from .errors import CtxFormatError, CtxSourceError
 from .package import Kind
 from .scalars import as_written
 
@@ -89,22 +89,45 @@ def _csv(text: str) -> list[Any]:
 
 
 def write(document: Document, kind: Kind) -> str:
-    """*document* as a source of that kind; TOML is written as JSON."""
+    """*document* as a source of that kind; TOML is written as JSON.
+
+    Raises:
+        CtxFormatError: it has names for which JSON has no place, as no source of that kind has.
+    """
     data = document.data
     if kind == "yaml":
         return yaml_source.write(document)
     if kind == "jsonl" and isinstance(data, list):
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in data)
-    if kind == "csv" and isinstance(data, list):
+        return "".join(_json_text(row) + "\n" for row in data)
+    if kind == "csv" and _is_grid(data):
         return _csv_text(data)
-    return json.dumps(data, ensure_ascii=False, indent=1, default=str) + "\n"
+    return _json_text(data, indent=1) + "\n"
+
+
+def _json_text(data: Any, indent: int | None = None) -> str:
+    try:
+        return json.dumps(data, ensure_ascii=False, indent=indent, default=str)
+    except TypeError as error:
+        raise CtxFormatError(f"it cannot be written as JSON: {error}") from error
+
+
+def _is_grid(data: Any) -> bool:
+    """Whether *data* is what `_csv` makes; a package from elsewhere may hold anything."""
+    if not isinstance(data, list):
+        return False
+    if all(isinstance(row, list) for row in data):
+        return True
+    return all(isinstance(row, dict) and list(row) == list(data[0]) for row in data)
 
 
 def _csv_text(rows: list[Any]) -> str:
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
+    plain = csv.writer(out, lineterminator="\n")
+    # Not every Python quotes a cell for a carriage return, at which a reader ends the row.
+    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     if rows and isinstance(rows[0], dict):
-        writer.writerow(rows[0])
-        rows = [list(row.values()) for row in rows]
-    writer.writerows(rows)
+        rows = [list(rows[0]), *(list(row.values()) for row in rows)]
+    for row in rows:
+        returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (quoting if returns else plain).writerow(row)
     return out.getvalue()

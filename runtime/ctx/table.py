@@ -7,13 +7,30 @@ from typing import Any
 from . import columns as cols
 from . import inline, scalars
 from .columns import MISSING, SAME, Column
-from .errors import CtxFormatError
+from .errors import CtxBoundError, CtxFormatError
 from .package import Counter
 
 _HEADER_STOPS = frozenset(' ,|"')
 _HEADER_WORD = re.compile(r'[^ ,|"]+')
 _SEPARATOR = re.compile(r", |[ ,|]")
 _SAME_CHARS = 3  # up to so many characters a cell is as short as the mark
+
+
+class Growth:
+    """How much text the rows of a package hold that their lines do not say."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._chars = limit, 0
+
+    def add(self, chars: int) -> None:
+        """Count *chars* more.
+
+        Raises:
+            CtxBoundError: they are too many.
+        """
+        self._chars += chars
+        if self._chars > self._limit:
+            raise CtxBoundError("the text of tables in characters", self._chars, self._limit)
 
 
 def write(rows: list[Any], counter: Counter) -> tuple[str, list[str]] | None:
@@ -72,28 +89,40 @@ def _lines(shown: list[Column], rows: list[dict[Any, Any]]) -> list[str]:
     return lines
 
 
-def read(header: str, lines: Sequence[str]) -> list[dict[Any, Any]]:
-    """The rows that *lines* hold under *header*.
+def read(header: str, lines: Sequence[str], growth: Growth) -> list[dict[Any, Any]]:
+    """The rows that *lines* hold under *header*; what they repeat is added to *growth*.
 
     Raises:
         CtxFormatError: a line does not follow the header.
+        CtxBoundError: *growth* reached its limit.
     """
     columns = _columns(header)
+    growth.add(len(lines) * _constant_chars(columns))
     shown = [column for column in columns if column.in_rows]
     above: list[Any] = [MISSING] * len(shown)
+    sizes = [0] * len(shown)  # characters of the cells above
     rows: list[dict[Any, Any]] = []
     for number, line in enumerate(lines, 1):
         cells, at = {}, 0
         for place, column in enumerate(shown):
+            start = at
             try:
-                value, at = _cell(column, line, at, above[place])
+                value, at = _cell(column, line, start, above[place])
             except CtxFormatError as error:
                 raise CtxFormatError(f"row {number} of a table: {error.problem}") from error
             above[place] = cells[column.name] = value
+            if line[start:at] == SAME + column.separator:
+                growth.add(sizes[place])
+            else:
+                sizes[place] = at - start
         if shown and at != len(line):
             raise CtxFormatError(f"row {number} of a table has more than {len(shown)} cells")
-        rows.append(_row(columns, cells))
+        rows.append(_row(columns, cells, growth))
     return rows
+
+
+def _constant_chars(columns: list[Column]) -> int:
+    return sum(len(scalars.scalar(c.constant)) for c in columns if c.constant is not MISSING)
 
 
 def _columns(header: str) -> list[Column]:
@@ -112,6 +141,8 @@ def _columns(header: str) -> list[Column]:
     if last is not None:
         last.separator = ""
     known = {each.name for each in columns}
+    if len(known) < len(columns):
+        raise CtxFormatError("the header of a table has a name twice")
     for each in columns:
         woven = (each.woven or "").partition("*")[0]
         named = woven.partition("{")[2].partition("}")[0]
@@ -171,7 +202,7 @@ def _cell(column: Column, line: str, at: int, above: Any) -> tuple[Any, int]:
     return value, end + len(column.separator)
 
 
-def _row(columns: list[Column], cells: dict[Any, Any]) -> dict[Any, Any]:
+def _row(columns: list[Column], cells: dict[Any, Any], growth: Growth) -> dict[Any, Any]:
     # A woven cell may need one that stands in a later column.
     row = {**cells}
     for column in columns:
@@ -179,6 +210,7 @@ def _row(columns: list[Column], cells: dict[Any, Any]) -> dict[Any, Any]:
             row[column.name] = column.constant
         elif column.woven is not None:
             before, after = cols.affixes(column.woven, row)
+            growth.add(len(before) + len(after or ""))
             row[column.name] = before + (
                 f"{cells[column.name]}{after}" if after is not None else ""
             )

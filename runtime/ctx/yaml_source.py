@@ -13,6 +13,7 @@ from .scalars import is_bare, literal
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN = re.compile(r"[A-Za-z_/$][\w /$.@+-]*(?<! )")
+_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # where YAML 1.1 ends a line, and a comment
 LEVELS = 500
 NODES = 2_000_000  # aliases can make a text of a kilobyte larger than any memory
 _KINDS = (str, bool, int, float, type(None), datetime.date, dict, list)
@@ -73,7 +74,7 @@ def _checked(data: Any) -> None:
 
 def _comments(text: str) -> Iterator[Comment]:
     """Comments are what stands between tokens and is not blank."""
-    lines = text.split("\n")
+    lines = _BREAK.split(text)  # as the scanner counts them
     line, column = 0, 0
     for token in yaml.scan(text, Loader=_Loader):
         start, end = token.start_mark, token.end_mark
@@ -109,7 +110,7 @@ def _gap(lines: list[str], line: int, column: int, to: int, until: int) -> Itera
         before, found, text = stretch.partition("#")
         if found:
             alone = not lines[at][: (column if at == line else 0) + len(before)].strip()
-            yield Comment(at, text.rstrip("\r"), alone)
+            yield Comment(at, text, alone)
 
 
 def _starts(text: str, several: bool) -> Iterator[tuple[int, Path]]:
@@ -145,11 +146,16 @@ def write(document: Document) -> str:
         for at, data in enumerate(document.data):
             above = document.notes.get((at,), Notes()).before
             own = _block(data, 0, (at,), document.notes)
-            parts.append("\n".join(["---", *(f"#{each}" for each in above), *own]))
+            parts.append("\n".join(["---", *map(_comment, above), *own]))
         lines = parts
     else:
         lines = _block(document.data, 0, (), document.notes)
-    return "\n".join([*lines, *(f"#{each}" for each in document.after)]) + "\n"
+    return "\n".join([*lines, *map(_comment, document.after)]) + "\n"
+
+
+def _comment(text: str) -> str:
+    # A package from elsewhere may hold what would end the comment, and be data.
+    return f"#{_BREAK.sub(' ', text)}"
 
 
 def _block(data: Any, level: int, path: Path, notes: dict[Path, Notes]) -> list[str]:
@@ -159,9 +165,9 @@ def _block(data: Any, level: int, path: Path, notes: dict[Path, Notes]) -> list[
     pairs = data.items() if isinstance(data, dict) else enumerate(data)
     for name, value in pairs:
         own = notes.get((*path, name), Notes())
-        lines += [f"{pad}#{each}" for each in own.before]
+        lines += [pad + _comment(each) for each in own.before]
         head = f"{_scalar(name)}:" if isinstance(data, dict) else "-"
-        beside = "" if own.beside is None else f" #{own.beside}"
+        beside = "" if own.beside is None else f" {_comment(own.beside)}"
         if isinstance(value, dict | list) and value:
             lines += [
                 f"{pad}{head}{beside}",

@@ -55,11 +55,22 @@ def withdraw(client: Client, component: type[Component]) -> None:
         client.publish(*events)
 
 
+def withdraw_said_by(client: Client, who: str) -> None:
+    """Take back what *who*, a client of the hub, or a part of it ("who/...") announced last."""
+    events = [
+        ComponentWithdrawn(component=said.component, kind=said.kind, name=said.name)
+        for said in _standing(client, who).values()
+    ]
+    if events:
+        client.publish(*events)
+
+
 def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
     """Kind and name of what plugins announced and have not withdrawn."""
     kept: set[tuple[str, str]] = set()
     for record in client.read_stream("registry"):
-        if record.source.startswith(PLUGIN):  # or every start would decode all of them twice
+        # Not of others: every start would decode all of them twice.
+        if record.source.startswith(PLUGIN) and record.topic in client.vocabulary:
             event = client.vocabulary.read(record)
             if isinstance(event, ComponentAnnounced):
                 kept.add((event.kind, event.name))
@@ -68,13 +79,16 @@ def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
     return kept
 
 
-def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
+def _standing(client: Client, who: str = "") -> dict[tuple[str, str], ComponentAnnounced]:
+    """What is announced, by kind and name; with *who* only what that client said last."""
     standing: dict[tuple[str, str], ComponentAnnounced] = {}
     for record in client.read_stream("registry"):
+        if record.topic not in client.vocabulary:
+            continue  # of no meaning here, whoever said it
         event = client.vocabulary.read(record)
-        if isinstance(event, ComponentAnnounced):
+        if isinstance(event, ComponentAnnounced) and who in ("", record.source.partition("/")[0]):
             standing[event.kind, event.name] = event
-        elif isinstance(event, ComponentWithdrawn):
+        elif isinstance(event, ComponentAnnounced | ComponentWithdrawn):
             standing.pop((event.kind, event.name), None)
     return standing
 

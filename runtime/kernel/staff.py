@@ -242,7 +242,7 @@ class Staff:
             reply = None if host is None else host.answer_at_once(query)
             if reply is not None:
                 return reply
-            shell = self._supervisor.shell(post.labels[0])
+            shell = self._supervisor.shell(post.labels[0], timeout_s)
             if shell is None or not shell.is_alive():
                 raise UnansweredError(query.topic_name())
             return ask(shell, query, timeout_s)

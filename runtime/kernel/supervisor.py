@@ -43,6 +43,7 @@ class _Watch:
         self.life = 0  # news of an earlier shell does not count
         self.ready = False  # it was, at least once
         self.settled = threading.Event()  # it is ready, or failed too often to be waited for
+        self.manned = threading.Event()  # there is a shell, or none could be made
 
 
 class _News(msgspec.Struct, frozen=True):
@@ -81,9 +82,15 @@ class Supervisor:
         """Whether the shell was ready at least once."""
         return self._watches[label].ready
 
-    def shell(self, label: str) -> pykka.ActorRef[Shell] | None:
-        """The shell that is at work under *label*; None while there is none."""
+    def shell(self, label: str, wait_s: float = 0.0) -> pykka.ActorRef[Shell] | None:
+        """The shell that is at work under *label*; None while there is none.
+
+        One that is being made is waited for, *wait_s* at most: what it does first may be seen
+        before it is known here.
+        """
         watch = self._watches.get(label)
+        if watch is not None and watch.staffed is None and watch.watched.status == "starting":
+            watch.manned.wait(wait_s)
         return watch.staffed.ref if watch and watch.staffed else None
 
     def problem(self, label: str) -> str:
@@ -191,6 +198,7 @@ class Supervisor:
 
     def _start(self, label: str, watch: _Watch) -> None:
         life = watch.life = next(self._lives)
+        watch.manned.clear()
         hooks = Hooks(
             started=lambda: self._news.put(_News(label, life, "started")),
             failed=lambda reason: self._news.put(_News(label, life, "failed", reason)),
@@ -199,3 +207,4 @@ class Supervisor:
             watch.staffed = watch.make(hooks)
         except Exception as error:  # noqa: BLE001  # a component that cannot even be made
             hooks.failed(f"{type(error).__name__}: {error}")
+        watch.manned.set()

@@ -15,8 +15,10 @@ from .topics import (
     NAMED_SCOPES,
     SUFFIXES,
     Ambiguous,
+    Identity,
     Resolved,
     Root,
+    identity_of,
     is_name,
     narrowest_first,
     parts_of,
@@ -33,10 +35,20 @@ class _Folder(NamedTuple):
     files: dict[str, tuple[str, ...]]  # "testing" -> ("testing.md",)
     folders: frozenset[str]
     links: frozenset[str]  # names of files and folders that are symbolic links
+    identity: Identity
 
     def has_link(self, part: str) -> bool:
         """Whether what *part* stands for may lie elsewhere."""
         return part in self.links or not self.links.isdisjoint(self.files.get(part, ()))
+
+
+class _Pending(NamedTuple):
+    """A folder that is still to be walked."""
+
+    path: Path
+    parts: tuple[str, ...]
+    above: tuple[Identity, ...]  # the folders on the way to it
+    linked: bool  # whether the way leads through a link
 
 
 class TopicIndex:
@@ -131,31 +143,39 @@ class TopicIndex:
         return [path for path in found if not linked or _is_inside(root, path)]
 
     def _walk(self, root: Root) -> Iterator[tuple[str, ...]]:
-        pending: list[tuple[Path, tuple[str, ...], bool]] = [(Path(root.path), (), False)]
+        pending = [_Pending(Path(root.path), (), (), linked=False)]
+        seen: set[Identity] = set()  # folders that were reached through a link
         while pending:
-            base, parts, linked = pending.pop()
+            base, parts, above, linked = pending.pop()
             folder = self._listing(base)
+            if folder.identity in above or (linked and folder.identity in seen):
+                continue
+            if linked:
+                seen.add(folder.identity)
             for name, files in folder.files.items():
                 safe = not (linked or folder.has_link(name))
                 if safe or any(_is_inside(root, base / file) for file in files):
                     yield parts if name in FOLDER_PAGES and parts else (*parts, name)
             scopes = NAMED_SCOPES if root.scope == "home" and not parts else ()
-            for name in folder.folders.difference(scopes):
+            # Backwards, so that they are taken in order: the first of several links is followed.
+            for name in sorted(folder.folders.difference(scopes), reverse=True):
                 beyond = linked or name in folder.links
                 inside = not beyond or _is_inside(root, base / name)
                 if inside and len(parts) < DEEPEST:
-                    pending.append((base / name, (*parts, name), beyond))
+                    way = (*above, folder.identity)
+                    pending.append(_Pending(base / name, (*parts, name), way, beyond))
 
     def _listing(self, path: Path) -> _Folder:
         try:
-            changed_ns = path.stat().st_mtime_ns
+            status = path.stat()
+            changed_ns, identity = status.st_mtime_ns, identity_of(status)
             with self._lock:
                 known = self._folders.get(str(path))
-            if known and known[0] == changed_ns:
+            if known and known[0] == changed_ns and known[1].identity == identity:
                 return known[1]
-            folder = _list(path)
+            folder = _list(path, identity)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return _Folder({}, frozenset(), frozenset())
+            return _Folder({}, frozenset(), frozenset(), (0, 0))
         if _settled(changed_ns):
             with self._lock:
                 self._folders[str(path)] = (changed_ns, folder)
@@ -179,7 +199,7 @@ class TopicIndex:
         return digest, len(data)
 
 
-def _list(path: Path) -> _Folder:
+def _list(path: Path, identity: Identity) -> _Folder:
     files: dict[str, list[str]] = {}
     folders: set[str] = set()
     links: set[str] = set()
@@ -196,7 +216,7 @@ def _list(path: Path) -> _Folder:
             if entry.is_symlink():
                 links.add(entry.name)
     found = {name: tuple(sorted(names)) for name, names in files.items()}
-    return _Folder(found, frozenset(folders), frozenset(links))
+    return _Folder(found, frozenset(folders), frozenset(links), identity)
 
 
 def _settled(changed_ns: int) -> bool:

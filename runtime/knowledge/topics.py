@@ -1,5 +1,6 @@
 """Topics and roots: what a knowledge topic is called, and the folders it is looked for in."""
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +27,8 @@ SUFFIXES: Final = (".md", ".txt", ".rst", ".json", ".yaml", ".csv", ".log")
 FOLDER_PAGES: Final = ("index", "README")  # a folder with one of these is a topic itself
 
 _NAME = re.compile(r"\w[\w-]*")
+
+Identity: TypeAlias = tuple[int, int]  # of a folder: its device and inode
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -71,6 +74,11 @@ def parts_of(topic: str) -> tuple[str, ...]:
 def is_name(text: str) -> bool:
     """Whether *text* can be one part of a topic."""
     return _NAME.fullmatch(text) is not None
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """What tells a folder from every other, whatever path leads to it."""
+    return status.st_dev, status.st_ino
 
 
 def roots_of_home(home: Path) -> tuple[Root, ...]:

@@ -14,7 +14,7 @@ from .errors import (
 from .hosting import hosted
 from .note import Note, found, socket_path, url_of
 from .service import Service
-from .standing import Rate, SubscriptionRow, rates_of, subscriptions_of
+from .standing import Rate, SubscriptionRow, is_untaken, rates_of, subscriptions_of
 from .stopping import stop
 from .systemd import tell_systemd
 
@@ -34,6 +34,7 @@ __all__ = [
     "found",
     "hosted",
     "hub_of",
+    "is_untaken",
     "note",
     "rates_of",
     "socket_path",

@@ -34,6 +34,14 @@ class Note(msgspec.Struct, frozen=True):
     version: str  # of Cortex
     fingerprint: str = ""  # SHA-256 of the certificate shown on tls+tcp://
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every URL, as clients write it: with the fingerprint that they know the hub by."""
+        return tuple(
+            f"{url}#{self.fingerprint}" if url.startswith("tls") and self.fingerprint else url
+            for url in (self.url, *self.urls)
+        )
+
 
 def write(home: Home, note: Note) -> None:
     """Leave *note* in the home, whole or not at all."""

@@ -18,6 +18,7 @@ from cortex.runtime.log import LogHeldError
 
 from .errors import AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
+from .withdrawing import withdraw_with_grants
 
 WATCHER = "cortex.actors.managers:FileWatchManager"  # files start something while a hub is up
 TLS = "tls+tcp://"
@@ -91,6 +92,7 @@ class Service:
         runtime = self._opened(home, opened)
         access = HubAccess(runtime.hub, runtime.log, runtime.vocabulary, home.path / "keys")
         opened.callback(access.close)
+        withdraw_with_grants(access, runtime.hub, runtime.client(runtime.name))
         server = HubServer(runtime.hub, runtime.log, runtime.blobs, access)
         opened.callback(server.close)
         tls, fingerprint = self._tls(home)
@@ -142,6 +144,6 @@ class Service:
             pid=note.pid,
             version=note.version,
             since_ns=note.since_ns,
-            urls=(note.url, *note.urls),
+            urls=note.addresses,
             clients=clients,
         )

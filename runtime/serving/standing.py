@@ -50,6 +50,12 @@ def rates_of(log: Log, head: int, now_ns: int) -> list[Rate]:
     ]
 
 
+def is_untaken(state: State, position: int, steady_ns: int) -> bool:
+    """Whether the event at *position* is work that waits, and that no worker has right now."""
+    work = [w for w in state.work if w.position == position]
+    return bool(work) and all(w.not_before_ns <= steady_ns for w in work)
+
+
 def _work_row(standing: Standing, state: State, steady_ns: int) -> SubscriptionRow:
     work = [w for w in state.work if w.subscription == standing.name]
     held = sum(w.not_before_ns > steady_ns for w in work)

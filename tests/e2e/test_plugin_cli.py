@@ -113,9 +113,13 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
     assert document["components"] == ["CountDown", "EvenMinute", "Ticker", "Tally"]
     assert "publish:x.ticker.tallied" in document["asks"]
     assert document["problems"] == document["granted"] == []
+    assert document["limits"]["events_per_s"] == 500
 
     assert main(["plugin", "load", "ticker", *UNCONFINED]) == 1
-    assert "nobody is here to confirm what ticker asks for: say --yes" in capsys.readouterr().err
+    asked = capsys.readouterr().err
+    assert "nobody is here to confirm what ticker asks for: say --yes" in asked
+    assert "ticker 1.0.0, of cortex-ticker" in asked
+    assert "at most 500 events/s and 2,048 MB a process" in asked
     deny = ["--deny", "publish:model.failed"]
     loaded = said("plugin", "load", "ticker", "--yes", *deny, *UNCONFINED)
     assert loaded["components"] == document["components"]
@@ -125,6 +129,8 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
     assert ended["outputs"] == {"text": "3 2 1 0"}
     assert said("plugin", "reload", "ticker")["granted"] == loaded["granted"]
     assert said("plugin", "logs", "ticker")["lines"]
+    assert main(["plugin", "logs", "nobody"]) == 3
+    assert "no plugin 'nobody' is installed" in capsys.readouterr().err
     (listed,) = [row for row in said("plugin", "list") if row["name"] == "ticker"]
     assert (listed["state"], listed["place"]) == ("loaded", "process")
 

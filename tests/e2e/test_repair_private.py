@@ -76,7 +76,8 @@ def texts_of(shape: Shape, body: Any) -> tuple[str, str]:
         return said["system"], said["user"]
     (system,) = body["system"]
     (user,) = body["messages"]
-    return system["text"], user["content"]
+    said = user["content"]  # a block for each stretch that is kept, where there are several
+    return system["text"], said if isinstance(said, str) else "".join(b["text"] for b in said)
 
 
 def names_of(body: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import resource
 import signal
 import socket
 import time
@@ -76,6 +77,9 @@ class Look(Component):
             "there": [path for path in asked["paths"] if _readable(Path(path))],
             "written": [path for path in asked["write"] if _writable(Path(path) / "probe")],
             "network": _reaches(asked["port"]),
+            "bounds": {name: _hard(name) for name in ("DATA", "NOFILE", "NPROC", "CORE")},
+            "scratch": [os.statvfs(path).f_blocks for path in ("/tmp", "/dev/shm")],
+            "devices": _writable(Path("/dev/probe")),
             "processes": sum(each.name.isdecimal() for each in Path("/proc").iterdir()),
         }
         yield done(event, seen)
@@ -135,6 +139,10 @@ class Fragile(Component):
         while how == "flood":
             self._publish(*50 * [done(event, {})])
         yield done(event, {})
+
+
+def _hard(name: str) -> int:
+    return resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
 
 
 def done(event: StepExecute, result: dict[str, Any]) -> StepCompleted:

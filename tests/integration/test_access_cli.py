@@ -67,8 +67,12 @@ def test_what_is_granted_can_be_listed_widened_narrowed_and_taken_back(shell: Sh
     only = shell.json("grant", "alice", "--only", "--subscribe", "*", "--expires", "never")
     assert (only["publish"], only["subscribe"], only["expires"]) == ([], ["*"], None)
 
+    none = shell.json("grant", "alice", "--nothing")
+    assert (none["subscribe"], none["names"], none["expires"]) == ([], [], None)
+
     assert shell.json("revoke", "alice", "--reason", "it left")["reason"] == "it left"
     assert shell.json("list") == []
+    assert "it was revoked" in shell.run("show", "alice", code=3)[1]
 
 
 def test_subscriptions_of_a_revoked_client_stay_or_are_forgotten(shell: Shell) -> None:
@@ -134,6 +138,9 @@ def test_where_nobody_is_added_no_file_is_left(shell: Shell) -> None:
         (("show", "bob"), 3, "none was added yet"),
         (("revoke", "bob"), 3, "none was added yet"),
         (("grant", "bob", "--read", "*"), 3, "none was added yet"),
+        (("grant", "bob"), 2, "say what bob may do"),
+        (("grant", "bob", "--only", "--expires", "30d"), 2, "or --nothing instead"),
+        (("grant", "bob", "--nothing", "--read", "*"), 2, "--nothing takes all rights back"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

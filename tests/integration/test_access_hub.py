@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -11,6 +13,7 @@ from cortex.bus import (
     Client,
     ClientDeniedError,
     Draft,
+    Event,
     Hub,
     LocalHub,
     LogError,
@@ -36,6 +39,7 @@ from cortex.runtime.access import (
     owner_token,
     revoke,
 )
+from cortex.runtime.kernel import Config
 from cortex.runtime.log import MemoryLog
 
 SECOND_NS = 1_000_000_000
@@ -312,3 +316,40 @@ def test_a_grant_published_straight_by_the_runtime_holds_too(world: World) -> No
     world.hub.ask_one("runtime", Publish((Draft.of(given),)))
 
     assert world.access.admit(token, "ticker", HERE) == "ticker"
+
+
+class Stray(Event, frozen=True, kw_only=True, tag="x.stray.said"):
+    belongs: ClassVar[tuple[str, str]] = ("grants", "")
+
+
+class Lost(Event, frozen=True, kw_only=True, tag="x.stray.lost"):
+    belongs: ClassVar[tuple[str, str]] = ("registry", "")
+
+
+def test_a_log_with_events_of_strangers_among_the_grants_still_opens(tmp_path: Path) -> None:
+    world = World(tmp_path / "keys", VOCABULARY.extended((Stray, Lost)))
+    reader = Client("owner", world.hub, world.log, VOCABULARY)
+    world.owner.publish(Stray(), Lost())
+
+    token = issue(reader, "alice", Terms(publish=("step.*",)))
+    world.access.close()
+    world.access = world.opened()
+
+    assert world.access.admit(token, "", HERE) == "alice"
+    revoke(reader, "alice")
+    assert not world.access.standing("alice")
+    import_module("cortex.runtime.kernel.announcements").announce(reader, (), Config(), alone=True)
+    world.access.close()
+    world.hub.close()
+
+
+def test_whether_a_client_may_say_anything_at_all_follows_its_grant(world: World) -> None:
+    issue(world.owner, "alice", Terms(read=("step.*",)))
+    issue(world.owner, "bob", Terms(work=("step.*",)))
+
+    assert [world.access.allows_some(c, "work") for c in ("alice", "bob", "eve", "owner")] == [
+        False,
+        True,
+        False,
+        True,
+    ]

@@ -61,6 +61,8 @@ class World:
             "digest": manifest.digest(),
             "granted": tuple(part for part in manifest.parts() if part != "network"),
             "confined": CONFINED,
+            "package": "plugin-probe",
+            "limits": {"memory_mb": 1_024},
         }
         return self.client.publish(PluginLoad(**{**given, **changes}))
 
@@ -147,6 +149,15 @@ def test_confined_it_sees_no_home_no_network_and_no_other_process(world: World) 
     assert (world.folder / "given" / "probe").read_text() == "x"
     assert not seen["network"]
     assert seen["processes"] <= 3
+
+
+@needs_walls
+def test_what_it_may_use_is_bounded_before_its_own_code_runs(world: World) -> None:
+    seen = look(world)
+
+    assert seen["bounds"] == {"DATA": 1_024 << 20, "NOFILE": 256, "NPROC": 512, "CORE": 0}
+    assert [blocks * os.sysconf("SC_PAGE_SIZE") for blocks in seen["scratch"]] == 2 * [256 << 20]
+    assert not seen["devices"]
 
 
 def test_what_it_was_not_granted_is_refused_and_recorded(world: World) -> None:
@@ -243,6 +254,15 @@ def test_a_manifest_that_nobody_confirmed_is_denied(world: World) -> None:
     assert "asks for other things than the one (1.0.0) that was confirmed" in denied.reason
 
 
+def test_another_package_under_the_name_of_a_loaded_plugin_is_denied(world: World) -> None:
+    given: dict[str, Any] = {"package": "plugin-other", "place": "runtime", "confined": False}
+    asked = world.load("fragile", **given)
+
+    denied, _ = world.until(PluginDenied, asked, plugin="fragile")
+
+    assert denied.reason.startswith("fragile of the package plugin-probe is installed, and the one")
+
+
 def test_one_whose_own_code_is_not_what_it_says_is_denied(world: World) -> None:
     asked = world.load("odd")
 
@@ -251,6 +271,17 @@ def test_one_whose_own_code_is_not_what_it_says_is_denied(world: World) -> None:
     assert "Look handles 'step.execute=look': name it in subscribes" in denied.reason
     assert "plugin_probe:Nobody: cannot be imported" in denied.reason
     assert "it works with Cortex >=99, and this is " in denied.reason
+
+
+def test_one_that_lacks_a_grant_it_cannot_start_without_is_not_started_again(world: World) -> None:
+    asked = world.load("sleeper", granted=("publish:step.completed",))
+
+    denied, record = world.until(PluginDenied, asked, plugin="sleeper", part="")
+
+    assert "may not work step.execute" in denied.reason
+    told = [world.client.vocabulary.read(r) for r in world.client.read(asked)]
+    assert not any(isinstance(event, PluginCrashed) for event in told), record
+    world.until(GrantRevoked, asked, client="plugin.sleeper")
 
 
 def test_a_plugin_that_is_not_installed_is_denied(world: World) -> None:

@@ -4,7 +4,9 @@ import contextlib
 import json
 import socket
 from collections.abc import Iterator
+from http import HTTPStatus
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from cortex.bus.events import PluginDenied, TriggerReceived
 from cortex.plugins import PluginRefusedError
 from cortex.plugins.webhook import Webhook, signature_of
 from cortex.runtime.kernel import Home, Runtime
+
+_server: Any = import_module("cortex.plugins.webhook.server")
+WebhookServer = _server.WebhookServer
 
 KEY = "a secret of the test"
 BODY = b'{"fields": {"source": "ci", "status": "failure"}}'
@@ -93,6 +98,49 @@ def test_what_is_refused_has_a_clear_answer_and_a_record(world: World) -> None:
     told = [event.reason for event in world.recorded(PluginDenied)]
     for reason in reasons:
         assert f"a post from 127.0.0.1: {reason}" in told
+
+
+def test_a_number_that_no_event_can_hold_is_refused_like_any_wrong_body(world: World) -> None:
+    answers = [
+        world.post(b'{"fields": {"n": %d}}' % 10**30),
+        world.post(b'{"fields": {}, "inputs": {"n": [%d]}}' % -(10**30)),
+    ]
+
+    assert [status for status, _ in answers] == [400, 400]
+    told = [event.reason for event in world.recorded(PluginDenied)]
+    for _, said in answers:
+        assert f"a post from 127.0.0.1: {said['error']}" in told
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 405),
+        (b"one two three four\r\n", 400),
+        (65_537 * b"x", 414),
+        (b"POST / HTTP/1.1\r\n" + 101 * b"a: b\r\n", 431),
+    ],
+    ids=["405", "400", "414", "431"],
+)
+def test_what_never_becomes_a_post_is_answered_and_told_in_few_words(
+    sent: bytes, status: int
+) -> None:
+    told: list[tuple[str, str]] = []
+    server = WebhookServer(
+        ("127.0.0.1", 0),
+        lambda *_: {},
+        lambda *words: told.append(words),
+        body_bytes=1,
+        patience_s=PATIENCE_S,
+    )
+
+    with socket.create_connection(server.server_address[:2], PATIENCE_S) as connection:
+        connection.sendall(sent)
+        answer = connection.makefile("rb").read()
+    server.close()
+
+    assert answer.startswith(b"HTTP/1.0 %d " % status)
+    assert told == [(HTTPStatus(status).phrase.lower(), "127.0.0.1")]
 
 
 def test_a_flood_of_wrong_posts_is_no_flood_of_events(world: World) -> None:

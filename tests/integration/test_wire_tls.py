@@ -2,6 +2,7 @@
 
 import datetime as dt
 import hashlib
+import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from cortex.bus import (
 )
 from cortex.runtime.access import client_authority, client_certificate, hub_certificate
 
-from .wire_world import WORDS, Noting, Said, Wired
+from .wire_world import LONG_S, WORDS, Noting, Said, Wired
 
 
 class Keeping(Noting):
@@ -87,7 +88,7 @@ def test_a_hub_of_an_unknown_authority_is_told_nothing(secured: Secured) -> None
 
 
 def test_without_a_pin_nobody_dials(secured: Secured) -> None:
-    with pytest.raises(UrlError, match="give the hub's fingerprint"):
+    with pytest.raises(UrlError, match="`cortex client fingerprint` prints it"):
         connect(secured.url)
     with pytest.raises(UrlError, match="is no fingerprint"):
         connect(f"{secured.url}#abc")
@@ -127,3 +128,30 @@ def test_the_fingerprint_is_of_the_certificate_that_is_shown(secured: Secured) -
     der = ssl.PEM_cert_to_DER_cert(secured.shown.pem)
 
     assert hashlib.sha256(der).hexdigest() == secured.shown.sha256
+
+
+@pytest.mark.parametrize("says", [b"", b"\x16\x03\x01\x40\x00"], ids=["silent", "dripping"])
+def test_a_handshake_that_does_not_come_is_cut(
+    secured: Secured, says: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.server.HANDSHAKE_S", 0.1)
+    port = int(secured.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), LONG_S) as sock:
+        sock.sendall(says)
+        if says:
+            sock.settimeout(0.01)
+        assert ended(sock, drip=bool(says))
+
+
+def ended(sock: socket.socket, *, drip: bool) -> bool:
+    """Whether the hub closes *sock*, into which a byte *drip*s whenever nothing came."""
+    for _ in range(0x3000 if drip else 1):
+        try:
+            if drip:
+                sock.sendall(b"\0")
+            return not sock.recv(1)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return True
+    return False

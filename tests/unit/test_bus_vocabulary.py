@@ -203,3 +203,42 @@ def test_a_refusal_of_an_unknown_kind_is_still_an_error() -> None:
         pass
 
     assert "NovelError" in str(Refused.of(NovelError("what")).error())
+
+
+GOOD = b"\x81\xa1a\x01"
+
+
+@pytest.mark.parametrize(
+    ("foreign", "problem"),
+    [
+        (Draft("x.a", 1, "grants", None, GOOD), "one of the runtime's own"),
+        (Draft("x.a", 1, "registry", None, GOOD), "one of the runtime's own"),
+        (Draft("x.a", 1, "execution/k3f9q2m7", None, GOOD), "one of the runtime's own"),
+        (Draft("x.a", 1, "x", None, b""), "truncated"),
+        (Draft("x.a", 1, "x", None, b"\x01"), "Expected `object`"),
+        (Draft("x.a", 1, "x", None, b"\x81\x01\x01"), "Expected `str`"),
+        (Draft("x.a", 1, "x", None, b"\x81\xa1a\xa2\xf8\xff"), "utf-8"),
+        (Draft("x.a", 1, "x", None, b"\x81\xa1a" + b"\x91" * 5_000 + b"\x01"), "recursion"),
+        (Draft("x.", 1, "x", None, GOOD), r"x\.NAME\.VERB"),
+        (Draft("x.a..b", 1, "x", None, GOOD), r"x\.NAME\.VERB"),
+        (Draft("x.a\n", 1, "x", None, GOOD), r"x\.NAME\.VERB"),
+        (Draft("x." + "a" * 127, 1, "x", None, GOOD), "128 characters"),
+    ],
+)
+def test_a_plugin_says_readable_things_in_streams_of_its_own(foreign: Draft, problem: str) -> None:
+    with pytest.raises(EventInvalidError, match=problem):
+        VOCABULARY.check(foreign)
+
+
+def test_a_stream_becomes_the_runtimes_own_with_the_event_that_is_adopted() -> None:
+    class Built(Event, frozen=True, kw_only=True, tag="build.ended"):
+        belongs: ClassVar[tuple[str, str]] = ("build", "")
+
+    known = Vocabulary([NoteTaken], LIFTS)
+    foreign = Draft("x.a", 1, "build", None, GOOD)
+    known.check(foreign)
+
+    known.adopt([Built])
+
+    with pytest.raises(EventInvalidError):
+        known.check(foreign)

@@ -183,6 +183,42 @@ def test_bounds_are_one_clear_error() -> None:
             decode(text)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"|a~{'x' * 2_000}*,b\n" + ",1\n" * 2_000,
+        f"|a,b~{{a}}{'x' * 2_000}\n" + "yy\n" * 2_000,
+        f"|a={'x' * 2_000},b\n" + "1\n" * 2_000,
+        f"|a,b\n{'x' * 2_000},1\n" + "^,1\n" * 2_000,
+        "".join(f"{n} |a~{'x' * 2_000}*\n" + " y\n" * 400 for n in "abcde"),
+    ],
+)
+def test_a_table_cannot_say_more_than_a_reader_allows(table: str) -> None:
+    text = f"#ctx exact json\n{table}"
+
+    with pytest.raises(CtxBoundError, match="the text of tables in characters"):
+        decode(text, limit_chars=3_000_000)
+    assert decode(text).data
+
+
+def test_a_form_that_does_not_say_the_same_is_not_given_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cortex.runtime.ctx.writer.write", lambda *_: "a 1")
+    monkeypatch.setattr("cortex.runtime.ctx.logs.fold", lambda _: "a 1")
+    rows = [{"name": f"berth {n}"} for n in range(40)]
+
+    package = encode(rows, counter=COUNTER)
+
+    assert decode(package.text).data == rows
+    assert (
+        decode(encode("# why\na: [1, 2]\n", "yaml", counter=COUNTER).text)
+        .source()
+        .startswith("# why")
+    )
+    assert decode(encode(LOG, "log", counter=COUNTER).text).source() == LOG
+
+
 def test_a_source_that_cannot_be_read_says_where() -> None:
     wrong: tuple[tuple[str, Kind, int], ...] = (
         ('{"a": 1,\n"b"', "json", 2),
@@ -225,6 +261,9 @@ def test_a_source_that_cannot_be_read_says_where() -> None:
         "#ctx verbatim json\n{",
         '{"a":',
         "#ctx exact json\na 1" + "0" * 5000,
+        "#ctx exact json\na {b 1, b 2}",
+        "#ctx exact json\n|a,a\n1,2",
+        "#ctx exact json\n|a=1,a\n2",
     ],
 )
 def test_a_damaged_package_is_refused_with_a_reason(text: str) -> None:

@@ -2,6 +2,8 @@
 
 import datetime
 import itertools
+import json
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,9 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.runtime.context import TokenCounter
-from cortex.runtime.ctx import CtxSourceError, Kind, Notes, check, decode, encode
+from cortex.runtime.ctx import (
+    CtxFormatError,
+    CtxSourceError,
+    Kind,
+    Notes,
+    check,
+    decode,
+    encode,
+    read_source,
+)
 
 COUNTER = TokenCounter()
+# What is behind the front door, for one test of the form that `encode` would not give away.
+_reader: Any = import_module("cortex.runtime.ctx.reader")
+_writer: Any = import_module("cortex.runtime.ctx.writer")
+_comparing: Any = import_module("cortex.runtime.ctx.comparing")
 YAML = """\
 # About the whole
 name: harbour  # beside the name
@@ -139,6 +154,70 @@ def test_any_yaml_comes_back(value: Any) -> None:
         assert repr(yaml.safe_load(found.source())) == before
 
 
+cells = st.sampled_from(["berth", "#", "# x", "a #b", "", " ", "^", "|", "- a", "\\u2028", "\n", 7])
+table_rows = st.lists(
+    st.fixed_dictionaries({"name": cells, "at": cells}, optional={"more": cells}),
+    min_size=2,
+    max_size=5,
+)
+remarks = st.lists(st.sampled_from(["#", "# of it", "#- name: x", "# |a,b", "  # deep", ""]))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(table_rows, remarks, remarks, remarks, st.sampled_from(["", "a", "a.b"]))
+def test_comments_behind_between_and_above_tables_stay_comments(
+    rows: list[dict[str, Any]],
+    above: list[str],
+    between: list[str],
+    behind: list[str],
+    under: str,
+) -> None:
+    first, *rest = (yaml.safe_dump([row], sort_keys=False) for row in rows)
+    lines = [*above, first.rstrip(), *between, "".join(rest).rstrip(), *behind]
+    levels = under.split(".") if under else []
+    pad = "  " * len(levels)
+    heads = ["  " * at + f"{name}:" for at, name in enumerate(levels)]
+    tail = ["last: 1", *behind] if levels else []
+    text = "\n".join([*heads, *(pad + each for each in "\n".join(lines).split("\n")), *tail])
+    document = read_source(text, "yaml")
+
+    # The exact form itself: `encode` would take another where it fails.
+    again = _reader.read(_writer.write(document, COUNTER), 10_000)
+    assert _comparing.differences(document, again) == []
+    assert check(text, "yaml", encode(text, "yaml", counter=COUNTER).text).holds
+
+
+def test_a_table_with_comments_behind_it_is_still_a_table() -> None:
+    text = "".join(f"- name: berth {n}\n" for n in range(9)) + "# the end of it\n#\n"
+
+    package = encode(text, "yaml", counter=COUNTER).text
+
+    assert "\n|name" in package
+    assert check(text, "yaml", package).holds
+    assert check(decode(package).source(), "yaml", package).holds
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029", "\r"])
+def test_what_ends_a_line_of_yaml_ends_its_comment(end: str) -> None:
+    text = f"# above{end}- one # beside{end}# two{end}- two\n- three\n# behind{end}#end\n"
+
+    package = encode(text, "yaml", counter=COUNTER).text
+    found = decode(package)
+
+    assert found.data == yaml.safe_load(text) == ["one", "two", "three"]
+    assert found.document is not None
+    assert found.document.notes[0,] == Notes([" above"], " beside")
+    assert found.document.after == [" behind", "end"]
+    assert check(found.source(), "yaml", package).holds
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029", "\r"])
+def test_a_comment_of_a_package_cannot_become_data(end: str) -> None:
+    package = f"#ctx exact yaml\n# a{end}- x\n* 1 # b{end}- y\n# c{end}- z"
+
+    assert yaml.safe_load(decode(package).source()) == [1]
+
+
 TOML = """\
 # On top
 title = "a # b"
@@ -184,6 +263,9 @@ def test_toml_keeps_comments_and_times() -> None:
         "a,b\n1,2\n3,4\n",
         'a,b\n"x, y","say ""no"""\n"two\nlines",\n',
         "a,a\n1,2\n",
+        'a,b\n"x\ry",2\n3,"\r"\n',
+        '"a\r",b\nx,2\n',
+        '"a\r\nb"\n"\r"\n',
         "a,b\n1\n1,2,3\n",
         "a\n\n\nb\n",
         "",
@@ -198,6 +280,21 @@ def test_csv_keeps_every_cell_as_text(text: str) -> None:
     again = decode(package.text)
     if again.kind == "csv":  # the smallest ones are shorter as compact JSON
         assert check(again.source(), "csv", package.text).holds
+
+
+@pytest.mark.parametrize("body", ["* 1\n* 2", "- a 1\n- b 1", "- a 1\n- [1]", "a 1"])
+def test_a_csv_package_that_holds_no_rows_is_written_as_json(body: str) -> None:
+    found = decode(f"#ctx exact csv\n{body}")
+
+    assert json.loads(found.source()) == found.data
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_a_package_with_names_that_its_kind_cannot_have_is_refused(kind: str) -> None:
+    found = decode(f"#ctx exact {kind}\n* {{!2024-05-01 1}}")
+
+    with pytest.raises(CtxFormatError, match="cannot be written as JSON"):
+        found.source()
 
 
 def test_a_table_of_text_needs_no_quotes_around_numbers() -> None:

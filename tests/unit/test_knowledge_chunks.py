@@ -91,3 +91,45 @@ def test_every_character_that_shows_is_in_exactly_one_chunk(suffix: str, text: s
         at = chunk.end
     assert not whole[at:].strip()
     assert all(chunk.end - chunk.start <= 2_000 for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".md", f"# x{' ' * 300_000}y"),
+        (".md", f"# x{'#' * 300_000}y"),
+        (".md", f"{'~' * 300_000}\n{'`' * 300_000}"),
+        (".rst", f"x\n{'=' * 300_000}y\n{'x' * 300_000}"),
+        (".py", "export\n" * 50_000),
+        (".py", f"export{' ' * 300_000}y"),
+        (".py", f"{'export ' * 50_000}y"),
+        (".py", f"pub({'x' * 300_000}"),
+        (".txt", f"{'x' * 300_000}"),
+        (".txt", f"{' ' * 300_000}y"),
+        (".txt", f"{chr(10) * 300_000}y"),
+        (".yaml", f"{'x ' * 150_000}"),
+    ],
+    ids=lambda value: value[:6].encode("unicode_escape").decode(),
+)
+def test_a_line_as_long_as_the_file_is_cut_in_one_pass(suffix: str, text: str) -> None:
+    # Squares of these lengths are hours: a pattern that tries every way does not come back.
+    chunks = chunks_of(suffix, text)
+
+    assert chunks[-1].end == len(text.rstrip()) or chunks[-1].end == len(text)
+
+
+def test_a_title_ends_before_its_closing_marks_and_may_be_nothing_else() -> None:
+    assert texts(".md", "# A #1 ## \t\nOne.\n")[0][0] == "A #1"
+    assert texts(".md", "# ##\nOne.\n")[0][0] == ""
+
+
+def test_words_before_a_definition_stand_on_its_line() -> None:
+    body = "    work();\n" * 70
+    text = "".join(
+        f"{opening} {{\n{body}}}\n"
+        for opening in ("export default async function run()", "pub(crate) unsafe fn go()")
+    )
+
+    headings = {heading for heading, _ in texts(".ts", text)}
+
+    assert headings == {"export default async function run()", "pub(crate) unsafe fn go()"}

@@ -3,10 +3,12 @@
 import hashlib
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -16,6 +18,7 @@ from cortex.runtime.knowledge import (
     KnowledgeConfig,
     KnowledgeDiskError,
     Root,
+    TopicIndex,
 )
 from cortex.runtime.knowledge.finding import (
     Finder,
@@ -133,6 +136,22 @@ def test_nothing_is_found_where_nothing_fits_or_nothing_is(
     assert Finder(store).find('"; drop table files --').passages is not None
 
 
+def test_likeness_that_is_chance_finds_nothing_and_leads_nowhere(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    for number in range(60):
+        (folder / f"rule{number}.md").write_text(f"# Rule {number}\n\nSee Leave and Deploying.\n")
+    index(store, roots(folder))
+    finder = Finder(store, HashingEmbedder())
+    finder.embed()
+
+    words = ("xyzzy", "qwfp", "blorptang", "kwyjibo", "how does the zylbrathic frobnitz work")
+
+    assert [word for word in words if finder.find(word).passages] == []
+    assert {passage.topic for passage in finder.find("qwfp pottery").passages} == {"talk"}
+    assert finder.find("deploiment frankfurd", 1).passages[0].topic == "ops.deploy"
+
+
 def test_only_what_changed_is_read_again(store: KnowledgeStore, folder: Path) -> None:
     before = index(store, roots(folder))
     (folder / "leave.md").write_text(LEAVE.replace("two weeks", "five months"))
@@ -210,6 +229,53 @@ def test_files_that_cannot_be_indexed_are_named_and_hold_up_nobody(
     assert "Frankfurt" in first(store, "deployment region")
 
 
+def test_links_that_lead_round_in_circles_are_followed_once(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    for name in ("l1", "l2"):
+        (folder / "ops" / name).symlink_to(".")
+        (folder / "ops" / f"{name}-up").symlink_to("..")
+    for number in range(12):  # each folder has two links to the next: 4,096 ways to the last
+        (folder / f"step{number}").mkdir()
+        for name in ("a", "b"):
+            (folder / f"step{number}" / name).symlink_to(f"../step{number + 1}")
+    (folder / "step12").mkdir()
+    (folder / "step12" / "end.md").write_text("# The end\n")
+
+    indexed = index(store, roots(folder))
+    topics = TopicIndex(roots(folder)).topics()
+
+    long_way = f"step0.{'a.' * 12}end"
+    assert sorted(file.topic for file in indexed.changed) == list(topics)
+    assert topics == ("leave", "ops.deploy", long_way, "step12.end", "talk")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its names are UTF-8, the system sees to it")
+def test_a_name_that_is_not_utf8_is_told_in_one_line_and_holds_up_nobody(
+    tmp_path: Path, folder: Path
+) -> None:
+    bad = folder / os.fsdecode(b"bad\xff")
+    bad.mkdir()
+    for path in (bad.with_suffix(".md"), bad / "inner.md", bad.with_suffix(".png")):
+        path.write_text("# Frankfurt\n")
+    knowledge = Knowledge.open(tmp_path, roots(folder), KnowledgeConfig())
+
+    indexed = knowledge.update(keep=lambda data: hashlib.sha256(data).hexdigest())
+    notes = knowledge.statistics().notes
+
+    assert sorted(note.split(" ", 1)[0] for note in notes) == [
+        rf"{folder}/bad\xff",
+        rf"{folder}/bad\xff.md",
+    ]
+    assert all(note.endswith("its name is not UTF-8; rename it") for note in notes)
+    assert indexed.files == 5
+    assert knowledge.find("deployment region").passages[0].topic == "ops.deploy"
+    assert "\\xff" in msgspec.json.encode(indexed.batches).decode()
+    bad.with_suffix(".md").rename(folder / "good.md")
+    assert knowledge.update().removed == (rf"{folder}/bad\xff.md",)
+    knowledge.close()
+
+
 def test_a_file_that_vanishes_while_it_is_read_is_named(
     store: KnowledgeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +340,7 @@ class Sized:
     """An embedder of a given size."""
 
     weight = 1.0
+    alike = 0.25
     name = "sized"
 
     def __init__(self, size: int) -> None:

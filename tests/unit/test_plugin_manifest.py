@@ -69,6 +69,10 @@ def test_a_manifest_with_everything_is_taken_and_survives_its_bytes() -> None:
         ({"wants": Wants(secrets=("token",))}, "write capitals"),
         ({"wants": Wants(secrets=("A=B",))}, "write capitals"),
         ({"limits": Limits(restarts=-1)}, "limits.restarts is -1"),
+        ({"limits": Limits(memory_mb=16_385)}, "limits.memory_mb is 16385: give 0 to 16,384"),
+        ({"limits": Limits(events_per_s=20_001)}, "limits.events_per_s is 20001"),
+        ({"limits": Limits(silent_s=601)}, "limits.silent_s is 601"),
+        ({"limits": Limits(silent_s=float("nan"))}, "limits.silent_s is nan"),
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_named(changes: dict[str, Any], problem: str) -> None:
@@ -76,6 +80,20 @@ def test_what_is_wrong_with_a_manifest_is_named(changes: dict[str, Any], problem
         but(**changes).check()
 
     assert problem in str(error.value)
+
+
+def test_limits_are_told_and_no_memory_is_the_usual_bound() -> None:
+    told = "at most 2,000 events/s and 2,048 MB a process, 5 restarts in a row, 60 s of silence"
+
+    assert Limits(memory_mb=0).told() == told
+
+
+def test_limits_that_rise_are_beyond_what_was_confirmed() -> None:
+    assert not Limits().beyond({})
+    assert not Limits(memory_mb=512).beyond({"memory_mb": 512})
+    assert Limits(memory_mb=1_024).beyond({"memory_mb": 512})
+    assert Limits(silent_s=61.0).beyond({})
+    assert Limits(memory_mb=0).beyond({"memory_mb": 512})
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"name": "x"}', b'{"nme": "x"}'])

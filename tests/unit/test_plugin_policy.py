@@ -99,6 +99,18 @@ def test_a_confined_command_sees_what_it_is_shown_and_no_network() -> None:
     assert line.endswith("-- program --option")
 
 
+@pytest.mark.parametrize("sizes", [True, False])
+def test_what_lies_in_memory_is_bounded_where_bubblewrap_can(tmp_path: Path, sizes: bool) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho '    --size BYTES'\n" if sizes else "#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+
+    line = " ".join(confined(["p"], Walls(()), program=str(program)))
+
+    assert ("--size 268435456 --tmpfs /tmp --size 268435456 --tmpfs /dev/shm" in line) == sizes
+    assert "--tmpfs /dev/shm --remount-ro /dev" in line
+
+
 def test_what_is_hidden_covers_what_was_granted_around_it() -> None:
     walls = Walls((), hidden=("/srv/w/.cortex",), writable=("/srv/w",), network=True)
 

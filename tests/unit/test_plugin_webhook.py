@@ -65,7 +65,13 @@ def test_a_wrong_signature_is_refused_before_the_body_is_read(signature: str) ->
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'{"fields": 1}', b'{"inputs": {}}', b'{"fields":{},"x":1}']
+    "body",
+    [
+        *(b"", b"{", b"[]", b"null", b'{"fields": 1}', b'{"inputs": {}}', b'{"fields":{},"x":1}'),
+        b'{"fields": {"n": "\xff"}}',
+        b'{"fields": {}, "inputs": {"n": ' + 50_000 * b"[" + 50_000 * b"]" + b"}}",
+    ],
+    ids=range(9),
 )
 def test_a_signed_body_that_is_not_what_is_expected_is_named_so(body: bytes) -> None:
     refusal = refused(body)

@@ -34,6 +34,14 @@ def listening(home: Home) -> Iterator[socket.socket]:
         yield server
 
 
+def test_an_address_with_tls_bears_the_fingerprint_that_clients_need() -> None:
+    urls = ("tls+tcp://hub:7421", "tcp://127.0.0.1:7422")
+
+    shown = Note(1, "ipc://here", urls, 7, "1.2", 64 * "a").addresses
+
+    assert shown == ("ipc://here", f"tls+tcp://hub:7421#{64 * 'a'}", "tcp://127.0.0.1:7422")
+
+
 def test_where_nobody_listens_nobody_is_found(home: Home) -> None:
     assert found(home) is None
 

@@ -16,7 +16,7 @@ from cortex.bus import (
 )
 from cortex.bus.events import VOCABULARY, RuntimeStarted, RuntimeStopped
 from cortex.runtime.log import MemoryLog
-from cortex.runtime.serving import SubscriptionRow, rates_of, subscriptions_of
+from cortex.runtime.serving import SubscriptionRow, is_untaken, rates_of, subscriptions_of
 
 SECOND_NS = 1_000_000_000
 STARTED = RuntimeStarted(runtime="r", cortex_version="1")
@@ -68,6 +68,24 @@ def test_work_is_behind_by_what_waits_and_what_is_held(world: World) -> None:
     (row,) = world.rows()
 
     assert (row.lag, row.held) == (3, 1)
+
+
+def test_work_is_untaken_until_a_worker_has_it_and_again_once_its_lease_is_over(
+    world: World,
+) -> None:
+    world.do(Subscribe("work", "work", (("runtime.started", None),)))
+    world.publish(STARTED, STOPPED)
+
+    def untaken() -> list[bool]:
+        return [is_untaken(world.log.state(), at, world.now_ns) for at in (1, 2)]
+
+    before = untaken()
+    world.do(Claim("work", 1, SECOND_NS))
+    held = untaken()
+    world.now_ns += SECOND_NS
+    lapsed = untaken()
+
+    assert (before, held, lapsed) == ([True, False], [False, False], [True, False])
 
 
 def test_one_that_is_very_far_behind_is_counted_roughly(

@@ -175,18 +175,20 @@ def show(name: str, home: Home, screen: Screen) -> None:
 @click.argument("name")
 @with_terms
 @click.option("--only", is_flag=True, help="Take back whatever is not said here.")
+@click.option("--nothing", is_flag=True, help="Take back all that it may do; it may still come in.")
 @with_home
 @with_screen
-def grant(name: str, only: bool, home: Home, screen: Screen, **asked: Any) -> None:
+def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **asked: Any) -> None:
     """Let the client NAME do more, or with --only just what is said here.
 
     Its token stays. Where it is connected, what changes holds at once.
     """
+    _check_grant(name, only=only, nothing=nothing, **asked)
     with granting(home) as owner:
         given = change(
             owner,
             name,
-            lambda terms: _terms(_bare(terms) if only else terms, **asked),
+            lambda terms: _terms(_bare(terms) if only or nothing else terms, **asked),
         )
     _show(screen, _document(given))
 
@@ -246,6 +248,24 @@ def _terms(before: Terms, *, expires: str | None, **asked: tuple[str, ...]) -> T
     return msgspec.structs.replace(before, **fields)
 
 
+def _check_grant(
+    name: str, *, only: bool, nothing: bool, expires: str | None, **rights: tuple[str, ...]
+) -> None:
+    """Refuse a change of nothing, and one that takes every right away unawares."""
+    if any(rights.values()):
+        if nothing:
+            raise click.UsageError("--nothing takes all rights back: give none with it, or --only")
+    elif only and not nothing:
+        raise click.UsageError(
+            "--only takes back what is not said, and nothing is: give --publish, --read and the "
+            "like, or --nothing instead to take every right back"
+        )
+    elif expires is None and not nothing:
+        raise click.UsageError(
+            f"say what {name} may do, such as --publish 'step.*', or until when, with --expires"
+        )
+
+
 def _written_to(path: Path | None) -> AbstractContextManager[Callable[[str], object]]:
     return nullcontext(lambda _: None) if path is None else token_file(path)
 
@@ -293,7 +313,8 @@ def _show_added(
         )
     )
     if not any(getattr(terms, verb) for verb in VERBS):
-        screen.note(f"{name} may come in and do nothing: `cortex client grant {name}`", "yellow")
+        more = f"`cortex client grant {name} --publish ...`"
+        screen.note(f"{name} may come in and do nothing: {more}", "yellow")
     if made is not None:
         screen.note(f"its certificate, with the key, is in {made.path}")
     if path is not None:

@@ -26,6 +26,7 @@ from ..reading import History
 from ..screen import Screen
 from ..tree import Family
 
+UNREAD = 3  # prompts without a manifest that are named
 SHOWN = 12  # characters of a digest, enough to name it
 HEADERS = ("prompt", "execution", "step", "turn", "tokens", "of window", "in", "cacheable", "model")
 ITEM_HEADERS = ("item", "section", "state", "tokens", "score", "why")
@@ -97,10 +98,13 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
 
     ITEM is an id as a manifest has it, or a source. The newest prompts come first.
     """
+    unread: list[str] = []
     with History.open(home) as history:
         known = history.execution_id(execution) if execution else ""
         prompts = [find_prompt(history, name)] if name else newest_prompts(history, known)
-        rows = list(islice(why_of_item(history, prompts, item), limit))
+        found = why_of_item(history, prompts, item, None if name else unread)
+        rows = list(islice(found, limit))
+    _note_unread(screen, unread)
     if not rows:
         where = f"prompt {name}" if name else "any prompt"
         hint = "`cortex prompt show PROMPT --manifest` lists what was considered"
@@ -123,7 +127,15 @@ def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
         known = history.execution_id(execution_id) if execution_id else ""
         found = stats_of(history, islice(newest_prompts(history, known), limit))
     screen.document(found)
+    _note_unread(screen, found.unread)
     _show_stats(screen, found)
+
+
+def _note_unread(screen: Screen, unread: list[str]) -> None:
+    for problem in unread[:UNREAD]:
+        screen.note(problem, "yellow")
+    if len(unread) > UNREAD:
+        screen.note(f"and {len(unread) - UNREAD:,} prompts more are left out", "yellow")
 
 
 def _digest(digest: str) -> str:

@@ -43,7 +43,7 @@ class StatusDocument(msgspec.Struct):
     pid: int | None
     version: str | None  # of Cortex
     since: str | None  # UTC
-    urls: list[str]
+    urls: list[str]  # as clients write them, with the fingerprint where there is one
     events: int  # position of the newest
     rates: list[Rate]
     clients: list[ClientRow]
@@ -51,12 +51,14 @@ class StatusDocument(msgspec.Struct):
 
 
 @click.command()
+@click.option("--all", "every", is_flag=True, help="Show idle subscriptions, too.")
 @with_home
 @with_screen
-def status(home: Home, screen: Screen) -> int:
+def status(every: bool, home: Home, screen: Screen) -> int:
     """Show whether a hub is up, who is connected, how far subscribers are behind, and rates.
 
-    Ends with 3 where none is up; what the log tells is shown all the same.
+    Of subscriptions those are shown for which something waits or is held; --json has all of them.
+    Ends with 3 where no hub is up; what the log tells is shown all the same.
     """
     home.check()
     answer, own = None, ""
@@ -67,7 +69,7 @@ def status(home: Home, screen: Screen) -> int:
             own = client.name
     document = _document(home, answer, own)
     screen.document(document)
-    _show(screen, document)
+    _show(screen, document, every=every)
     return OK if document.up else NOT_FOUND
 
 
@@ -112,7 +114,7 @@ def _standing(home: Home) -> tuple[int, list[Rate], list[SubscriptionRow]]:
         log.close()
 
 
-def _show(screen: Screen, document: StatusDocument) -> None:
+def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
     if document.up:
         screen.line(f"up  {document.home} (process {document.pid})", "bold green")
         screen.line(f"    Cortex {document.version}, since {document.since}")
@@ -131,11 +133,17 @@ def _show(screen: Screen, document: StatusDocument) -> None:
             ("client", "over", "from", "connections", "since"),
             ((c.name, c.carrier, c.address, str(c.connections), c.since) for c in document.clients),
         )
-    if document.subscriptions:
+    _show_subscriptions(screen, document.subscriptions, every=every)
+
+
+def _show_subscriptions(screen: Screen, rows: list[SubscriptionRow], *, every: bool) -> None:
+    shown = [row for row in rows if every or row.lag or row.held]
+    if rows:
         screen.line()
-        screen.table(
-            ("subscription", "kind", "waiting", "held"), map(_cells, document.subscriptions)
-        )
+    if shown:
+        screen.table(("subscription", "kind", "waiting", "held"), map(_cells, shown))
+    if len(shown) < len(rows):
+        screen.line(f"idle subscriptions: {len(rows) - len(shown)}, which --all shows")
 
 
 def _cells(row: SubscriptionRow) -> tuple[str, str, str, str]:

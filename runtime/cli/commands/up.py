@@ -72,7 +72,6 @@ def _show(screen: Screen, home: Home, note: Note) -> None:
     urls = [note.url, *note.urls]
     screen.document(UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version))
     screen.line(f"up         {home.path} (process {note.pid})", "bold")
-    for url in urls:
-        pinned = f"#{note.fingerprint}" if url.startswith("tls") else ""
-        screen.line(f"listening  {url}{pinned}")
+    for address in note.addresses:
+        screen.line(f"listening  {address}")
     screen.line("cortex status", "cyan")

@@ -1,13 +1,14 @@
 """The prompts that were compiled, the newest first, and one of them with its manifest."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
 from cortex.bus.events import ContextCompiled
 from cortex.runtime.context import Manifest
+from cortex.runtime.log import BlobCorruptError, BlobError
 
 from ..errors import NotFoundError
 from ..reading import History, Selection, iso
@@ -126,7 +127,30 @@ def manifest_of(history: History, compiled: Compiled) -> Manifest:
     Raises:
         BlobError: It is not kept any more, or damaged.
     """
-    return msgspec.json.decode(history.blobs.get(compiled.event.manifest), type=Manifest)
+    digest = compiled.event.manifest
+    try:
+        return msgspec.json.decode(history.blobs.get(digest), type=Manifest)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BlobCorruptError(digest, f"it is no manifest of a prompt: {error}") from error
+
+
+def readable_manifests(
+    history: History, prompts: Iterable[Compiled], unread: list[str] | None
+) -> Iterator[tuple[Compiled, Manifest]]:
+    """Each of *prompts* with its manifest; those without are named in *unread*, with the reason.
+
+    Raises:
+        BlobError: A manifest is not kept any more, or damaged, and *unread* is None.
+    """
+    for compiled in prompts:
+        try:
+            manifest = manifest_of(history, compiled)
+        except BlobError as error:
+            if unread is None:
+                raise
+            unread.append(f"prompt {compiled.event.prompt} is left out: {error}")
+        else:
+            yield compiled, manifest
 
 
 def document_of(history: History, compiled: Compiled) -> PromptDocument:

@@ -7,7 +7,7 @@ import msgspec
 from cortex.runtime.context import Manifest, ManifestEntry
 
 from ..reading import History
-from .recorded import Compiled, manifest_of
+from .recorded import Compiled, readable_manifests
 
 
 class SectionStats(msgspec.Struct):
@@ -47,20 +47,16 @@ class PromptStats(msgspec.Struct):
     sections: list[SectionStats]
     sources: list[SourceStats]  # those that cost most first
     unused: list[str]  # sources that were considered and never used
+    unread: list[str] = []  # prompts that are left out, and why
 
 
 def stats_of(history: History, prompts: Iterable[Compiled]) -> PromptStats:
-    """Add up *prompts*.
-
-    Raises:
-        BlobError: A manifest is not kept any more, or damaged.
-    """
+    """Add up *prompts*, but for those whose manifest is not kept any more, or damaged."""
     found = PromptStats(0, 0, 0, 0, 0, [], [], [])
     sections: dict[str, SectionStats] = {}
     sources: dict[tuple[str, str], SourceStats] = {}
     texts: set[str] = set()
-    for compiled in prompts:
-        manifest = manifest_of(history, compiled)
+    for compiled, manifest in readable_manifests(history, prompts, found.unread):
         found.prompts += 1
         found.tokens += manifest.tokens
         found.eligible += manifest.eligible

@@ -7,7 +7,7 @@ import msgspec
 from cortex.runtime.context import ManifestEntry
 
 from ..reading import History
-from .recorded import Compiled, PromptRow, manifest_of, row_of
+from .recorded import Compiled, PromptRow, readable_manifests, row_of
 
 
 class WhyRow(msgspec.Struct):
@@ -18,14 +18,17 @@ class WhyRow(msgspec.Struct):
     because: str
 
 
-def why_of(history: History, prompts: Iterable[Compiled], item: str) -> Iterator[WhyRow]:
+def why_of(
+    history: History, prompts: Iterable[Compiled], item: str, unread: list[str] | None = None
+) -> Iterator[WhyRow]:
     """What became of *item*, an id or a source, in each of *prompts* that considered it.
 
+    A prompt whose manifest is not kept any more, or damaged, is named in *unread*.
+
     Raises:
-        BlobError: A manifest is not kept any more, or damaged.
+        BlobError: There is such a prompt, and *unread* is None.
     """
-    for compiled in prompts:
-        manifest = manifest_of(history, compiled)
+    for compiled, manifest in readable_manifests(history, prompts, unread):
         row = row_of(compiled)
         for entry in manifest.items:
             if item in (entry.id, entry.source):

@@ -18,6 +18,7 @@ from .sources import Sources, changed, gone, is_path, source_at, sources_of
 from .station import Station
 from .tally import Tally
 from .telling import Teller, Told
+from .untaken import untaken_action
 
 __all__ = [
     "Check",
@@ -60,6 +61,7 @@ __all__ = [
     "told_to_end",
     "topics_of",
     "typed",
+    "untaken_action",
     "user_name",
     "wait_for",
     "written_answer",

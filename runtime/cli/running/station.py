@@ -42,10 +42,13 @@ from .progress import Progress, Stopped
 from .questions import CTRL_C, Questions
 from .submitter import Submitter
 from .tally import Tally
+from .untaken import untaken_action
 
 START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
+UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
 LEAVING = "leaving execution {} in the middle of a step; it goes on with"
+UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
 LEFT_TO_HUB = "execution {} pauses on the hub when that is done; it goes on with"
 VERDICTS = ("approved", "denied")  # what a gate is answered
 
@@ -312,7 +315,7 @@ class Station:
             if not state.over and state.status not in ("paused", "halted"):
                 self.screen.note(_what_pausing_does(state))
                 self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
-                progress.until_stopped(seen)
+                self._until_paused(progress, seen)
         except KeyboardInterrupt:
             self._leave(execution_id)
             return INTERRUPTED
@@ -321,6 +324,26 @@ class Station:
         self.screen.note(f"execution {execution_id} is {state.status}", "yellow")
         self._say_how_to_go_on(execution_id)
         return INTERRUPTED
+
+    def _until_paused(self, progress: Progress, seen: int) -> None:
+        """Wait for the step at hand, if somebody has taken it.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed again; or nobody has, and maybe nobody ever does.
+        """
+        if self._untaken(progress.execution_id):
+            if progress.until_stopped(seen, UNTAKEN_S):
+                return
+            if action := self._untaken(progress.execution_id):
+                self.screen.note(UNTAKEN.format(action), "yellow")
+                raise KeyboardInterrupt
+        progress.until_stopped(seen)
+
+    def _untaken(self, execution_id: str) -> str:
+        """The action that waits on the hub for somebody to take it; "" where none does."""
+        if self._ground.embedded:
+            return ""  # its components are here, and take it in a moment
+        return untaken_action(self.history, self._ground.log, execution_id)
 
     def _terminated(self, execution_id: str) -> int:
         """Leave after SIGTERM, which waits for no step and no answer."""

@@ -1,6 +1,7 @@
 """The blocks of a text: the smallest parts that its kind of file has, found by regular expressions.
 
-A pass over the characters in C, not over the lines in Python: indexing is bound by it.
+A pass over the characters in C, not over the lines in Python: indexing is bound by it. A line can
+be the whole file, so no pattern may try many ways to match one.
 """
 
 import re
@@ -12,7 +13,7 @@ WHOLE_CHARS: Final = 1_000  # a section up to this length is one block
 _SAMPLE_CHARS: Final = 20_000  # of a text that say whether it is a transcript
 
 _MARKDOWN = re.compile(
-    r"^(?:(?P<marks>\#{1,6})[ \t]+(?P<title>.*?)[ \t#]*|(?P<fence>```+|~~~+).*)$", re.MULTILINE
+    r"^(?:(?P<marks>\#{1,6})[ \t]+(?P<title>[^\n]*)|(?P<fence>```+|~~~+)[^\n]*)$", re.MULTILINE
 )
 _REST = re.compile(r"^(?P<title>\S.*)\n(?P<marks>[=\-~^\"'*+#])(?P=marks){2,}[ \t]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
@@ -22,8 +23,8 @@ _KEY = re.compile(r"^(?! |\t|\]|\}|#|$)\"?([\w .-]*)\"?", re.MULTILINE)
 _JSON_KEY = re.compile(r"^(?: {1,4}|\t)[\"{\[][^\n]*", re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?:@|(?:(?:export|default|pub(?:\([\w:]+\))?|public|private|protected|static|abstract|async|"
-    r"final|unsafe|extern)\s+)*(?:def|class|func|fn|function|impl|struct|enum|trait|interface|"
-    r"type|module|namespace|const|macro_rules!)\b)[^\n]*",
+    r"final|unsafe|extern)[ \t]+){0,8}(?:def|class|func|fn|function|impl|struct|enum|trait|"
+    r"interface|type|module|namespace|const|macro_rules!)\b)[^\n]*",
     re.MULTILINE,
 )
 CODE_SUFFIXES: Final = frozenset(
@@ -66,7 +67,7 @@ def _markdown(text: str) -> Iterator[Block]:
             yield from _paragraphs(text, start, match.start(), _path(titles))
             start, level = match.start(), len(match["marks"])
             titles = [one for one in titles if one[0] < level]
-            titles.append((level, match["title"][:HEADING_CHARS]))
+            titles.append((level, match["title"].rstrip(" \t#")[:HEADING_CHARS]))
     yield from _paragraphs(text, start, len(text), _path(titles))
 
 

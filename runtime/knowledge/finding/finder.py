@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import EmbedderError
 from .embedders import Embedder
 from .links import Likeness, Links
-from .postings import Ids, Postings, Values, among
+from .postings import Ids, Mask, Postings, Values, among
 from .ranking import (
     CANDIDATES,
     WEIGHTS,
@@ -32,7 +32,6 @@ COMPARED: Final = (
 )
 SIMILAR: Final = 300  # chunks that are looked at because of their meaning alone
 FOUND: Final = 10
-ALIKE: Final = 0.25  # cosine from where on meaning alone is reason enough
 SOFTENED: Final = 0.25  # four deviations from the usual are as much as the best words
 
 
@@ -123,10 +122,16 @@ class Finder:
 
     def _telling(self, ranking: Ranking) -> Iterator[int]:
         """The places of chunks that have to do with the question at all."""
-        telling = ranking.cosines > ALIKE
-        for part in ("words", "linked"):
-            telling |= ranking.why.get(part, ranking.cosines) > 0
-        yield from np.flatnonzero(telling).tolist()
+        if len(ranking.ids):
+            telling = self._fits(ranking.why["words"], ranking.cosines)
+            yield from np.flatnonzero(telling | (ranking.why["linked"] > 0)).tolist()
+
+    def _fits(self, words: Values, cosines: Values) -> Mask:
+        """Which chunks share a word with the question, or are more like it than by chance."""
+        fitting: Mask = words > 0
+        if self._vectors is not None:
+            fitting |= cosines > self._vectors.alike
+        return fitting
 
     def _passage(self, chunk: StoredChunk, ranking: Ranking, place: int) -> Passage:
         file = self._postings.files[self._postings.file_of[chunk.id]]
@@ -161,7 +166,9 @@ class Finder:
         meaning, cosines = self._meaning(at, words + more, similar, likeness)
         base = words + more + meaning
         base = shares((base - min(float(base.min()), 0.0)) * said)
-        links = Links(self._store, postings, weights).bonuses(told, at, base, likeness)
+        links = Links(self._store, postings, weights).bonuses(
+            told, at, base, self._fits(words, cosines), likeness
+        )
         linked = np.zeros(len(at), np.float32)
         for chunk_id, gain in links.items():
             place = int(np.searchsorted(at, chunk_id))

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ..errors import KnowledgeError
+from ..errors import KnowledgeError, KnowledgeUnreadableError
 from ..reading import decoded, read_bytes
 from ..topics import Root
 from .chunks import chunks_of
@@ -123,6 +123,8 @@ def _prepare(seen: Seen, largest_bytes: int) -> _Prepared:
     path = Path(seen.path)
     digest, note, text = "", "", ""
     try:
+        if seen.problem:
+            raise KnowledgeUnreadableError(seen.path, seen.problem)
         data = read_bytes(path, largest_bytes)
         digest = hashlib.sha256(data).hexdigest()
         if path.suffix.lower() in CONVERTED:

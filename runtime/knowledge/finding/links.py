@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .embedders.embedder import Vectors
-from .postings import Ids, Postings, Values, among
+from .postings import Ids, Mask, Postings, Values, among
 from .ranking import Question, Weights
 from .store import KnowledgeStore, StoredChunk
 from .vectors import VectorIndex
@@ -28,14 +28,15 @@ class Links:
         self._holding: dict[str, Ids] = {}
 
     def bonuses(
-        self, question: Question, at: Ids, base: Values, likeness: Likeness | None
+        self, question: Question, at: Ids, base: Values, fits: Mask, likeness: Likeness | None
     ) -> dict[int, float]:
         """What chunks gain by being linked with the best of *at*, by chunk id.
 
-        *base* are the scores of *at*, the best 1.
+        *base* are the scores of *at*, the best 1. Names are followed only from those that *fits*
+        says have to do with the question themselves: chance leads nowhere.
         """
         order = np.argsort(-base, kind="stable")[: self._weights.link_passages]
-        best = [int(chunk_id) for chunk_id in at[order]]
+        best = [int(chunk_id) for chunk_id in at[order[fits[order]]]]
         texts = self._store.chunks(best)
         asked = f" {plain(question.text)} "
         links = {

@@ -10,6 +10,7 @@ from .store import KnowledgeStore
 
 Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
 
 COUNTED: Final = 60_000  # occurrences; a word with more is so common that once is as good as often
 LARGE: Final = 20_000  # chunks, from where on
@@ -122,12 +123,12 @@ class Postings:
         return found[starts], counts.astype(np.float32)
 
 
-def among(wanted: Ids, ids: Ids) -> npt.NDArray[np.bool_]:
+def among(wanted: Ids, ids: Ids) -> Mask:
     """Which of *wanted* are in *ids*, which ascend."""
     if not len(ids):
         return np.zeros(len(wanted), np.bool_)
     places = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    found: npt.NDArray[np.bool_] = ids[places] == wanted
+    found: Mask = ids[places] == wanted
     return found
 
 

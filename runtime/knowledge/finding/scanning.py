@@ -4,7 +4,15 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ..topics import FOLDER_PAGES, NAMED_SCOPES, SUFFIXES, Root, is_name
+from ..topics import (
+    FOLDER_PAGES,
+    NAMED_SCOPES,
+    SUFFIXES,
+    Identity,
+    Root,
+    identity_of,
+    is_name,
+)
 from .blocks import CODE_SUFFIXES
 from .converting import CONVERTED
 
@@ -12,6 +20,7 @@ INDEXED_SUFFIXES: Final = frozenset(
     (*SUFFIXES, ".markdown", ".yml", ".jsonl", ".tsv", *CODE_SUFFIXES, *CONVERTED)
 )
 DEEPEST: Final = 32  # folders; a bound against a file system that never ends
+NOT_UTF8: Final = "its name is not UTF-8; rename it"
 
 
 class Seen(NamedTuple):
@@ -22,6 +31,7 @@ class Seen(NamedTuple):
     parts: tuple[str, ...]  # folders below the root, and the name without its suffix
     size_bytes: int
     changed_ns: int
+    problem: str = ""  # why it is not to be read
 
     @property
     def topic(self) -> str:
@@ -36,42 +46,93 @@ def scan(roots: Iterable[Root]) -> Iterator[Seen]:
     """Every file under *roots* that can be knowledge, each once, sorted by path within a root.
 
     Hidden files and folders are left out; symbolic links are followed to files and folders inside
-    the same root only.
+    the same root only, to a folder once and never back up. What has a name that is not UTF-8 is
+    told, a folder as one, and not to be read.
     """
     known: set[str] = set()
     for root in roots:
-        for seen in _walk(root, root.path, (), 0):
+        for seen in _Walk(root).files():
             if seen.path not in known:
                 known.add(seen.path)
                 yield seen
 
 
-def _walk(root: Root, folder: str, parts: tuple[str, ...], depth: int) -> Iterator[Seen]:
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError:  # gone, or not ours to read: what cannot be listed holds nothing
-        return
-    for entry in entries:
-        if entry.name.startswith(".") or (entry.is_symlink() and not _is_inside(root, entry.path)):
-            continue
+class _Walk:
+    """One pass over a root, in the order of names."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._linked: set[Identity] = set()  # folders that were reached through a link
+
+    def files(self) -> Iterator[Seen]:
+        """The files under the root."""
         try:
-            if entry.is_dir():
-                scoped = root.scope == "home" and not parts and entry.name in NAMED_SCOPES
-                if depth < DEEPEST and not scoped:
-                    yield from _walk(root, entry.path, (*parts, entry.name), depth + 1)
-            elif entry.is_file():
-                yield from _file(root, entry, parts)
-        except OSError:  # vanished since it was listed, or a link that leads to itself
-            continue
+            status = os.stat(self._root.path)  # noqa: PTH116 - as everywhere here
+        except OSError:  # it need not be there
+            return
+        yield from self._folder(self._root.path, (), (identity_of(status),), through_link=False)
+
+    def _folder(
+        self, folder: str, parts: tuple[str, ...], above: tuple[Identity, ...], through_link: bool
+    ) -> Iterator[Seen]:
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:  # gone, or not ours to read: what cannot be listed holds nothing
+            return
+        for entry in entries:
+            linked = entry.is_symlink()
+            if entry.name.startswith(".") or (linked and not _is_inside(self._root, entry.path)):
+                continue
+            try:
+                if entry.is_dir():
+                    yield from self._inner(entry, parts, above, through_link or linked)
+                elif entry.is_file():
+                    yield from _file(self._root, entry, parts)
+            except OSError:  # vanished since it was listed, or a link that leads to itself
+                continue
+
+    def _inner(
+        self,
+        entry: os.DirEntry[str],
+        parts: tuple[str, ...],
+        above: tuple[Identity, ...],
+        through_link: bool,
+    ) -> Iterator[Seen]:
+        scoped = self._root.scope == "home" and not parts and entry.name in NAMED_SCOPES
+        identity = identity_of(entry.stat())
+        # Two links to each other's folders would be followed twice, four times, eight times.
+        again = identity in above or (through_link and identity in self._linked)
+        if scoped or again or len(above) > DEEPEST:
+            return
+        if not _is_readable(entry.name):
+            yield _unreadable(self._root, entry, parts)
+            return
+        if through_link:
+            self._linked.add(identity)
+        yield from self._folder(entry.path, (*parts, entry.name), (*above, identity), through_link)
 
 
 def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Iterator[Seen]:
     name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
     if suffix.lower() in INDEXED_SUFFIXES:
+        if not _is_readable(entry.name):
+            yield _unreadable(root, entry, parts)
+            return
         status = entry.stat()
         named = parts if name in FOLDER_PAGES and parts else (*parts, name)
         yield Seen(root, entry.path, named, status.st_size, status.st_mtime_ns)
+
+
+def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen:
+    # The store, the log and a terminal take UTF-8 only: the other bytes are shown as \xff.
+    path = os.fsencode(entry.path).decode("utf-8", errors="backslashreplace")
+    return Seen(root, path, (*parts, ""), 0, entry.stat().st_mtime_ns, NOT_UTF8)
+
+
+def _is_readable(name: str) -> bool:
+    """Whether *name* is text: Python shows bytes that are none as lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _is_inside(root: Root, path: str) -> bool:

@@ -51,6 +51,11 @@ class VectorIndex:
         """How much likeness counts beside the words."""
         return self._embedder.weight
 
+    @property
+    def alike(self) -> float:
+        """The cosine above which likeness is more than chance."""
+        return self._embedder.alike
+
     def missing(self, postings: Postings) -> int:
         """How many chunks have no vector yet."""
         return int(np.count_nonzero(postings.live > self._through))

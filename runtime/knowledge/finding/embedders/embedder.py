@@ -22,6 +22,11 @@ class Embedder(Protocol):
         """How much its likeness counts beside the words, which count 1."""
         ...
 
+    @property
+    def alike(self) -> float:
+        """The cosine above which likeness is more than chance, and alone reason enough."""
+        ...
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text.
 

@@ -15,6 +15,7 @@ from ...errors import EmbedderError
 from .embedder import Vectors, normalised
 
 WEIGHT: Final = 1.0
+ALIKE: Final = 0.25
 TOGETHER: Final = 64  # texts in one request
 LARGEST_ANSWER: Final = 64 << 20
 
@@ -23,6 +24,7 @@ class EndpointEmbedder:
     """Asks the endpoint at *url*; the key is taken from the environment variable *key_from*."""
 
     weight = WEIGHT
+    alike = ALIKE
 
     def __init__(self, url: str, model: str, key_from: str = "", timeout_s: float = 60.0) -> None:
         if urlsplit(url).scheme not in ("http", "https"):

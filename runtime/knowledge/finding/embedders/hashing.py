@@ -15,6 +15,7 @@ from .embedder import Vectors, normalised
 
 DIMENSION: Final = 256
 WEIGHT: Final = 0.1
+ALIKE: Final = 0.3  # words that share no part deviate by 1/16, the root of 1/DIMENSION, from 0
 _PARTS: Final = (3, 4, 5)  # characters
 _REMEMBERED: Final = 100_000  # words, 100 MB
 
@@ -24,6 +25,7 @@ class HashingEmbedder:
 
     name = f"hashing-{DIMENSION}"
     weight = WEIGHT
+    alike = ALIKE
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}

@@ -12,6 +12,7 @@ from .embedder import Vectors, normalised
 
 EXTRA: Final = "pip install 'cortex-runtime[embeddings]'"
 WEIGHT: Final = 1.0  # as much as the words
+ALIKE: Final = 0.25
 LONGEST: Final = 256  # tokens; what such models were trained on
 TOGETHER: Final = 32  # texts; of about the same length, so that little is padded
 THREADS: Final = 2
@@ -21,6 +22,7 @@ class LocalEmbedder:
     """The model in a folder: `model.onnx`, or its only `*.onnx`, and `tokenizer.json`."""
 
     weight = WEIGHT
+    alike = ALIKE
 
     def __init__(self, folder: Path, tokenizer: Path | None = None) -> None:
         self._model = _the_model(folder)

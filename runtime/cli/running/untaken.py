@@ -1,0 +1,32 @@
+"""Whether the step at hand waits for somebody to take it."""
+
+import time
+
+from cortex.bus import Log, State
+from cortex.bus.events import StepExecute, StepUnclaimed
+from cortex.runtime.serving import is_untaken
+
+from ..reading import STREAM, History
+
+
+def untaken_action(history: History, log: Log, execution_id: str) -> str:
+    """The action of the step at hand, that of a child too, where nobody has taken it; else ""."""
+    state = history.execution(execution_id)
+    if state.stage == "child" and state.child:
+        return untaken_action(history, log, state.child)
+    if state.stage != "handler":
+        return ""
+    asked, action, reported = 0, "", False
+    for record in history.stream(STREAM + execution_id):
+        event = history.event(record)
+        if isinstance(event, StepExecute):
+            asked, action, reported = record.position, event.action, False
+        elif isinstance(event, StepUnclaimed):
+            reported = record.causation == asked
+    return action if _waits(log.state(), asked, reported=reported) else ""
+
+
+def _waits(state: State, position: int, *, reported: bool) -> bool:
+    if any(work.position == position for work in state.work):
+        return is_untaken(state, position, time.monotonic_ns())  # the hub is on this machine
+    return reported  # nobody ever subscribed to it

@@ -1,0 +1,146 @@
+"""What a hub's server takes of strangers, of one client and of one frame is bounded."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.bus import ClientDeniedError, connect
+
+from .wire_world import LONG_S, Noting, Raw, Wired
+
+
+@pytest.fixture
+def access() -> Noting:
+    return Noting()
+
+
+@pytest.fixture
+def wired(tmp_path: Path, access: Noting) -> Iterator[Wired]:
+    made = Wired(tmp_path, access)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def raw(wired: Wired) -> Iterator[Raw]:
+    made = Raw(wired.path)
+    yield made
+    made.close()
+
+
+def until(met: object, *about: object) -> None:
+    """Wait for something that another thread does."""
+    for _ in range(int(LONG_S * 100)):
+        if met():  # type: ignore[operator]
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(about)
+
+
+def test_a_hello_that_comes_too_late_is_cut_though_bytes_come(
+    wired: Wired, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.connection.GREETING_S", 0.0)  # whatever comes is too late
+
+    with pytest.raises((EOFError, ConnectionError)):
+        raw.hello()
+
+
+def test_strangers_from_a_network_are_bounded_and_ipc_is_not_kept_out(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.server.STRANGERS", 1)
+    port = int(wired.server.listen("tcp://127.0.0.1:0", insecure=True).rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port), LONG_S) as stranger,
+        socket.create_connection(("127.0.0.1", port), LONG_S) as another,
+    ):
+        assert stranger.recv(1)
+        assert not another.recv(1)
+        with connect(wired.url, name="near"):
+            pass
+
+
+def test_networks_leave_connections_for_ipc(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.bus.wire.server.CONNECTIONS", 64)
+    port = int(wired.server.listen("tcp://127.0.0.1:0", insecure=True).rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), LONG_S) as far:
+        assert not far.recv(1)
+        with connect(wired.url, name="near"):
+            pass
+
+
+def test_a_client_is_one_whatever_its_connections_call_themselves(
+    wired: Wired, raw: Raw, access: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.server.A_CLIENT", 1)
+    raw.hello("alice/0")
+    with connect(wired.url, name="alice/1"):  # who may do everything is not counted
+        pass
+    access.forbidden.add(("publish", "x.secret.kept"))
+
+    with pytest.raises(ClientDeniedError, match="close some"):
+        connect(wired.url, name="alice/2")
+    with connect(wired.url, name="bob"):
+        pass
+
+
+def test_a_question_goes_with_whoever_asked_it(wired: Wired, raw: Raw) -> None:
+    asker, questions = Raw(wired.path), wired.server.desk.questions
+    raw.hello("answers")
+    raw.ask(["serve", ["x.wire.twice"]])
+    asker.hello("asker")
+    asker.frame(["ask", "x.wire.twice", b"\x80", 3_600.0])
+    until(lambda: questions._open)
+
+    asker.close()
+
+    until(lambda: not questions._open)
+    assert raw.ask(["listen", 0.0]) == ["asked", 0, "", b"", 0.0]
+
+
+def test_a_frame_with_a_request_that_is_none_leaves_nothing_behind(wired: Wired, raw: Raw) -> None:
+    raw.hello()
+    draft = ["x.wire.said", 1, "bus", None, b"\x81\xa5topic\xabx.wire.said"]
+
+    raw.frame(["publish", [draft]], ["head"], ["publish", [draft], -1])
+
+    assert [answer[:2] for answer in raw.answers()] == [["refused", "FrameError"]]
+    assert wired.hub.head == 0
+
+
+def test_reading_after_the_largest_number_gives_nothing(raw: Raw) -> None:
+    raw.hello()
+
+    assert raw.ask(["read", 1 << 63]) == ["records", [], (1 << 63) - 1]
+    assert raw.ask(["read_stream", "bus", 1 << 63]) == ["records", [], (1 << 63) - 1]
+
+
+@pytest.mark.parametrize(
+    "waiting", [["fetch", "raw/s", 0, 256, 1 << 20, -1, 15.0], ["await", 15.0]]
+)
+def test_a_grant_that_runs_out_ends_a_wait(
+    raw: Raw, access: Noting, waiting: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.connection.SHORT_S", 0.01)
+    raw.hello()
+    raw.ask(["subscribe", "raw/s", "ordered", [["x.wire.said", None]]])
+    raw.frame(waiting)
+
+    access.refused.add("raw")  # and nobody says that it has changed
+
+    assert raw.answers()[0][:2] == ["refused", "ClientDeniedError"]
+
+
+def test_who_may_say_nothing_puts_no_blobs(
+    raw: Raw, access: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "allows_some", lambda *_: False)
+    raw.hello()
+
+    refused = raw.ask(["put_blob", "0" * 64, 3, 0, b"abc"])
+
+    assert refused[:3] == ["refused", "NotGrantedError", ["raw", "publish", "blob"]]

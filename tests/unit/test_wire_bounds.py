@@ -1,0 +1,90 @@
+"""What one client may hold of a hub, and for how long it may take to say something."""
+
+import hashlib
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from cortex.bus import FrameError
+from cortex.runtime.log import MemoryBlobs
+
+WIRE: Any = {
+    name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames", "pipe", "stream")
+}
+
+
+class Dripping:
+    """A pipe that gives the same byte for ever."""
+
+    def read_into(self, buffer: memoryview) -> int:
+        buffer[:1] = b"\0"
+        return 1
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+def test_who_is_not_let_in_yet_is_cut_while_it_still_says_something() -> None:
+    stream = WIRE["stream"].Stream(Dripping(), marked=True, limit_bytes=1 << 20)
+    stream.pressed = True
+    asked: list[int] = []
+
+    def until() -> bool:
+        asked.append(1)
+        return len(asked) == 3
+
+    with pytest.raises(WIRE["pipe"].Gone, match="in time"):
+        stream.greet(WIRE["stream"].REP, WIRE["stream"].REQ, until)
+
+
+def put(desk: Any, by: object, name: str, piece: bytes, size: int = 100, at: int = 0) -> None:
+    desk.answer(
+        by, WIRE["frames"].PutBlob(hashlib.sha256(name.encode()).hexdigest(), size, at, piece)
+    )
+
+
+def test_what_is_announced_takes_no_room_and_what_arrives_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.blobs.UNDER_WAY_BYTES", 150)
+    desk, one, other = WIRE["blobs"].BlobDesk(MemoryBlobs()), object(), object()
+    for each in ("a", "b", "c"):
+        put(desk, one, each, b"")
+    put(desk, one, "a", b"x" * 90)
+
+    with pytest.raises(FrameError, match="again later"):
+        put(desk, other, "d", b"x" * 90)
+
+    put(desk, one, "a", b"x" * 80)  # from its beginning: the first try is dropped
+    put(desk, other, "d", b"x" * 70)
+    desk.leave(one)
+    put(desk, other, "e", b"x" * 80)
+
+
+def test_one_client_puts_so_many_at_once_and_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.bus.wire.blobs.A_CLIENT_BYTES", 150)
+    desk, one, other = WIRE["blobs"].BlobDesk(MemoryBlobs()), object(), object()
+    put(desk, one, "a", b"x" * 90)
+    with pytest.raises(FrameError, match="again later"):
+        put(desk, one, "b", b"x" * 90)
+    put(desk, other, "b", b"x" * 90)
+    for each in range(15):
+        put(desk, one, str(each), b"")
+
+    with pytest.raises(FrameError, match="16 blobs"):
+        put(desk, one, "more", b"")
+
+    desk.leave(one)
+    put(desk, one, "more", b"")
+
+
+def test_a_blob_that_was_put_gives_its_room_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.bus.wire.blobs.A_CLIENT_BYTES", 100)
+    desk, one, kept = WIRE["blobs"].BlobDesk(MemoryBlobs()), object(), b"x" * 100
+    digest = hashlib.sha256(kept).hexdigest()
+
+    for _ in range(3):
+        desk.answer(one, WIRE["frames"].PutBlob(digest, 100, 0, kept[:60]))
+        desk.answer(one, WIRE["frames"].PutBlob(digest, 100, 60, kept[60:]))
