@@ -9,10 +9,13 @@ from .component import Component, routes_of
 
 
 def vocabulary_of(components: Iterable[type[Component]]) -> Vocabulary:
-    """Every event class that these components handle, besides the bus's own."""
+    """Every event class that these components handle, besides the bus's own.
+
+    A vocabulary of its own: what it adopts later, the bus's does not get to know.
+    """
     own: dict[str, type[Event]] = {}
     for component in components:
         for route in routes_of(component):
             if route.event.topic_name() not in VOCABULARY:
                 own[route.event.topic_name()] = route.event
-    return VOCABULARY.extended(own.values()) if own else VOCABULARY
+    return VOCABULARY.extended(own.values())

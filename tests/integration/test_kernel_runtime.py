@@ -19,7 +19,7 @@ from cortex.bus import (
     SubscriptionError,
     UnansweredError,
 )
-from cortex.bus.events import ComponentFailed, ComponentRestarted
+from cortex.bus.events import VOCABULARY, ComponentFailed, ComponentRestarted
 from cortex.runtime.kernel import (
     Component,
     ComponentInvalidError,
@@ -123,6 +123,16 @@ def test_a_component_that_fails_again_and_again_is_not_waited_for_until_the_time
     runtime.stop()
 
     assert 1 < len(tried) < 10
+
+
+def test_what_a_runtime_gets_to_know_is_its_own_alone() -> None:
+    with Runtime(components=[]) as runtime:
+        runtime.add(Vocal)
+
+        known = JobAsked in runtime.vocabulary.classes().values()
+
+    assert known
+    assert JobAsked not in VOCABULARY.classes().values()
 
 
 def test_a_component_that_starts_at_the_third_try_is_started() -> None:
