@@ -20,7 +20,7 @@ QUIT_S = 5.0  # how long it may take to end in good order
 PIECE = 1 << 16
 CHILD = "from cortex.plugins.hosting.child import main; main()"
 # What every program may expect; `-I` keeps Python from reading more of it.
-ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}  # noqa: S108  # in the sandbox, where it is its own
+ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}  # noqa: S108  # none of the user's
 
 
 class PluginProcess:
