@@ -1,43 +1,14 @@
 """What a hub's server takes of strangers, of one client and of one frame is bounded."""
 
 import socket
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from cortex.bus import ClientDeniedError, connect
 
-from .wire_world import LONG_S, Noting, Raw, Wired
+from .wire_world import LONG_S, Noting, Raw, Wired, access, raw, until, wired
 
-
-@pytest.fixture
-def access() -> Noting:
-    return Noting()
-
-
-@pytest.fixture
-def wired(tmp_path: Path, access: Noting) -> Iterator[Wired]:
-    made = Wired(tmp_path, access)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def raw(wired: Wired) -> Iterator[Raw]:
-    made = Raw(wired.path)
-    yield made
-    made.close()
-
-
-def until(met: object, *about: object) -> None:
-    """Wait for something that another thread does."""
-    for _ in range(int(LONG_S * 100)):
-        if met():  # type: ignore[operator]
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError(about)
+__all__ = ["access", "raw", "wired"]  # fixtures
 
 
 def test_a_hello_that_comes_too_late_is_cut_though_bytes_come(

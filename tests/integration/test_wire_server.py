@@ -3,7 +3,6 @@
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,35 +20,24 @@ from cortex.bus import (
     connect,
 )
 
-from .wire_world import LONG_S, SAID, WORDS, Doubled, Kept, Noting, Raw, Said, Twice, Wired
+from .wire_world import (
+    LONG_S,
+    SAID,
+    WORDS,
+    Doubled,
+    Kept,
+    Noting,
+    Raw,
+    Said,
+    Twice,
+    Wired,
+    access,
+    raw,
+    until,
+    wired,
+)
 
-
-@pytest.fixture
-def access() -> Noting:
-    return Noting()
-
-
-@pytest.fixture
-def wired(tmp_path: Path, access: Noting) -> Iterator[Wired]:
-    made = Wired(tmp_path, access)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def raw(wired: Wired) -> Iterator[Raw]:
-    made = Raw(wired.path)
-    yield made
-    made.close()
-
-
-def until(met: object, *about: object) -> None:
-    """Wait for something that another thread does."""
-    for _ in range(int(LONG_S * 100)):
-        if met():  # type: ignore[operator]
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError(about)
+__all__ = ["access", "raw", "wired"]  # fixtures
 
 
 def test_who_does_not_speak_the_protocol_is_cut_off(raw: Raw, access: Noting) -> None:

@@ -2,11 +2,13 @@
 
 import socket
 import struct
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from cortex.bus import (
     Access,
@@ -154,3 +156,31 @@ class Raw:
 
     def close(self) -> None:
         self.sock.close()
+
+
+@pytest.fixture
+def access() -> Noting:
+    return Noting()
+
+
+@pytest.fixture
+def wired(tmp_path: Path, access: Noting) -> Iterator[Wired]:
+    made = Wired(tmp_path, access)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def raw(wired: Wired) -> Iterator[Raw]:
+    made = Raw(wired.path)
+    yield made
+    made.close()
+
+
+def until(met: Callable[[], object], *about: object) -> None:
+    """Wait for something that another thread does."""
+    for _ in range(int(LONG_S * 100)):
+        if met():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(about)
