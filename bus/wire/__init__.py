@@ -7,7 +7,7 @@ from .reading import RemoteLog
 from .remote import AWAY_S, RemoteHub
 from .server import Connected, HubServer
 from .tls import ServerTls
-from .urls import Address, parse
+from .urls import Address, is_loopback, parse
 
 __all__ = [
     "AWAY_S",
@@ -26,5 +26,6 @@ __all__ = [
     "RemoteLog",
     "ServerTls",
     "connect",
+    "is_loopback",
     "parse",
 ]

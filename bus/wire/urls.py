@@ -26,7 +26,7 @@ class Address(msgspec.Struct, frozen=True):
     @property
     def loopback(self) -> bool:
         """Whether it never leaves this machine."""
-        return self.carrier in ("inproc", "ipc") or _is_loopback(self.host)
+        return self.carrier in ("inproc", "ipc") or is_loopback(self.host)
 
 
 def parse(url: str) -> Address:
@@ -80,10 +80,12 @@ def _ipc(url: str, path: str) -> Address:
     return Address(url, "ipc", path=path)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to *host*, a name or an address, stays on this machine."""
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

@@ -6,6 +6,8 @@ from urllib.parse import unquote
 
 import msgspec
 
+from cortex.bus.wire import is_loopback
+
 # Stricter than URLs are: what two parsers could read as two hosts (user:password@, a backslash, a
 # blank) is refused, as the check of the host must hold for the client that connects.
 _WEB = re.compile(
@@ -30,14 +32,7 @@ class Address(msgspec.Struct, frozen=True):
     @property
     def on_this_host(self) -> bool:
         """Whether what is sent there stays on this host."""
-        if self.socket or self.host == "localhost":
-            return True
-        try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
-            return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        return (mapped or address).is_loopback
+        return bool(self.socket) or is_loopback(self.host)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import http.client
-import ipaddress
 import os
 import urllib.error
 import urllib.parse
@@ -11,6 +10,8 @@ import urllib.request
 from typing import IO, NoReturn
 
 import msgspec
+
+from cortex.bus.wire import is_loopback
 
 from .errors import HookFailedError, HookRefusedError
 
@@ -43,7 +44,7 @@ def hook_url(given: str, variable: str = "") -> Url:
         raise HookRefusedError("the web hook is no URL: expected https://host/path")
     if parts.username is not None or parts.password is not None:
         raise HookRefusedError("the web hook holds a password: sign with `secret_env` instead")
-    here = _is_loopback(host)
+    here = is_loopback(host)
     if parts.scheme != "https" and not (parts.scheme == "http" and here):
         raise HookRefusedError(
             f"the web hook at {host} is not https: http is for this host alone (127.0.0.1)"
@@ -112,15 +113,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> NoReturn:
         raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _why(code: int) -> str:
