@@ -25,6 +25,9 @@ from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
 EVENT_COLUMNS = 4  # position, stream, version, record
+# What is refused takes its transaction with it. A plain insert of many rows would have to be undone
+# alone: for that SQLite copies every page it changes into a temporary file, for each batch a new one.
+ADD = "insert or rollback into"
 
 Filter = tuple[tuple[str, str | None], ...]
 
@@ -114,7 +117,7 @@ class EventLog:
             try:
                 if records:
                     _put_events(writer, values)
-                    put_many(writer, "insert into tiles", runs)
+                    put_many(writer, f"{ADD} tiles", runs)
                 _put_standing(writer, batch)
                 writer.execute("commit")
             except BaseException:
@@ -252,7 +255,7 @@ class EventLog:
 
 def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:
     try:
-        put_flat(writer, "insert into events", EVENT_COLUMNS, values)
+        put_flat(writer, f"{ADD} events", EVENT_COLUMNS, values)
     except sqlite3.IntegrityError as error:
         raise RowRefusedError(values[0], str(error)) from error
 
