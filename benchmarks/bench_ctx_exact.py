@@ -42,12 +42,13 @@ def comments(document: Document) -> str:
     return "".join(f"#{line}\n" for line in [*found, *document.after] if line)
 
 
-def row(path: Path, totals: list[int]) -> str:
+def row(path: Path, totals: list[int], spent: list[tuple[int, float]]) -> str:
     text = path.read_text(encoding="utf-8")
     kind = kind_of(text, path.name)
     start = time.process_time()
     package = encode(text, kind, counter=COUNTER)
     seconds = time.process_time() - start
+    spent.append((len(text.encode()), seconds))
     report = check(text, kind, package.text)
     if not report.holds:
         raise SystemExit(f"{path.name}: {report.lost[:3]}")
@@ -61,7 +62,11 @@ def row(path: Path, totals: list[int]) -> str:
     counts += [package.source_tokens, package.tokens]
     for at, count in enumerate(counts):
         totals[at] += count
-    return line(path.name[:30], counts, f"{len(text.encode()) / 1e6 / seconds:6.2f}")
+    return line(path.name[:30], counts, speed(*spent[-1]))
+
+
+def speed(size_bytes: int, seconds: float) -> str:
+    return f"{size_bytes / 1e6 / seconds:6.2f}"
 
 
 def line(name: str, counts: list[int], speed: str) -> str:
@@ -82,11 +87,12 @@ def main() -> None:
     )
     print(HEAD)
     COUNTER.count("load")
-    totals = [0, 0, 0, 0]
+    totals, spent = [0, 0, 0, 0], list[tuple[int, float]]()
     files = sorted(folder.iterdir())
     for path in files:
-        print(row(path, totals))
-    print(line("all", totals, ""))
+        print(row(path, totals, spent))
+    sizes, seconds = zip(*spent, strict=True)
+    print(line("all", totals, speed(sum(sizes), sum(seconds))))
     text = max(files, key=lambda path: path.stat().st_size).read_text(encoding="utf-8")
     start = time.process_time()
     lengths = COUNTER.count(text)

@@ -7,7 +7,7 @@ from .comparing import differences
 from .decoding import Decoded, decode
 from .document import Document
 from .package import DATA_KINDS, Kind
-from .prose import facts, units
+from .prose import lost
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ def check(source: str, kind: Kind, package: str) -> Report:
     """What of *source* the *package* lost: nothing, or the places where they differ.
 
     An exact package has to give back equal data with its comments, or the same text; a condensed
-    one has to state every fact.
+    one has to state every fact in the sentence that it is of.
 
     Raises:
         CtxSourceError: *source* is not of that kind.
@@ -34,12 +34,9 @@ def check(source: str, kind: Kind, package: str) -> Report:
     """
     found = decode(package)
     if found.mode in ("condensed", "drafted"):
-        # Sentence by sentence, since one that was said twice may be said once.
-        there = {fact for unit in units(str(found.text)) for fact in facts(unit)}
-        wanted = dict.fromkeys(fact for unit in units(source) for fact in facts(unit))
-        lost = [fact for fact in wanted if fact not in there]
+        gone = lost(source, str(found.text))
         return Report(
-            found.mode, [f"{fact.sort} {fact.text} {fact.about}".rstrip() for fact in lost]
+            found.mode, [f"{fact.sort} {fact.text} {fact.about}".rstrip() for fact in gone]
         )
     if kind not in DATA_KINDS:
         same = found.text == source

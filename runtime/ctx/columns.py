@@ -18,6 +18,7 @@ MISSING: Final = object()  # a row has no entry of that name
 CELL_CHARS = 400  # longer cells make rows that nobody can read
 COLUMNS = 64
 SAMPLE_ROWS = 48  # by which separators are chosen
+_NEAR_CHARS = 24  # of a cell: what is farther from a separator is no part of its token
 SEPARATORS = (" ", ",", ", ", "|")
 _WOVEN_STOPS = frozenset("*{}")
 _AFFIX_CHARS = 3  # shorter ones are not worth the header's words
@@ -164,7 +165,10 @@ def separate(columns: list[Column], rows: list[dict[Any, Any]], counter: Counter
         costs = []
         for separator in SEPARATORS:
             left.separator = separator
-            pairs = (f"{cell(left, row)}{separator}{cell(right, row)}" for row in sample)
+            pairs = (
+                f"{cell(left, row)[-_NEAR_CHARS:]}{separator}{cell(right, row)[:_NEAR_CHARS]}"
+                for row in sample
+            )
             costs.append(counter.count("\n".join(pairs)))
         left.separator = SEPARATORS[costs.index(min(costs))]
 

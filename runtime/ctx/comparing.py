@@ -1,45 +1,100 @@
-"""Where two documents differ: in data, in its order and types, in comments."""
+"""Where two documents differ: in data, order, types, the spelling of numbers, comments."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from .document import Document
+from .scalars import literal, scalar
+
+MOST = 100  # differences; nobody reads more
+_CHARS = 40  # of a value in a message
 
 
 def differences(own: Document, theirs: Document) -> list[str]:
     """What *own* says that *theirs* does not say in its place, or the other way round."""
-    lost = [] if same(own.data, theirs.data) else ["the data differs"]
+    lost = [f"{_place(path)}{what}" for path, what in islice(_found(own.data, theirs.data), MOST)]
     lost += [
-        f"the comment at {'.'.join(map(str, path))}"
+        f"{_place(path)}the comment differs"
         for path in own.notes | theirs.notes
         if theirs.notes.get(path) != own.notes.get(path)
     ]
     if own.after != theirs.after:
-        lost.append("the comments at the end")
+        lost.append("the comments at the end differ")
     return lost
 
 
-def same(left: Any, right: Any) -> bool:
-    """Whether both are equal in value, type and the order of their entries."""
-    waiting = [(left, right)]
+def _found(left: Any, right: Any) -> Iterator[tuple[list[Any], str]]:
+    """The path of each difference, and what is otherwise there."""
+    waiting: list[Any] = [(left, right, None)]
     while waiting:
-        one, other = waiting.pop()
+        one, other, path = waiting.pop()
+        pairs: Any = ()
         if isinstance(one, dict) and isinstance(other, dict):
-            if list(one) != list(other):
-                return False
-            waiting += zip(one.values(), other.values(), strict=True)
+            if not _same_names(one, other):
+                yield _steps(path), _names_differ(one, other)
+                continue
+            pairs = zip(one, one.values(), other.values(), strict=True)
         elif isinstance(one, list) and isinstance(other, list):
             if len(one) != len(other):
-                return False
-            waiting += zip(one, other, strict=True)
-        elif not _same_scalar(one, other):
-            return False
-    return True
+                yield (
+                    _steps(path),
+                    f"{len(one):,} items in the source, {len(other):,} in the package",
+                )
+                continue
+            pairs = zip(range(len(one)), one, other, strict=True)
+        elif not _same(one, other):
+            yield _steps(path), f"{_value(one)} in the source, {_value(other)} in the package"
+        children = [
+            (a, b, (step, path))
+            for step, a, b in pairs
+            if not (type(a) is type(b) is str and a == b)
+        ]
+        waiting += reversed(children)
 
 
-def _same_scalar(one: Any, other: Any) -> bool:
-    kinds = (bool, int, float, str)
-    left = next((kind for kind in kinds if isinstance(one, kind)), type(one))
-    right = next((kind for kind in kinds if isinstance(other, kind)), type(other))
-    # -0.0 equals 0.0 and is another number; NaN equals nothing and is one value here.
-    exact = (lambda value: float.__repr__(value)) if left is float else (lambda value: value)
-    return left is right and bool(exact(one) == exact(other))
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return bool(one == other)
+    # 1 equals 1.0 and True, -0.0 equals 0.0, NaN equals nothing; written they say what they are.
+    return _value(one) == _value(other)
+
+
+def _same_names(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    names = list(one)
+    return names == list(other) and all(
+        type(a) is type(b) is str or _same(a, b) for a, b in zip(names, other, strict=True)
+    )
+
+
+def _steps(path: Any) -> list[Any]:
+    steps = []
+    while path is not None:
+        step, path = path
+        steps.append(step)
+    return steps[::-1]
+
+
+def _place(path: Any) -> str:
+    shown = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
+    return f"{shown.removeprefix('.')}: " if shown else ""
+
+
+def _names_differ(one: dict[Any, Any], other: dict[Any, Any]) -> str:
+    for names, others, what in (
+        (one, other, "not in the package"),
+        (other, one, "not in the source"),
+    ):
+        missing = [_value(name) for name in names if name not in others]
+        if missing:
+            return f"{missing[0]} is {what}" + f", with {len(missing) - 1:,} more" * (
+                len(missing) > 1
+            )
+    return "the names stand in another order"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    shown = scalar(value) if isinstance(value, str) else literal(value)
+    return shown if len(shown) <= _CHARS or not isinstance(value, str) else shown[:_CHARS] + "…"

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from . import header, legend, logs, reader, sources
+from . import header, json_source, legend, logs, reader, sources
 from .document import Document
 from .errors import CtxFormatError, CtxSourceError
 from .header import Header
@@ -69,9 +69,13 @@ def _verbatim(found: Header) -> Decoded:
 
 def _json(text: str) -> Any:
     try:
-        return sources.load(text)
+        return json_source.load(text)
     except json.JSONDecodeError as error:
-        problem = f"it has no header, and is no JSON either: {error.msg}"
-        raise CtxFormatError(problem, error.lineno) from error
-    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] not in ("{", "["):
+            problem = "it has no header, and is no JSON" if text.strip() else "it is empty"
+            raise CtxFormatError(problem, is_package=False) from error
+        raise CtxFormatError(f"its JSON cannot be read: {error.msg}", error.lineno) from error
+    except RecursionError as error:
+        raise CtxFormatError("its JSON nests too deep to be read") from error
+    except ValueError as error:
         raise CtxFormatError(f"its JSON cannot be read: {error}") from error

@@ -4,15 +4,26 @@ Exactness is a promise to whoever reads the package in place of the source. So e
 back before it is given away, and one that does not say the same gives way to the next.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from . import header, legend, logs, sources, writer
+from . import header, json_source, legend, logs, sources, writer
 from .comparing import differences
 from .decoding import decode
 from .document import Document
 from .errors import CtxBoundError, CtxFormatError, CtxSourceError
 from .inline import DEPTH
 from .package import DATA_KINDS, MARK, Counter, Kind, Mode, Package, Part
+from .spelling import DIGITS, is_too_long
+from .tally import Tally
+
+
+class _Form(NamedTuple):
+    """A text that says the source."""
+
+    text: str
+    mode: Mode
+    floor: int = 0  # tokens that it has at least
 
 
 def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
@@ -26,84 +37,80 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
     Raises:
         CtxSourceError: the text is not of that kind, or the data has no text form.
     """
+    tally = Tally(counter)
     if isinstance(source, str) and kind not in DATA_KINDS:
-        return _text(source, kind, counter)
-    document = sources.read(source, kind) if isinstance(source, str) else Document(_checked(source))
-    forms = _forms(source, document, kind, counter)
-    text, mode = _smallest(forms, document, kind, counter)
-    original = source if isinstance(source, str) else sources.compact(source)
-    return package(text, mode, kind, original, counter)
+        tokens = tally.count(source)
+        forms = _text_forms(source, kind, tally)
+        text, mode = _smallest(forms, lambda each: decode(each).text == source, kind, tally)
+    else:
+        is_text = isinstance(source, str)
+        document = sources.read(source, kind) if is_text else Document(_checked(source))
+        tokens = tally.count(source if is_text else json_source.compact(source))
+        forms = _forms(source, document, kind, tally)
+        text, mode = _smallest(forms, lambda each: _says(each, document), kind, tally)
+    part = Part(mode, 0, len(text))
+    return Package(text, mode, kind, tally.count(text), tokens, (part,))
 
 
 def _smallest(
-    forms: list[tuple[str, Mode]], document: Document, kind: Kind, counter: Counter
+    forms: list[_Form], holds: Callable[[str], bool], kind: Kind, tally: Tally
 ) -> tuple[str, Mode]:
-    """The form of fewest tokens that says *document* when it is read."""
-    for text, mode in sorted(forms, key=lambda form: counter.count(form[0])):
-        if mode == "verbatim" or _says(text, document):
-            return text, mode
+    """The form of fewest tokens that can be read back; of equal ones the last of *forms*."""
+    while forms:
+        best, *others = forms
+        for each in others:
+            limit = tally.count(best.text)
+            if each.floor <= limit and not tally.is_over(each.text, limit):
+                best = each
+        try:
+            if best.mode == "verbatim" or holds(best.text):
+                return best.text, best.mode
+        except (CtxFormatError, CtxBoundError):
+            pass  # it gives way to the next
+        forms = [each for each in forms if each is not best]
     raise CtxSourceError(kind, "none of its forms can be read back")
 
 
 def _says(text: str, document: Document) -> bool:
-    try:
-        found = decode(text).document
-    except (CtxFormatError, CtxBoundError):
-        return False
+    found = decode(text).document
     return found is not None and not differences(document, found)
 
 
-def package(text: str, mode: Mode, kind: Kind, original: str, counter: Counter) -> Package:
-    """A package of one part."""
-    part = Part(mode, 0, len(text))
-    return Package(text, mode, kind, counter.count(text), counter.count(original), (part,))
-
-
-def _forms(source: Any, document: Document, kind: Kind, counter: Counter) -> list[tuple[str, Mode]]:
-    """Texts that say *document*; the first is the plainest of those that are equally short."""
-    forms: list[tuple[str, Mode]] = []
+def _forms(source: Any, document: Document, kind: Kind, tally: Tally) -> list[_Form]:
+    """Texts that say *document*, the plainest at the end."""
+    forms: list[_Form] = []
+    if _depth(document.data) < DEPTH:
+        body = writer.write(document, tally)
+        forms += _shaped(body, kind, ("stream",) if document.several else (), tally)
+    if isinstance(source, str):
+        forms.append(_Form(header.put("verbatim", kind, source), "verbatim", tally.known(source)))
     if not document.notes and not document.after and not document.several:
         try:
-            plain = sources.compact(document.data)
+            plain = json_source.compact(document.data)
             if not plain.startswith(MARK):
-                forms.append((plain, "exact"))
+                forms.append(_Form(plain, "exact"))
         except (TypeError, ValueError, RecursionError):
             pass  # dates and odd names have a place here and none in JSON
-    if isinstance(source, str):
-        forms.append((header.put("verbatim", kind, source), "verbatim"))
-    if _depth(document.data) < DEPTH:
-        body = writer.write(document, counter)
-        flags = ("stream",) if document.several else ()
-        forms.append((header.put("exact", kind, body, flags), "exact"))
-        entries, named = legend.build(body, counter)
-        if entries:
-            shown = legend.show(entries)
-            forms.append((header.put("exact", kind, named, flags, shown), "exact"))
     if not forms:
         raise CtxSourceError(kind, f"it nests deeper than {DEPTH} levels")
     return forms
 
 
-def _text(source: str, kind: Kind, counter: Counter) -> Package:
-    forms: list[tuple[str, Mode]] = [(header.put("verbatim", kind, source), "verbatim")]
+def _shaped(body: str, kind: Kind, flags: tuple[str, ...], tally: Tally) -> list[_Form]:
+    """*body* with a legend, if one pays, and without."""
+    entries, named = legend.build(body, tally)
+    plain = _Form(header.put("exact", kind, body, flags), "exact", tally.known(body))
+    if not entries:
+        return [plain]
+    return [_Form(header.put("exact", kind, named, flags, legend.show(entries)), "exact"), plain]
+
+
+def _text_forms(source: str, kind: Kind, tally: Tally) -> list[_Form]:
     folded = logs.fold(source) if kind == "log" else None
     flags = () if folded is None else ("stamps",)
-    body = source if folded is None else folded
-    forms.append((header.put("exact", kind, body, flags), "exact"))
-    entries, named = legend.build(body, counter)
-    if entries:
-        forms.append((header.put("exact", kind, named, flags, legend.show(entries)), "exact"))
-    best = sorted(forms, key=lambda form: counter.count(form[0]))
-    # The first form is the source itself, under a header.
-    text, mode = next((each for each in best if _is_text(each[0], source)), forms[0])
-    return package(text, mode, kind, source, counter)
-
-
-def _is_text(text: str, source: str) -> bool:
-    try:
-        return decode(text).text == source
-    except (CtxFormatError, CtxBoundError):
-        return False
+    forms = _shaped(source if folded is None else folded, kind, flags, tally)
+    whole = header.put("verbatim", kind, source)
+    return [*forms, _Form(whole, "verbatim", tally.known(source))]
 
 
 def _checked(data: Any) -> Any:
@@ -119,6 +126,8 @@ def _checked(data: Any) -> Any:
             waiting += each
         elif not (each is None or isinstance(each, str | bool | int | float)):
             raise CtxSourceError("json", f"a value of type {type(each).__name__}")
+        elif isinstance(each, int) and is_too_long(each):
+            raise CtxSourceError("json", f"a whole number of over {DIGITS:,} digits")
     return data
 
 

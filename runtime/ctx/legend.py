@@ -1,40 +1,40 @@
 """The legend: long phrases that a text repeats are said once and named by one character.
 
-Repeats are searched for in tokens (so that what is saved is what is paid), by doubling: the name of
-every run of 2n tokens is the pair of the names of its halves. The phrases that save most are taken
-first. A phrase never ends inside a word or number, and an entry may use the names above it only.
+The phrases that save most are taken first. A phrase never ends inside a word or number, and an
+entry may use the names above it only. Of a long text stretches from all over are searched, not the
+whole.
 """
 
 import heapq
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from itertools import islice
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from . import phrases
+from .cover import Cover, places_of, replaced
 from .errors import CtxBoundError, CtxFormatError
 from .package import Counter
+from .phrases import LINE_TOKENS, Use
 
 # One token each under both shipped encodings; what a text itself uses is left out.
 NAMES: Final = (
     "αβγδεηθικλμνπρστυφχω§¶†•¤£¥µ¿¡«»ª½¾×æåßбвгджзиклмнптфцчшщъыьэюяБГДЗИЛПУФЦЧЭЯ"  # noqa: RUF001
     "あいうえおかがきくけこごさざしじすせそただちっつてでとどなにのはばまみめもやよらりるれろわをん"
     "アィイウェエオカキクグコサシジスズセタダチッテデトドナニバパビピフブプペポマムメャュョラリルレロン"
+    "कतनपमरलसहกขคงจชณดตถทนบปผพมยรลวสหอ"
+    "간값개거게결경고공과구그글기나내는능니다당대도동되된드들디라러로를리만메면명목문미버번보복부분비사산상색"
+    "생서성세소수스시식신아야어에여열오와요용우운원위은을음의이인일임입자작장재적전정제조주지진체출치크태터트"
 )
 EXPANDED_CHARS = 64_000_000  # a legend of 20 lines can say a text of terabytes
-_RUNS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # tokens
-_KEPT = 600  # candidates of each length
-_LOOKED_AT = 64  # places of a run, when it is widened
 _MIN_GAIN = 2  # tokens; less is not worth a line of the legend
-_LINE_COST = 3  # tokens of an entry beside its phrase
 _MIN_RUN = 3  # tokens of a phrase that is no single word
 _MIN_LINES_RUN = 8  # tokens of a phrase that goes over the end of a line
 _WORD_CHARS = 8
 _MIN_TEXT_TOKENS = 40
-_MAX_TEXT_TOKENS = 4_000_000
-Ids = npt.NDArray[np.int64]
+SEARCHED_CHARS = 128_000  # of a longer text: stretches of it that are together so long
+_STRETCHES = 8
+_SENTENCE_END = re.compile(r"[a-z`)][.!?](?: |$)")
 
 
 def build(text: str, counter: Counter, *, prose: bool = False) -> tuple[list[tuple[str, str]], str]:
@@ -43,89 +43,47 @@ def build(text: str, counter: Counter, *, prose: bool = False) -> tuple[list[tup
     Args:
         text: What repeats itself.
         counter: Counts tokens.
-        prose: Sentences stay readable: only long phrases, none over the end of a line.
+        prose: Sentences stay readable: only long phrases, none over the end of a line or of a
+            sentence, and the blank before a phrase stays before its name.
     """
-    names = [each for each in NAMES if each not in text]
-    lengths = counter.lengths(text)
-    if not names or not _MIN_TEXT_TOKENS <= len(lengths) <= _MAX_TEXT_TOKENS:
+    sample = _sample(text)
+    lengths = counter.lengths(sample)
+    if len(lengths) < _MIN_TEXT_TOKENS:
         return [], text
-    found = _candidates(text, lengths)
     over_lines = 1 << 30 if prose else _MIN_LINES_RUN
-    found = {p: n for p, n in found.items() if _is_readable(p, n, over_lines)}
-    return _chosen(text, found, names)
+    found = phrases.find(sample, lengths)
+    if prose:
+        found = _within_sentences(found)
+    found = {p: use for p, use in found.items() if _is_readable(p, use.tokens, over_lines)}
+    free = (each for each in NAMES if each not in text)
+    if prose:  # those that are one token with that blank too
+        free = (each for each in free if counter.count(" " + each) == 1)
+    names = list(islice(free, len(found)))
+    entries, cover = _chosen(sample, found, names, len(text) / len(sample))
+    return entries, (cover if sample is text else cover.on(text)).text()
 
 
-def _candidates(text: str, lengths: Any) -> dict[str, int]:
-    """Phrases that stand in *text* at least twice, with their tokens."""
-    data = text.encode(errors="surrogatepass")
-    known: dict[bytes, int] = {}
-    ends = np.cumsum(np.asarray(lengths, dtype=np.int64))
-    starts = ends - lengths
-    words = [data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-    ids = np.fromiter((known.setdefault(w, len(known)) for w in words), np.int64, len(words))
-    found: dict[str, int] = {}
-    names = {1: ids}
-    for run in _RUNS:
-        if run >= len(ids):
-            break
-        named = _named(names, run)
-        seen = np.zeros(len(ids), np.int64)  # uses of the phrase that a run is inside of
-        for places, uses in _repeated(named, run):
-            if seen[places[0]] == uses:
-                continue
-            first, last = _widened(ids, places, run)
-            seen[first : last + 2 - run] = uses
-            phrase = data[starts[first] : ends[last]].decode(errors="ignore")
-            if _is_phrase(phrase):
-                found[phrase] = last - first + 1
-    return found
+def _sample(text: str) -> str:
+    """*text*, or stretches of it from all over, so that the search has a bound."""
+    if len(text) <= SEARCHED_CHARS:
+        return text
+    size = SEARCHED_CHARS // _STRETCHES
+    step = (len(text) - size) // (_STRETCHES - 1)
+    return "\n".join(text[at * step : at * step + size] for at in range(_STRETCHES))
 
 
-def _named(names: dict[int, Ids], run: int) -> Ids:
-    """A number for every run of so many tokens; equal runs have equal numbers."""
-    half = max(each for each in names if each < run)
-    left = names[half]
-    size = len(names[1]) - run + 1
-    right = left[run - half : run - half + size]
-    pairs = left[:size] * (int(left.max()) + 1) + right
-    _, inverse = np.unique(pairs, return_inverse=True)
-    named: Ids = inverse.astype(np.int64)
-    if run & (run - 1) == 0:
-        names[run] = named
-    return named
-
-
-def _repeated(named: Ids, run: int) -> Iterator[tuple[Ids, int]]:
-    """The places of the runs that would save most, and how many there are."""
-    order = np.argsort(named, kind="stable")
-    edges = np.flatnonzero(np.diff(named[order], prepend=-1))
-    counts = np.diff(edges, append=len(named))
-    gains = (counts - 1) * (run - 1) - _LINE_COST
-    gains[counts < 2] = 0
-    for each in np.argsort(-gains, kind="stable")[:_KEPT]:
-        if gains[each] > 0:
-            start, uses = int(edges[each]), int(counts[each])
-            yield order[start : start + min(uses, _LOOKED_AT)], uses
-
-
-def _widened(ids: Ids, places: Ids, run: int) -> tuple[int, int]:
-    """The first place's run, with what stands around all *places* alike: first and last token."""
-    left = right = 0
-    while places[0] - left > 0 and left < run:
-        before = ids[places - left - 1]
-        if (before != before[0]).any():
-            break
-        left += 1
-    while places[-1] + run + right < len(ids) and right < run:
-        behind = ids[places + run + right]
-        if (behind != behind[0]).any():
-            break
-        right += 1
-    return int(places[0]) - left, int(places[0]) + run + right - 1
-
-
-def _is_phrase(text: str) -> bool:
-    return sum(map(str.isalnum, text)) >= 4
+def _within_sentences(found: dict[str, Use]) -> dict[str, Use]:
+    """*found* without phrases over the end of a sentence; none begins with its blank."""
+    within: dict[str, Use] = {}
+    for phrase, use in found.items():
+        word = phrase.removeprefix(" ")
+        if word is not phrase and not word.startswith(" "):
+            phrase, use = word, use._replace(places=[at + 1 for at in use.places])
+        if _SENTENCE_END.search(phrase):
+            continue
+        if phrase not in within or within[phrase].times < use.times:
+            within[phrase] = use
+    return within
 
 
 def _is_readable(phrase: str, tokens: int, over_lines: int) -> bool:
@@ -134,37 +92,35 @@ def _is_readable(phrase: str, tokens: int, over_lines: int) -> bool:
     return tokens >= (over_lines if "\n" in phrase else 2 if is_word else _MIN_RUN)
 
 
-def _pattern(phrase: str) -> re.Pattern[str]:
-    before = r"(?<![^\W_])" if phrase[0].isalnum() else ""
-    behind = r"(?![^\W_])" if phrase[-1].isalnum() else ""
-    return re.compile(before + re.escape(phrase) + behind)
-
-
 def _chosen(
-    text: str, candidates: dict[str, int], names: list[str]
-) -> tuple[list[tuple[str, str]], str]:
-    heap = [(-_gain(text.count(p), tokens), p, tokens) for p, tokens in candidates.items()]
+    text: str, found: dict[str, Use], names: list[str], scale: float
+) -> tuple[list[tuple[str, str]], Cover]:
+    """The entries that save most in *text*, which stands for one *scale* times as long."""
+    cover = Cover(text)
+    heap = [(-_gain(use.times * scale, use.tokens), p) for p, use in found.items()]
     heapq.heapify(heap)
     entries: list[tuple[str, str]] = []
     while heap and len(entries) < len(names):
-        _, phrase, tokens = heapq.heappop(heap)
-        pattern = _pattern(phrase)
-        places = [text, *(p for _, p in entries if phrase in p)]
-        gain = _gain(sum(len(pattern.findall(each)) for each in places), tokens)
-        if gain < _MIN_GAIN:
-            continue
-        if heap and gain < -heap[0][0]:  # what was taken before left it less to save
-            heapq.heappush(heap, (-gain, phrase, tokens))
+        _, phrase = heapq.heappop(heap)
+        tokens, times, places = found[phrase]
+        named = sum(len(places_of(phrase, p)) for _, p in entries if phrase in p)
+        next_gain = max(_MIN_GAIN, -heap[0][0]) if heap else _MIN_GAIN
+        gain = _gain(cover.share(places, len(phrase)) * times * scale + named, tokens)
+        if gain >= next_gain:  # it seems to be the best: look for it
+            gain = _gain(cover.count(phrase) * scale + named, tokens)
+        if gain < next_gain:  # what was taken before left it less to save
+            if gain >= _MIN_GAIN:
+                heapq.heappush(heap, (-gain, phrase))
             continue
         name = names[len(entries)]
-        text = pattern.sub(name, text)
-        entries = [(n, pattern.sub(name, p)) for n, p in entries]
+        cover.take(phrase, name)
+        entries = [(n, replaced(phrase, name, p)) for n, p in entries]
         entries.append((name, phrase))
-    return entries[::-1], text  # the last one chosen holds no name, so it stands first
+    return entries[::-1], cover  # the last one chosen holds no name, so it stands first
 
 
-def _gain(uses: int, tokens: int) -> int:
-    return uses * (tokens - 1) - tokens - _LINE_COST
+def _gain(uses: float, tokens: int) -> float:
+    return uses * (tokens - 1) - tokens - LINE_TOKENS
 
 
 def show(entries: list[tuple[str, str]]) -> list[str]:

@@ -3,15 +3,18 @@
 import datetime
 import json
 import re
+from functools import lru_cache
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 from .errors import CtxFormatError
+from .spelling import JSON_NUMBER, as_written, marked, other
 
 # Bare text that reads as one of these is quoted.
-_LITERAL = re.compile(
-    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|NaN|-?Infinity"
-)
-_RESERVED = frozenset('"[{~|!^#')  # first characters that say what a value is
+_LITERAL = re.compile(JSON_NUMBER.pattern + r"|true|false|null|NaN|-?Infinity")
+_LITERAL_STARTS = frozenset("-0123456789tfnNI")
+_RESERVED = frozenset(' "[{~|!^#')  # first characters that say what a value is, and the blank
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, Any] = {
     "true": True,
     "false": False,
@@ -21,39 +24,8 @@ _WORDS: dict[str, Any] = {
     "-Infinity": float("-inf"),
 }
 _JSON = json.JSONDecoder()
+_DATE = re.compile(r"\d{4}-")
 BARE_KEY = re.compile(r'[^\s"*#|!~,=\[\]{}-][^\s,|="~\[\]{}]*(?<!:)')
-DIGITS = 4_000  # Python refuses to read longer whole numbers
-
-
-class WrittenInt(int):
-    """A whole number that keeps how it was written: -0."""
-
-    written: str
-
-
-class WrittenFloat(float):
-    """A number that keeps how it was written: 1e5, 1.10."""
-
-    written: str
-
-
-def as_written(text: str) -> int | float:
-    """The JSON number *text*, which remembers its spelling where Python would choose another."""
-    if text.lstrip("-").isdigit():
-        if len(text) > DIGITS:
-            raise ValueError(f"a whole number of {len(text):,} digits")
-        whole = int(text)
-        if str(whole) == text:
-            return whole
-        kept = WrittenInt(whole)
-        kept.written = text
-        return kept
-    value = float(text)
-    if repr(value) == text:
-        return value
-    spelled = WrittenFloat(value)
-    spelled.written = text
-    return spelled
 
 
 def literal(value: Any) -> str:
@@ -64,12 +36,8 @@ def literal(value: Any) -> str:
         return "true"
     if value is False:
         return "false"
-    if isinstance(value, WrittenInt | WrittenFloat):
-        return value.written
-    if isinstance(value, float):
-        return json.dumps(value)
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, int | float):
+        return marked(value)
     if isinstance(value, datetime.date | datetime.time):
         return "!" + value.isoformat()
     raise TypeError(type(value).__name__)
@@ -77,22 +45,20 @@ def literal(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """*text* as a JSON string; without escapes for what can be shown."""
-    shown = json.dumps(text, ensure_ascii=False)
-    # A lone surrogate has no UTF-8: only as an escape can it stand in a text.
-    return shown if not any("\ud800" <= c <= "\udfff" for c in shown) else json.dumps(text)
+    # Half a character of 16 bits has no UTF-8: only as an escape can it stand in a text.
+    return encode_basestring_ascii(text) if _SURROGATE.search(text) else encode_basestring(text)
 
 
 def is_bare(text: str, stops: frozenset[str]) -> bool:
     """Whether *text* may stand without quotes where *stops* end a value."""
     return (
-        bool(text)
-        and text.isprintable()
+        text != ""
         and text[0] not in _RESERVED
-        and text[0] != " "
         and text[-1] != " "
-        and " #" not in text
-        and not _LITERAL.fullmatch(text)
         and stops.isdisjoint(text)
+        and text.isprintable()
+        and " #" not in text
+        and not (text[0] in _LITERAL_STARTS and _LITERAL.fullmatch(text))
     )
 
 
@@ -108,7 +74,12 @@ def key(value: Any) -> str:
     if not isinstance(value, str):
         shown = literal(value)
         return shown if shown[0] == "!" else "!" + shown
-    return value if BARE_KEY.fullmatch(value) and value.isprintable() else quoted(value)
+    return _name(value)
+
+
+@lru_cache(4_096)
+def _name(text: str) -> str:
+    return text if BARE_KEY.fullmatch(text) and text.isprintable() else quoted(text)
 
 
 def read_bare(text: str) -> Any:
@@ -147,11 +118,13 @@ def _number(text: str) -> int | float:
 
 
 def _typed(text: str) -> Any:
+    """What stands behind a `!`: a date, a time, or a number that JSON does not write so."""
     try:
-        if ":" not in text:
-            return datetime.date.fromisoformat(text)
-        if "-" in text[:5] and "T" in text:
-            return datetime.datetime.fromisoformat(text)
-        return datetime.time.fromisoformat(text)
+        if text[:1] == "!":
+            return other(text[1:])
+        if "-" in text[1:] and _DATE.match(text):
+            is_day = ":" not in text
+            return (datetime.date if is_day else datetime.datetime).fromisoformat(text)
+        return datetime.time.fromisoformat(text) if ":" in text else other(text)
     except ValueError as error:
-        raise CtxFormatError(f"!{text} is no date or time") from error
+        raise CtxFormatError(f"!{text[:40]} is no date, time or number") from error

@@ -5,14 +5,13 @@ import io
 import json
 from typing import Any
 
-from . import toml_source, yaml_source
+from . import json_source, toml_source, yaml_source
 from .document import Document
-from .errors import CtxFormatError, CtxSourceError
+from .errors import CtxSourceError
 from .package import Kind
-from .scalars import as_written
 
-DEPTH = 900  # what json.loads and json.dumps do without reaching Python's own bound
 FIELD_CHARS = 1 << 30  # csv's own bound, 128 KiB, is less than a field may hold
+_BYTE_ORDER_MARK = "\ufeff"  # says how a file is encoded, and nothing of its data
 
 
 def read(text: str, kind: Kind) -> Document:
@@ -21,6 +20,7 @@ def read(text: str, kind: Kind) -> Document:
     Raises:
         CtxSourceError: *text* is not of that kind; it says where and what to do.
     """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         if kind == "yaml":
             return yaml_source.read(text)
@@ -28,40 +28,14 @@ def read(text: str, kind: Kind) -> Document:
             return toml_source.read(text)
         if kind == "csv":
             return Document(_csv(text))
-        return Document(_jsonl(text) if kind == "jsonl" else load(text))
+        return Document(_jsonl(text) if kind == "jsonl" else json_source.load(text))
     except json.JSONDecodeError as error:
-        raise CtxSourceError(kind, error.msg, error.lineno) from error
+        problem = error.msg if text.strip() else "it is empty"
+        raise CtxSourceError(kind, problem, error.lineno) from error
     except RecursionError as error:
         raise CtxSourceError(kind, "it nests too deep to be read") from error
     except (ValueError, csv.Error) as error:
         raise CtxSourceError(kind, str(error)) from error
-
-
-def load(text: str) -> Any:
-    """The data of JSON *text*; numbers remember how they were written."""
-    return json.loads(text, parse_float=as_written, parse_int=as_written)
-
-
-def compact(data: Any) -> str:
-    """*data* as compact JSON.
-
-    Raises:
-        TypeError, ValueError: it holds what JSON has not: dates, names that are not text.
-    """
-    _only_text_names(data)
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-
-
-def _only_text_names(data: Any) -> None:
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            if not all(isinstance(name, str) for name in each):
-                raise TypeError("a name that is not text")
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
 
 
 def _jsonl(text: str) -> list[Any]:
@@ -69,9 +43,10 @@ def _jsonl(text: str) -> list[Any]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                rows.append(load(line))
-            except json.JSONDecodeError as error:
-                raise CtxSourceError("jsonl", error.msg, number) from error
+                rows.append(json_source.load(line))
+            except ValueError as error:
+                problem = getattr(error, "msg", str(error))
+                raise CtxSourceError("jsonl", problem, number) from error
     return rows
 
 
@@ -83,7 +58,7 @@ def _csv(text: str) -> list[Any]:
         return []
     header, *rest = rows
     even = all(len(row) == len(header) for row in rest)
-    if rest and even and len(set(header)) == len(header):
+    if header and rest and even and len(set(header)) == len(header):
         return [dict(zip(header, row, strict=True)) for row in rest]
     return rows
 
@@ -98,17 +73,10 @@ def write(document: Document, kind: Kind) -> str:
     if kind == "yaml":
         return yaml_source.write(document)
     if kind == "jsonl" and isinstance(data, list):
-        return "".join(_json_text(row) + "\n" for row in data)
+        return "".join(json_source.line(row) + "\n" for row in data)
     if kind == "csv" and _is_grid(data):
         return _csv_text(data)
-    return _json_text(data, indent=1) + "\n"
-
-
-def _json_text(data: Any, indent: int | None = None) -> str:
-    try:
-        return json.dumps(data, ensure_ascii=False, indent=indent, default=str)
-    except TypeError as error:
-        raise CtxFormatError(f"it cannot be written as JSON: {error}") from error
+    return json_source.lines(data) + "\n"
 
 
 def _is_grid(data: Any) -> bool:

@@ -2,16 +2,27 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 from .document import Comment, Document, Path, attach
 from .errors import CtxSourceError
+from .spelling import DIGITS, spelled
 
 # Strings first, so that a `#` inside one is no comment.
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
 )
 _WORD = re.compile(r'\s*("(?:\\.|[^"\\])*"|\'[^\']*\'|[\w-]+)\s*(\.|=|\]\]?)?')
+_HEADER = re.compile(r"^[ \t]*\[[^\[\]=,#'\"\n]*\][ \t]*\r?$", re.MULTILINE)
+_ODD = re.compile(
+    rf"{_TOKEN.pattern}|{_HEADER.pattern}"
+    r"|(?:(?<=[=\[,])|^)\s*(\+[0-9][0-9_]*|-?[0-9]+_[0-9_]+|0x[0-9A-Fa-f_]+|0o[0-7_]+|0b[01_]+)"
+    r"(?=\s*(?:[,\]}#\r\n]|$))",
+    re.DOTALL | re.MULTILINE,
+)
+_MARKED = "e+07777777"
+_USUAL = ("inf", "-inf", "nan")
 
 
 def read(text: str) -> Document:
@@ -21,13 +32,45 @@ def read(text: str) -> Document:
         CtxSourceError: it is no TOML.
     """
     try:
-        document = Document(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = Document(_loaded(text))
+    except tomllib.TOMLDecodeError as error:
         raise CtxSourceError("toml", str(error)) from error
+    except ValueError as error:  # Python's own bound; its message speaks to programmers
+        raise CtxSourceError("toml", f"a whole number of over {DIGITS:,} digits") from error
     comments, inside = _comments(text)
     if comments:
         attach(document, comments, _starts(text, inside, document.data))
     return document
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    """The data of *text*, its numbers as they were written."""
+    found = tomllib.loads(text, parse_float=_float)
+    # The library tells how floats are written and not how whole numbers are. So these are read once
+    # more as floats with a mark; where that says something else, the numbers are all that is left.
+    odd: list[str] = []
+
+    def marked(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        odd.append(match[1])
+        return f" {len(odd) - 1}.0{_MARKED}"
+
+    again = _ODD.sub(marked, text) if _MARKED not in text else text
+    if not odd:
+        return found
+    try:
+        spelled_out = tomllib.loads(again, parse_float=lambda each: _float(each, odd))
+    except tomllib.TOMLDecodeError:
+        return found
+    return spelled_out if repr(spelled_out) == repr(found) else found
+
+
+def _float(text: str, odd: Sequence[str] = ()) -> int | float:
+    if text.endswith(_MARKED):
+        written = odd[int(text.partition(".")[0])]
+        return spelled(written, int(written, 0))
+    return float(text) if text in _USUAL else spelled(text, float(text))
 
 
 def _comments(text: str) -> tuple[list[Comment], set[int]]:

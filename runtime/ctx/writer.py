@@ -4,9 +4,13 @@ from typing import Any
 
 from . import inline, scalars, table
 from .document import Document, Notes, Path
+from .habits import IN_LINE, OVER_LINES, Habits
 from .package import Counter
 
 LINE_CHARS = 240  # longer lists and objects are laid out over lines
+_SAMPLE_ROWS = 48  # of a longer list, from which is seen whether a table pays
+_ALIKE_ITEMS = 8  # lists of more are laid out alike
+_CLEAR = 0.9  # a sample decides only where the difference is no accident
 _NO_NOTES = Notes()
 
 
@@ -21,6 +25,7 @@ class _Writer:
         self._document, self._count = document, counter.count
         self._counter = counter
         self._notes = document.notes
+        self._habits = Habits()
         # Only what holds no notes may be laid out on one line.
         self._noted = {path[:end] for path in document.notes for end in range(len(path))}
 
@@ -35,12 +40,28 @@ class _Writer:
         return [*lines, *("#" + each for each in self._document.after)]
 
     def _root_list(self, data: list[Any]) -> list[str]:
-        items = self._items(data, 0, ())
         found = None if () in self._noted else table.write(data, self._counter)
         if found is None:
-            return items
-        rows = ["|" + found[0], *found[1]]
-        return rows if self._tokens(rows) < self._tokens(items) else items
+            return self._items(data, 0, ())
+        return self._smaller(["|" + found[0], *found[1]], data, 0, ())
+
+    def _smaller(self, rows: list[str], data: list[Any], level: int, path: Path) -> list[str]:
+        """The table, or the items of *data* where they take fewer tokens.
+
+        Args:
+            rows: The table's header and lines.
+            data: What it says.
+            level: Of the items.
+            path: Of the list.
+        """
+        if len(data) > 2 * _SAMPLE_ROWS:
+            step = len(data) // _SAMPLE_ROWS
+            items = self._tokens(self._items(data[::step], level, path))
+            header = self._count(rows[0]) / step
+            if header + self._tokens(rows[1::step]) < _CLEAR * items:
+                return rows
+        items_ = self._items(data, level, path)
+        return rows if self._tokens(rows) < self._tokens(items_) else items_
 
     def _tokens(self, lines: list[str]) -> int:
         return self._count("\n".join(lines))
@@ -72,24 +93,32 @@ class _Writer:
         short = None if path in self._noted else inline.write(value, LINE_CHARS)
         if not value:
             return [f"{head} {short}"]
+        line = [] if short is None else [f"{head} {short}"]
+        shape = _shape(value, level) if line else None
+        if self._habits.known(shape) == IN_LINE:
+            return line
         if isinstance(value, dict):
-            forms = [[f"{head}:", *self._entries(value, level + 1, path)]]
+            lines = [f"{head}:", *self._entries(value, level + 1, path)]
         else:
-            forms = self._lists(head, value, level, path, may_be_table)
-        if short is not None:
-            forms.append([f"{head} {short}"])
-        return forms[0] if len(forms) == 1 else min(forms, key=self._tokens)
+            lines = self._list(head, value, level, path, may_be_table)
+        if not line or self._habits.known(shape) == OVER_LINES:
+            return lines
+        chosen = min(lines, line, key=self._tokens)
+        self._habits.learn(shape, IN_LINE if chosen is line else OVER_LINES)
+        return chosen
 
-    def _lists(
+    def _list(
         self, head: str, value: list[Any], level: int, path: Path, may_be_table: bool
-    ) -> list[list[str]]:
-        forms = [[f"{head}:", *self._items(value, level + 1, path)]]
+    ) -> list[str]:
+        found = None
         if may_be_table and path not in self._noted:
             found = table.write(value, self._counter)
-            if found is not None:
-                pad = " " * (level + 1)
-                forms.append([f"{head} |{found[0]}", *(pad + line for line in found[1])])
-        return forms
+        if found is None:
+            return [f"{head}:", *self._items(value, level + 1, path)]
+        pad = " " * (level + 1)
+        rows = [f"{head} |{found[0]}", *(pad + line for line in found[1])]
+        chosen = self._smaller(rows, value, level + 1, path)
+        return rows if chosen is rows else [f"{head}:", *chosen]
 
     def _items(self, data: list[Any], level: int, path: Path) -> list[str]:
         lines: list[str] = []
@@ -105,18 +134,21 @@ class _Writer:
             return self._placed("-", value, level, path, notes)
         pad = " " * level
         above = [f"{pad}#{each}" for each in (notes or _NO_NOTES).before]
+        short = None if path in self._noted else inline.write(value, LINE_CHARS)
+        shape = None if short is None else ("*", *_shape(value, level))
+        if self._habits.known(shape) == IN_LINE:
+            return [*above, f"{pad}* {short}"]
         lines = self._entries(value, level + 1, path)
         # The first entry shares the item's line; a note above it has to stand before both.
         if not lines[0].lstrip().startswith("#"):
             lines[0] = f"{pad}- {lines[0][level + 1 :]}"
         else:
             lines.insert(0, f"{pad}-")
-        if path in self._noted:
+        if short is None or self._habits.known(shape) == OVER_LINES:
             return [*above, *lines]
-        short = inline.write(value, LINE_CHARS)
-        if short is not None and self._count(short) + 1 < self._tokens(lines):
-            return [*above, f"{pad}* {short}"]
-        return [*above, *lines]
+        in_line = self._count(short) + 1 < self._tokens(lines)
+        self._habits.learn(shape, IN_LINE if in_line else OVER_LINES)
+        return [*above, f"{pad}* {short}"] if in_line else [*above, *lines]
 
 
 def _is_block(text: str) -> bool:
@@ -134,3 +166,10 @@ def _block(head: str, text: str, level: int) -> list[str]:
     mark = "~+" if text.endswith("\n") else "~"
     lines = text.removesuffix("\n").split("\n")
     return [f"{head} {mark}", *(pad + line if line else "" for line in lines)]
+
+
+def _shape(value: dict[Any, Any] | list[Any], level: int) -> tuple[Any, ...]:
+    """What tells by experience how *value* is best laid out."""
+    if isinstance(value, dict):
+        return (level, *value)
+    return (level, None, min(len(value), _ALIKE_ITEMS), *map(type, value[:1]))

@@ -10,11 +10,11 @@ import yaml
 from .document import Comment, Document, Notes, Path, attach
 from .errors import CtxSourceError
 from .scalars import is_bare, literal
+from .spelling import WrittenFloat, WrittenInt
+from .yaml_loading import Loader, load
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN = re.compile(r"[A-Za-z_/$][\w /$.@+-]*(?<! )")
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # where YAML 1.1 ends a line, and a comment
-LEVELS = 500
 NODES = 2_000_000  # aliases can make a text of a kilobyte larger than any memory
 _KINDS = (str, bool, int, float, type(None), datetime.date, dict, list)
 
@@ -26,33 +26,20 @@ def read(text: str) -> Document:
         CtxSourceError: it is no YAML, or holds what the format has no place for.
     """
     try:
-        _bounded(text)
-        documents = list(yaml.load_all(text, Loader=_Loader))  # a safe loader
+        starts, documents = load(text)
         document = Document(documents[0] if len(documents) == 1 else documents)
         document.several = len(documents) > 1
         _checked(document.data)
-        comments = list(_comments(text))
-        if comments:
-            attach(document, comments, list(_starts(text, document.several)))
+        if "#" in text:
+            comments = list(_comments(text))
+            attach(document, comments, starts)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         problem = error.problem or "it cannot be read"
         raise CtxSourceError("yaml", problem, mark.line + 1 if mark else 0) from error
-    except (yaml.YAMLError, RecursionError, TypeError) as error:
+    except (yaml.YAMLError, TypeError) as error:
         raise CtxSourceError("yaml", str(error)) from error
     return document
-
-
-def _bounded(text: str) -> None:
-    # The C loader calls itself for each level: enough of them end the process.
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > LEVELS:
-                raise CtxSourceError("yaml", f"it nests deeper than {LEVELS} levels")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 def _checked(data: Any) -> None:
@@ -76,7 +63,7 @@ def _comments(text: str) -> Iterator[Comment]:
     """Comments are what stands between tokens and is not blank."""
     lines = _BREAK.split(text)  # as the scanner counts them
     line, column = 0, 0
-    for token in yaml.scan(text, Loader=_Loader):
+    for token in yaml.scan(text, Loader=Loader):
         start, end = token.start_mark, token.end_mark
         yield from _gap(lines, line, column, start.line, start.column)
         block = isinstance(token, yaml.ScalarToken) and token.style in ("|", ">")
@@ -111,32 +98,6 @@ def _gap(lines: list[str], line: int, column: int, to: int, until: int) -> Itera
         if found:
             alone = not lines[at][: (column if at == line else 0) + len(before)].strip()
             yield Comment(at, text, alone)
-
-
-def _starts(text: str, several: bool) -> Iterator[tuple[int, Path]]:
-    for at, node in enumerate(yaml.compose_all(text, Loader=_Loader)):
-        if node is not None:
-            if several:
-                yield node.start_mark.line, (at,)
-            yield from _inside(node, (at,) if several else (), _Loader(""))
-
-
-def _inside(node: Any, path: Path, names: Any) -> Iterator[tuple[int, Path]]:
-    if getattr(node, "flow_style", False) and node.start_mark.line == node.end_mark.line:
-        return  # a comment beside [a, b] is about all of it
-    if isinstance(node, yaml.MappingNode):
-        for name, value in node.value:
-            if name.tag == "tag:yaml.org,2002:merge":
-                continue  # what it brings in has no line of its own
-            own = (*path, names.construct_object(name, deep=True))
-            yield name.start_mark.line, own
-            if value.start_mark.line >= name.start_mark.line:  # an alias points back
-                yield from _inside(value, own, names)
-    elif isinstance(node, yaml.SequenceNode):
-        for at, value in enumerate(node.value):
-            yield value.start_mark.line, (*path, at)
-            if value.start_mark.line >= node.start_mark.line:
-                yield from _inside(value, (*path, at), names)
 
 
 def write(document: Document) -> str:
@@ -186,9 +147,17 @@ def _scalar(value: Any) -> str:
         return _quoted(value)
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, WrittenInt | WrittenFloat) and _same(value):
+        return value.written
     if isinstance(value, float):
         return _float(value)
-    return literal(value).removeprefix("!")
+    return str(int(value)) if type(value) is WrittenInt else literal(value).removeprefix("!")
+
+
+def _same(value: WrittenInt | WrittenFloat) -> bool:
+    # A package from elsewhere may hold what only JSON or TOML writes so.
+    found = yaml.load(value.written, Loader=Loader)  # noqa: S506  # a safe loader
+    return type(found) is type(value) and found.written == value.written
 
 
 def _quoted(text: str) -> str:

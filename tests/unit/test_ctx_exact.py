@@ -365,6 +365,17 @@ def test_check_names_what_a_package_lost() -> None:
     package = encode(source, "yaml", counter=COUNTER).text
 
     assert check(source, "yaml", package).holds
-    assert check(source.replace("x", "z"), "yaml", package).lost == ["the data differs"]
-    assert check(source.replace("beside", "besides"), "yaml", package).lost == ["the comment at b"]
+    changes = {
+        ("x", "z"): "b[0]: z in the source, x in the package",
+        ("x, y", "x"): "b: 1 items in the source, 2 in the package",
+        ("a: 1", "a: 1.0"): "a: 1.0 in the source, 1 in the package",
+        ("a: 1\n", ""): "a is not in the source",
+        ("a: 1", "a: 1\nc: 1"): "c is not in the package",
+        ("beside", "besides"): "b: the comment differs",
+        ("beside\n", "beside\n# after\n"): "the comments at the end differ",
+    }
+    for (old, new), lost in changes.items():
+        assert lost in check(source.replace(old, new), "yaml", package).lost
+    swapped = encode('{"a": [1], "b": 2}', "json", counter=COUNTER).text
+    assert check('{"b": 2, "a": [1]}', "json", swapped).lost == ["the names stand in another order"]
     assert check("other", "text", package).lost == ["the text differs"]

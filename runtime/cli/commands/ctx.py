@@ -1,6 +1,8 @@
 """`cortex ctx`: text for models in fewer tokens, exact for data and condensed for prose."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,17 @@ import click
 import msgspec
 
 from cortex.runtime.context import TokenCounter
-from cortex.runtime.ctx import KINDS, Kind, Package, condense, decode, encode, kind_of
+from cortex.runtime.ctx import (
+    KINDS,
+    CtxFormatError,
+    CtxSourceError,
+    Kind,
+    Package,
+    condense,
+    decode,
+    encode,
+    kind_of,
+)
 from cortex.runtime.ctx import check as check_package
 
 from ..errors import RefusedError
@@ -19,6 +31,7 @@ from ..tree import Family
 
 FILE_BYTES = 64_000_000  # a model never reads more
 SHOWN = 20  # losses that are listed
+PROSE = ("markdown", "text")
 HEADERS = ("file", "kind", "mode", "source", "package", "saved")
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
@@ -68,10 +81,9 @@ def encode_(
     Data (JSON, JSON Lines, YAML, TOML, CSV) and logs are exact: `cortex ctx decode` gives them
     back. Prose is exact too, unless --condense or --draft is given.
     """
-    text = _read(file)
-    package = _package(
-        text, kind or kind_of(text, file.name), condensed, None if draft is None else _read(draft)
-    )
+    if draft is not None and str(file) == str(draft) == "-":
+        raise RefusedError("FILE and --draft are both standard input: give one of them by name")
+    package = _package(file, kind, condensed, draft)
     screen.document(package)
     if not screen.as_json:
         click.echo(package.text)
@@ -83,11 +95,14 @@ def encode_(
 def decode_(file: Path, screen: Screen) -> None:
     """Decode the package in FILE, or in standard input; its source is printed.
 
-    Data comes back equal, with its comments and in its order, in the kind it had (TOML as JSON);
-    logs come back byte for byte. A condensed text is printed with its legend written out.
+    Data comes back equal, with its comments and in its order, in the kind it had (TOML as JSON, and
+    so what was shortest as compact JSON); logs come back byte for byte. A condensed text is printed
+    with its legend written out.
     """
-    found = decode(_read(file).removesuffix("\n"))
-    source = found.source()
+    text = _read(file).removesuffix("\n")
+    with _about(file):
+        found = decode(text)
+        source = found.source()
     screen.document({"mode": found.mode, "kind": found.kind, "source": source})
     if not screen.as_json:
         click.echo(source, nl=not source.endswith("\n"))
@@ -104,10 +119,11 @@ def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> in
     Of an exact package that is its data, order and comments; of a condensed one every number, name,
     date, quantity, address, code, quotation, negation, condition and modal.
     """
-    text = _read(source)
-    report = check_package(
-        text, kind or kind_of(text, source.name), _read(package).removesuffix("\n")
-    )
+    if str(source) == str(package) == "-":
+        raise RefusedError("SOURCE and PACKAGE are both standard input: give one of them by name")
+    text, made = _read(source), _read(package).removesuffix("\n")
+    with _about(source, package):
+        report = check_package(text, kind or kind_of(text, source.name), made)
     screen.document(CheckDocument(report.mode, report.holds, report.lost))
     for each in report.lost[:SHOWN]:
         screen.line(f"lost: {each}", "red")
@@ -127,9 +143,8 @@ def stats(files: tuple[Path, ...], kind: Kind | None, condensed: bool, screen: S
     """Count the tokens of every FILE, as it is and as a package."""
     rows = []
     for file in files:
-        text = _read(file)
-        package = _package(text, kind or kind_of(text, file.name), condensed, None)
-        saved = 100 * package.tokens_saved / max(package.source_tokens, 1)
+        package = _package(file, kind, condensed, None)
+        saved = 100 * package.tokens_saved / package.source_tokens if package.source_tokens else 0
         rows.append(
             StatsRow(
                 str(file),
@@ -145,20 +160,44 @@ def stats(files: tuple[Path, ...], kind: Kind | None, condensed: bool, screen: S
 
 
 def _cells(row: StatsRow) -> tuple[str, ...]:
-    counts = (f"{row.source_tokens:,}", f"{row.tokens:,}", f"{row.saved_percent} %")
-    return (row.file, row.kind, row.mode, *counts)
+    more = row.tokens - row.source_tokens
+    # A text of some words is shorter than any header.
+    saved = f"{row.saved_percent} %" if more <= 0 else f"none, {more:,} more"
+    return (row.file, row.kind, row.mode, f"{row.source_tokens:,}", f"{row.tokens:,}", saved)
 
 
-def _package(text: str, kind: Kind, condensed: bool, draft: str | None) -> Package:
-    counter = TokenCounter()
-    if draft is not None or (condensed and kind in ("markdown", "text")):
-        return condense(text, kind, counter=counter, draft=draft)
-    return encode(text, kind, counter=counter)
+def _package(file: Path, kind: Kind | None, condensed: bool, draft: Path | None) -> Package:
+    text = _read(file)
+    kind = kind or kind_of(text, file.name)
+    if draft is not None and kind not in PROSE:
+        raise RefusedError(f"--draft is for prose, and {_name(file)} is {kind}: leave it out")
+    with _about(file):
+        if draft is not None or (condensed and kind in PROSE):
+            shorter = None if draft is None else _read(draft)
+            return condense(text, kind, counter=TokenCounter(), draft=shorter)
+        return encode(text, kind, counter=TokenCounter())
+
+
+@contextmanager
+def _about(source: Path, package: Path | None = None) -> Iterator[None]:
+    """What goes wrong within names its file."""
+    try:
+        yield
+    except CtxSourceError as error:
+        error.file = _name(source)
+        raise
+    except CtxFormatError as error:
+        error.file = _name(package or source)
+        raise
+
+
+def _name(file: Path) -> str:
+    return "standard input" if str(file) == "-" else str(file)
 
 
 def _read(file: Path) -> str:
     """The text of *file*; `-` is standard input."""
-    name = "standard input" if str(file) == "-" else str(file)
+    name = _name(file)
     if str(file) == "-":
         data = sys.stdin.buffer.read(FILE_BYTES + 1)
     else:

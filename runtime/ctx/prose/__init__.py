@@ -2,18 +2,23 @@
 
 from .blocks import prose_of, split, units
 from .checker import Fact, facts, holds, missing
+from .comparing import lost
 from .condensing import condense
 from .drafts import restored
 from .rules import MARKUP, RULES, Rule, shorten
+from .wordings import PARTICIPLES, SHORT_FORMS
 
 __all__ = [
     "MARKUP",
+    "PARTICIPLES",
     "RULES",
+    "SHORT_FORMS",
     "Fact",
     "Rule",
     "condense",
     "facts",
     "holds",
+    "lost",
     "missing",
     "prose_of",
     "restored",

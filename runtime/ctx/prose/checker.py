@@ -11,15 +11,18 @@ from collections import Counter
 import msgspec
 
 _TOKEN = re.compile(
-    r"(?P<code>``[^`]+``|`[^`\n]+`)"
+    r" ?(?:(?P<plain>(?<![^\s(])[a-z]+(?=[ ,;)?!]|$|[.:](?:\s|$)))"  # most of a text: tried first
+    r"|(?P<role>:(?:pep|rfc):`\d+`)"  # a name and a number
+    r"|(?P<aside>\b(?:e\.g|i\.e)\b\.?|(?<![\w:]):(?:[a-z]{1,20}:){1,2}(?=`))"
+    r"|(?P<code>``[^`]+``|`[^`\n]+`)"
     r"|(?P<address>(?:https?|ftp|mailto|git|ssh)://?[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]+)"
     r"|(?P<anchor>\]\(#[^)\s]{0,300}\))"  # a place in the same text: no fact of its own
-    r"|(?P<quote>\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘[^’\n]{1,300}’(?!\w)|(?<!\w)'[^'\n]{2,300}'(?!\w))"  # noqa: RUF001
+    r"|(?P<quote>\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w))"  # noqa: RUF001
     r"|(?P<path>(?<![\w/])(?:~|\.{1,2})?/[\w./-]*\w|(?<![\w-])[\w-]{1,200}(?:/[\w.-]+)+)"
     r"|(?P<number>[-+±~$€£#]?\b\d[\w]*(?:[.,:/–-]\d\w*)*(?:\s?[%°])?)"  # noqa: RUF001
     r"|(?P<id>\b\w*[a-z0-9][A-Z]\w*|\b\w+(?:_\w+)+\b|\b__\w+|\b\w+(?:\.\w+)+(?:\(\))?|\B--?\w[\w-]*)"
     r"|(?P<word>[^\W\d_]+(?:['’\-][^\W\d_]+)*)"  # noqa: RUF001
-    r"|(?P<stop>[.!?:;]+(?=\s|$)|\n\s*\n)"
+    r"|(?P<stop>[.!?:;]+(?=\s|$)|\n\s*\n))"
 )
 
 
@@ -34,12 +37,12 @@ _NUMBER_WORDS = _words(
     "triple third quarter first second fourth fifth once both several many few most more less "
     "fewer fewest least all every each any some none nothing nobody always often sometimes "
     "rarely seldom usually mostly daily weekly monthly yearly annually hourly percent maximum "
-    "minimum"
+    "minimum day days week weeks month months year years hour hours minute minutes seconds"
 )
 _NEGATIONS = _words("not no never none neither nor without nothing nobody nowhere hardly")
 _CONDITIONS = _words(
     "if unless until when whenever while only except provided otherwise whether before after "
-    "once because although though despite since instead till whereas"
+    "assuming depending during once because although though despite since instead till whereas"
 )
 _MODALS = _words(
     "must should may might can could will would shall ought need needs required optional "
@@ -54,6 +57,7 @@ _MEANT = {  # what a short form says
 _GOVERNED = _NEGATIONS | _words(
     "if unless until must should may might can could will would shall only"
 )
+_TELLING = _NUMBER_WORDS | _NEGATIONS | _CONDITIONS | _MODALS | _MEANT.keys()
 _LIGHT = _words(
     "the a an is are was were be been being am it its it's that this these those there he she "
     "they we you i to of in on at for and or so as by with from very really quite simply "
@@ -81,6 +85,23 @@ _OPENERS = (
 )
 
 
+_BOUNDS = {  # what a word before a number says of it
+    "about": "about",
+    "approximately": "about",
+    "around": "about",
+    "roughly": "about",
+    "above": "above",
+    "almost": "almost",
+    "below": "below",
+    "exactly": "exactly",
+    "nearly": "almost",
+    "over": "over",
+    "under": "under",
+    "up": "up to",
+    "within": "within",
+}
+
+
 class Fact(msgspec.Struct, frozen=True):
     """One thing that a text states."""
 
@@ -92,21 +113,27 @@ class Fact(msgspec.Struct, frozen=True):
 def facts(text: str) -> list[Fact]:
     """What *text* states, in its order."""
     found: list[Fact] = []
-    tokens = [(str(m.lastgroup), m.group()) for m in _TOKEN.finditer(text)]
-    words = [_parts(sort, token) for sort, token in tokens]
+    tokens = [(str(m.lastgroup), m.group(str(m.lastgroup))) for m in _TOKEN.finditer(text)]
+    words = [(token,) if sort == "plain" else _parts(sort, token) for sort, token in tokens]
     opens = True  # a capital says nothing where a sentence opens
     for at, (sort, token) in enumerate(tokens):
-        if sort == "stop":
-            opens = True
-            continue
-        if sort == "anchor":
-            continue
-        if sort == "word":
+        if sort == "plain":
+            if token in _TELLING:
+                found += _of_word(token, False, words, at)
+        elif sort == "word":
             found += _of_word(token, opens, words, at)
-        else:
-            about = _next(words, at) if sort == "number" and _counts(token) else ""
-            found.append(Fact(sort, _even(token), about))
-        opens = False
+        elif sort == "number":
+            found += _of_number(_even(token), words, at)
+        elif sort == "role":
+            _, name, number = token.split(":")
+            found += [Fact("name", name.upper()), *_of_number(number.strip("`"), words, at)]
+        elif sort not in ("stop", "anchor", "aside"):
+            fact = Fact(sort, _even(token))
+            # A link to its own address says the address once.
+            if sort != "address" or found[-1:] != [fact]:
+                found.append(fact)
+        if sort != "anchor":
+            opens = sort == "stop"
     return found
 
 
@@ -126,8 +153,45 @@ def missing(source: str, result: str) -> list[Fact]:
 
 def holds(source: str, result: str) -> bool:
     """Whether *result* states every fact of *source*, in the same order."""
-    own = iter(facts(result))
-    return all(any(fact == other for other in own) for fact in facts(source))
+    return states(result, facts(source))
+
+
+def states(text: str, wanted: list[Fact]) -> bool:
+    """Whether *text* states every fact *wanted*, in that order."""
+    return in_order(wanted, facts(text))
+
+
+def in_order(wanted: list[Fact], there: list[Fact]) -> bool:
+    """Whether all facts *wanted* are among *there*, in their order."""
+    own = iter(there)
+    return all(any(fact == other for other in own) for fact in wanted)
+
+
+def same_facts(own: list[Fact], theirs: list[Fact], words: list[str]) -> bool:
+    """Whether *theirs* are the facts *own*, in their order, and no others.
+
+    Args:
+        own: Facts of a sentence.
+        theirs: Facts of another one.
+        words: Of the sentence of *own*. One of them that opens the other sentence, and so has a
+            capital there, is no name.
+    """
+    added = theirs[:1] if theirs[:1] != own[:1] else []
+    if added and added[0].sort == "name" and added[0].text.lower() in words:
+        theirs = theirs[1:]
+    return own == theirs
+
+
+def words(text: str) -> list[str]:
+    """The words of weight in *text*, in lower case, in its order; no facts but names."""
+    found = []
+    for each in _TOKEN.finditer(text):
+        sort = each.lastgroup
+        if sort in ("plain", "word"):
+            word = each.group(sort).lower().removesuffix("'s").removesuffix("’s")  # noqa: RUF001
+            if word not in _LIGHT and word not in _TELLING:
+                found.append(word)
+    return found
 
 
 def all_stand(sources: list[str], results: list[str]) -> bool:
@@ -155,10 +219,20 @@ def _of_word(token: str, opens: bool, words: list[tuple[str, ...]], at: int) -> 
     return found
 
 
+def _of_number(number: str, words: list[tuple[str, ...]], at: int) -> list[Fact]:
+    before = words[at - 1][:1] if at else ()
+    if before == ("to",) and at > 1:
+        before = words[at - 2][:1]
+        before = before if before == ("up",) else ()
+    bound = _BOUNDS.get(before[0]) if before else None
+    found = [Fact("number", number, _next(words, at) if _counts(number) else "")]
+    return [Fact("quantity", bound, number), *found] if bound else found
+
+
 def _parts(sort: str, token: str) -> tuple[str, ...]:
     """The words that *token* says, in lower case, short forms written out."""
     if sort != "word":
-        return () if sort == "stop" else ("the",) if sort == "anchor" else (token,)
+        return () if sort == "stop" else ("the",) if sort in ("anchor", "aside") else (token,)
     word = token.lower().replace("’", "'")  # noqa: RUF001
     if word in _MEANT:
         return _MEANT[word]

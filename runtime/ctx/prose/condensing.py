@@ -10,6 +10,7 @@ from . import blocks, checker, rules, sentences
 from .drafts import restored
 
 REPEATED_CHARS = 60  # a shorter sentence said twice may be meant twice
+_PAIRED = re.compile(r"[\"“‘`$<]|(?<!\w)'")  # noqa: RUF001
 _CONTENTS = re.compile(r"\[([^\]]{1,300})\]\(#[^)]{0,300}\)")
 
 
@@ -47,22 +48,25 @@ def condense(
     else:
         made = Condensed()
         made.add(restored(text, draft).split("\n"), "drafted")
-    forms = [header.put(mode, kind, "\n".join(made.lines))]
-    entries, named = legend.build("\n".join(made.lines), counter, prose=True)
-    if entries:
-        forms.append(header.put(mode, kind, named, (), legend.show(entries)))
-    best = min(forms, key=counter.count)
-    whole = header.put("verbatim", kind, text)
+    body = "\n".join(made.lines)
+    best = header.put(mode, kind, body)
     tokens, before = counter.count(best), counter.count(text)
-    if counter.count(whole) <= tokens:
-        parts = (Part("verbatim", 0, len(whole)),)
-        return Package(whole, "verbatim", kind, counter.count(whole), before, parts)
+    entries, named = legend.build(body, counter, prose=True)
+    if entries:
+        with_names = header.put(mode, kind, named, (), legend.show(entries))
+        if (fewer := counter.count(with_names)) < tokens:
+            best, tokens = with_names, fewer
+    if tokens >= before:  # the header of what stands whole is as long
+        whole = header.put("verbatim", kind, text)
+        if (count := counter.count(whole)) <= tokens:
+            parts = (Part("verbatim", 0, len(whole)),)
+            return Package(whole, "verbatim", kind, count, before, parts)
     return Package(best, mode, kind, tokens, before, _parts(best, made.modes))
 
 
 def _by_rules(text: str) -> Condensed:
     made = Condensed()
-    writer = _Writer(text)
+    writer, levels = _Writer(text), _Levels()
     found = blocks.split(text)
     headings = {line.lstrip("# ").strip() for b in found for line in b.lines if line[:1] == "#"}
     for block in found:
@@ -72,7 +76,7 @@ def _by_rules(text: str) -> Condensed:
             continue
         if (entry := _CONTENTS.fullmatch(prose)) and entry.group(1).strip() in headings:
             continue  # a table of contents says every heading once more
-        made.add([_mark(block.head) + writer.paragraph(prose)], "condensed")
+        made.add([levels.mark(block.head) + writer.paragraph(prose)], "condensed")
     return made
 
 
@@ -84,10 +88,22 @@ def _unpadded(line: str) -> str:
     return "|".join(f" {cell} " if cell else "" for cell in cells[:-1]).strip() + "|"
 
 
-def _mark(head: str) -> str:
-    """What an item begins with: one blank a level, one behind its mark."""
-    mark = head.strip()
-    return " " * (blocks.indent_of(head) // 2) + mark + " " * bool(mark)
+class _Levels:
+    """How deep items stand in each other, whatever number of blanks that took."""
+
+    def __init__(self) -> None:
+        self._indents: list[int] = []  # of the items around, outermost first
+
+    def mark(self, head: str) -> str:
+        """What a block begins with: one blank a level, one behind its mark."""
+        indent, mark = blocks.indent_of(head), head.strip()
+        while self._indents and self._indents[-1] >= indent:
+            self._indents.pop()
+        # Without a blank, lines that stood further in would join the paragraph above them.
+        level = len(self._indents) or int(indent > 0 and not mark)
+        if mark:
+            self._indents.append(indent)
+        return " " * level + mark + " " * bool(mark)
 
 
 class _Writer:
@@ -105,15 +121,22 @@ class _Writer:
                 self._said.add(sentence)
                 kept.append(sentence)
         made = " ".join(map(self._sentence, kept))
-        # Once more as whoever checks it later will: the sentences may be cut elsewhere now.
+        if not _PAIRED.search(made):
+            return made
+        # Once more as whoever checks it later will: what is quoted may begin elsewhere now.
         return made if checker.all_stand(kept, sentences.split(made)) else " ".join(kept)
 
     def _sentence(self, sentence: str) -> str:
-        """By the rules if every fact stands in what they make of it, else unchanged."""
-        plain = rules.markup(sentence)
-        plain = plain if checker.holds(sentence, plain) else sentence
-        short = rules.shorten(plain, self._known)
-        return short if checker.holds(sentence, short) else plain
+        """By the rules, without the one that drops a fact."""
+        short = rules.shorten(sentence, self._known)
+        if short == sentence:
+            return sentence
+        wanted = checker.facts(sentence)
+        if checker.states(short, wanted):
+            return short
+        # Without the rule that dropped something, and whole where the rules do it together.
+        fewer = rules.shorten(sentence, self._known, lambda text: checker.states(text, wanted))
+        return fewer if checker.states(fewer, wanted) else sentence
 
 
 def _parts(text: str, modes: list[Mode]) -> tuple[Part, ...]:

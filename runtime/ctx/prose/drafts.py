@@ -1,14 +1,40 @@
-"""A condensation that somebody else wrote: what it lost comes back, whole sentences at a time."""
+"""A condensation that somebody else wrote: a sentence of it stands only where it says no less.
 
-from . import blocks, checker, sentences
+A sentence of the source is answered by the one sentence of the draft that states its facts, these
+alone, in their order, has more words in common with it than with any other, and none that only
+another one has. Without an answer it stands as it was; what then is left of the draft goes.
+"""
+
+from collections import Counter, defaultdict
+from itertools import chain
+
+import msgspec
+
+from . import blocks, checker
+
+
+class Sentence(msgspec.Struct):
+    """A sentence and what the checker reads in it."""
+
+    text: str
+    facts: list[checker.Fact]
+    words: list[str]  # of weight
+
+
+class Answers(msgspec.Struct):
+    """What a draft makes of one sentence of the source."""
+
+    taken: list[int] = []  # the sentence of the draft that says it
+    refused: bool = False  # one was about it and said something else
 
 
 def restored(source: str, draft: str) -> str:
-    """*draft*, and every sentence of *source* of which it does not state every fact.
+    """*draft*, and each sentence of *source* of which it does not state every fact.
 
     Where both have equally many paragraphs they are compared one by one, and what is restored
-    stands where it was; else the sentences follow behind the draft. What stands in neither of them
-    in one piece, such as a number in the draft that the source does not have, is not judged here.
+    stands where it was; else in the order of the source. Code, tables and markup have to stand in
+    the draft as they are, or the paragraph stays as it was. A sentence that states no fact may be
+    left out.
     """
     own, theirs = source.split("\n\n"), draft.split("\n\n")
     if len(own) != len(theirs):
@@ -17,29 +43,68 @@ def restored(source: str, draft: str) -> str:
 
 
 def _restored(source: str, draft: str) -> str:
-    if checker.holds(source, draft):
+    pieces, drafted = blocks.split(source), set(draft.split("\n"))
+    exact = [line for block in pieces if not block.is_prose for line in block.lines]
+    if source == draft or not {line for line in exact if line.strip()} <= drafted:
+        return source
+    own, theirs = _sentences(source), _sentences(draft)
+    answers = _answers(own, theirs)
+    kept = [
+        bool(answer.taken) or not (sentence.facts or answer.refused)
+        for sentence, answer in zip(own, answers, strict=True)
+    ]
+    if all(kept) and [at for each in answers for at in each.taken] == list(range(len(theirs))):
         return draft
-    lost: list[str] = []
-    free = [checker.facts(each) for each in sentences.split(" ".join(draft.split()))]
-    for sentence in blocks.units(source):
-        wanted = checker.facts(sentence)
-        # One sentence of the draft has to state all of it, and can do so for one sentence only:
-        # facts of two are facts about neither.
-        at = next((at for at, own in enumerate(free) if _states(own, wanted)), None)
-        if at is None:
-            lost.append(sentence)
-        elif wanted:
-            del free[at]
-    result = " ".join([_ended(draft), *lost])
-    return source if checker.missing(source, result) else result
+    said = [
+        " ".join(theirs[at].text for at in answer.taken) if keep else sentence.text
+        for sentence, answer, keep in zip(own, answers, kept, strict=True)
+    ]
+    result = ("\n" if len(pieces) > 1 else " ").join(filter(None, said))
+    return source if not result or checker.missing(source, result) else result
 
 
-def _ended(draft: str) -> str:
-    """*draft* with an end, so that what follows begins a sentence."""
-    trimmed = draft.rstrip()
-    return trimmed if trimmed.endswith((".", "!", "?", ":")) or not trimmed else trimmed + "."
+def _sentences(text: str) -> list[Sentence]:
+    units = [each for each in blocks.units(text) if each.strip()]
+    return [Sentence(each, checker.facts(each), checker.words(each)) for each in units]
 
 
-def _states(facts: list[checker.Fact], wanted: list[checker.Fact]) -> bool:
-    own = iter(facts)
-    return all(any(fact == other for other in own) for fact in wanted)
+def _answers(own: list[Sentence], theirs: list[Sentence]) -> list[Answers]:
+    """For each sentence of *own*, what *theirs* make of it."""
+    answers = [Answers() for _ in own]
+    known = {word for sentence in own for word in sentence.words}
+    for at, place in enumerate(_about(own, theirs)):
+        if place is None:
+            continue
+        sentence, answer = own[place], answers[place]
+        if (
+            checker.same_facts(sentence.facts, theirs[at].facts, sentence.words)
+            and not known.intersection(theirs[at].words).difference(sentence.words)
+            and _in_order(sentence.words, theirs[at].words)
+            and not answer.taken
+        ):
+            answer.taken.append(at)
+        else:
+            answer.refused = True
+    return answers
+
+
+def _about(own: list[Sentence], theirs: list[Sentence]) -> list[int | None]:
+    """For each of *theirs*, the one of *own* that it has most words in common with, if one only."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, sentence in enumerate(own):
+        for word in set(sentence.words):
+            places[word].append(place)
+    found: list[int | None] = []
+    for sentence in theirs:
+        said = places.keys() & set(sentence.words)
+        common = Counter(chain.from_iterable(places[word] for word in said)).most_common(2)
+        tied = len(common) == 2 and common[0][1] == common[1][1]
+        found.append(common[0][0] if common and not tied else None)
+    return found
+
+
+def _in_order(own: list[str], theirs: list[str]) -> bool:
+    """Whether the words that both say once stand in one order: who did what to whom."""
+    one, other = Counter(own), Counter(theirs)
+    once = {word for word in one if one[word] == other[word] == 1}
+    return [word for word in own if word in once] == [word for word in theirs if word in once]

@@ -1,0 +1,143 @@
+"""YAML out of PyYAML: numbers as they were written, names that stand once, a bounded depth."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from .document import Path
+from .errors import CtxSourceError
+from .spelling import DIGITS, spelled
+
+LEVELS = 500
+_USUAL = (".inf", "-.inf", ".nan")
+_MERGE, _TEXT = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
+_LEADING = re.compile(r"^[ \t?:-]+", re.MULTILINE)
+_ODD_BREAK = re.compile(r"\r(?!\n)|[\x85\u2028\u2029]")  # ends a line for YAML, and not for re
+_Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Loader(_Fast):  # type: ignore[misc]
+    """The safe loader; numbers remember how they were written."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._resolved: dict[tuple[str, tuple[bool, bool]], Any] = {}
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """The tag of a node; what was asked before costs nothing, as names and words do."""
+        if kind is not yaml.ScalarNode:
+            return super().resolve(kind, value, implicit)
+        tag = self._resolved.get((value, implicit))
+        if tag is None:
+            tag = self._resolved[value, implicit] = super().resolve(kind, value, implicit)
+        return tag
+
+
+def _number(loader: Any, node: Any) -> Any:
+    is_whole = node.tag.endswith("int")
+    if is_whole and len(node.value) > DIGITS:
+        raise ValueError(f"a whole number of {len(node.value):,} digits")
+    found = (loader.construct_yaml_int if is_whole else loader.construct_yaml_float)(node)
+    return found if node.value in _USUAL else spelled(node.value, found)
+
+
+Loader.add_constructor("tag:yaml.org,2002:int", _number)
+Loader.add_constructor("tag:yaml.org,2002:float", _number)
+
+
+def load(text: str) -> tuple[list[tuple[int, Path]], list[Any]]:
+    """Where the entries and items of *text* begin, if it has comments, and its documents.
+
+    Raises:
+        CtxSourceError: a name stands twice, or it nests deeper than `LEVELS`.
+        yaml.YAMLError, ValueError, TypeError: it is no YAML, or holds what cannot be read.
+    """
+    if _may_be_deep(text):
+        _bounded(text)
+    loader = Loader(text)
+    starts: list[tuple[int, Path]] = []
+    documents: list[Any] = []
+    try:
+        nodes: list[Any] = []
+        while loader.check_node():
+            nodes.append(loader.get_node())
+        for at, node in enumerate(nodes):
+            # First: the constructor writes what is merged into the nodes.
+            _once(node, loader)
+            if "#" in text:
+                path = (at,) if len(nodes) > 1 else ()
+                starts += [(node.start_mark.line, path)] if path else []
+                starts += _inside(node, path, loader)
+            documents.append(loader.construct_document(node))
+    finally:
+        loader.dispose()
+    return starts, documents
+
+
+def _once(root: Any, loader: Any) -> None:
+    """Refuse a name that stands twice in one mapping: one of its values would be lost."""
+    waiting: list[Any] = [root]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.ScalarNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        names: set[Any] = set()
+        for name, value in node.value:
+            waiting.append(value)
+            own = _own_name(name, loader)
+            if own and own in names:
+                problem = f"the name {name.value} stands twice in one mapping"
+                raise CtxSourceError("yaml", problem, name.start_mark.line + 1)
+            names.add(own)
+
+
+def _own_name(node: Any, loader: Any) -> Any:
+    """What tells a name from others; nothing of one that is no scalar, or merges others in."""
+    if not isinstance(node, yaml.ScalarNode) or node.tag == _MERGE:
+        return ()
+    return (node.value if node.tag == _TEXT else loader.construct_object(node),)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether *text* might nest deeper than `LEVELS`: each level needs a bracket, or a column."""
+    if _ODD_BREAK.search(text):
+        return True
+    columns = max(map(len, _LEADING.findall(text)), default=0)
+    return text.count("[") + text.count("{") + 2 * columns > LEVELS
+
+
+def _bounded(text: str) -> None:
+    # The C loader calls itself for each level: enough of them end the process.
+    depth = 0
+    for event in yaml.parse(text, Loader=Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > LEVELS:
+                raise CtxSourceError("yaml", f"it nests deeper than {LEVELS} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _inside(node: Any, path: Path, names: Any) -> Iterator[tuple[int, Path]]:
+    if getattr(node, "flow_style", False) and node.start_mark.line == node.end_mark.line:
+        return  # a comment beside [a, b] is about all of it
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.tag == _MERGE:
+                continue  # what it brings in has no line of its own
+            own = (*path, names.construct_object(name, deep=True))
+            yield name.start_mark.line, own
+            if value.start_mark.line >= name.start_mark.line:  # an alias points back
+                yield from _inside(value, own, names)
+    elif isinstance(node, yaml.SequenceNode):
+        for at, value in enumerate(node.value):
+            yield value.start_mark.line, (*path, at)
+            if value.start_mark.line >= node.start_mark.line:
+                yield from _inside(value, (*path, at), names)
