@@ -7,13 +7,18 @@ Skips, and says so, where the material or its packages are not there.
 """
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from measure import keep
+
 EVAL = Path(os.environ.get("CORTEX_EVAL", "../shared/eval")).resolve()
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+RESULT = HERE / "results" / "bench_retrieval.txt"
 RUNS = (
     (
         "eval_locomo.py",
@@ -22,6 +27,14 @@ RUNS = (
     ),
     ("eval_multihop.py", ("fts5", "minilm", "rrf"), ("Words", "Hashing", "Local")),
 )
+MODEL = ("onnxruntime", "tokenizers")
+NEEDED = {
+    "rrf-win2": (*MODEL, "bm25s", "Stemmer"),
+    "rrf": (*MODEL, "bm25s", "Stemmer"),
+    "minilm": MODEL,
+    "Local": MODEL,
+    "LocalSaid": MODEL,
+}
 
 
 def main() -> None:
@@ -31,19 +44,40 @@ def main() -> None:
     if not (EVAL / "eval_locomo.py").is_file():
         print(f"skipped: there is no material in {EVAL}; set CORTEX_EVAL")
         return
+    keep(lines(without_model=asked.without_model), RESULT)
+
+
+def lines(*, without_model: bool) -> Iterator[str]:
+    """What the scripts print, and what was left out."""
     for script, baselines, ours in RUNS:
-        models = ("rrf-win2", "minilm", "rrf", "Local", "LocalSaid")
-        keep = [name for name in baselines if not (asked.without_model and name in models)]
-        plugins = [
-            f"retrieval_adapter:{name}"
-            for name in ours
-            if not (asked.without_model and name in models)
-        ]
-        subprocess.run(
-            [sys.executable, EVAL / script, "--only", *keep, "--plugin", *plugins],
-            check=True,
-            env={**os.environ, "PYTHONPATH": str(HERE), "CORTEX_EVAL": str(EVAL)},
+        names = [name for name in (*baselines, *ours) if not (without_model and name in NEEDED)]
+        missing = {name: _missing(name) for name in names}
+        for name, package in missing.items():
+            if package:
+                yield f"skipped: {name} in {script} needs {package}"
+        found = [name for name in names if not missing[name]]
+        yield from _printed(
+            str(EVAL / script),
+            *("--only", *[name for name in found if name in baselines]),
+            *("--plugin", *[f"retrieval_adapter:{name}" for name in found if name in ours]),
         )
+
+
+def _missing(name: str) -> str:
+    """A package that *name* needs and that is not there; empty where all are."""
+    return next((one for one in NEEDED.get(name, ()) if importlib.util.find_spec(one) is None), "")
+
+
+def _printed(*command: str) -> Iterator[str]:
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "CORTEX_EVAL": str(EVAL)}
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, text=True, env=environment
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            yield line.rstrip("\n")
+    if running.returncode:
+        sys.exit(running.returncode)
 
 
 if __name__ == "__main__":

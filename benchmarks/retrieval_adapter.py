@@ -147,7 +147,9 @@ def _file(group: str, members: list[Any]) -> NewFile:
         # A passage of an encyclopedia stands alone under its title; a turn beside other turns.
         title, _, text = doc.text.partition("\n") if doc.id == doc.group else ("", "", doc.text)
         speaker = SPEAKER.match(doc.text) if not title else None
-        entries.append(Entry(title, 1, text or title, speaker[1] if speaker else ""))
+        # As a transcript is cut: the date above its turns is the title that they stand under.
+        heading = title or doc.meta.get("date", "")
+        entries.append(Entry(heading, 1, text or title, speaker[1] if speaker else ""))
     return NewFile(
         root="eval",
         path=group,

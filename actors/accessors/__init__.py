@@ -1,6 +1,7 @@
 """Accessors: each keeps one kind of record and answers what is asked of it."""
 
 from .execution_record import ExecutionRecordAccessor
+from .knowledge_store import KnowledgeStoreAccessor
 from .process_definition import ProcessDefinitionAccessor
 
-__all__ = ["ExecutionRecordAccessor", "ProcessDefinitionAccessor"]
+__all__ = ["ExecutionRecordAccessor", "KnowledgeStoreAccessor", "ProcessDefinitionAccessor"]

@@ -3,6 +3,7 @@
 from .choosing import Chosen, Refusal, for_request, for_trigger
 from .file_watch_manager import FileWatchManager
 from .files import Change, fitting, folders_of, received
+from .knowledge_watch_manager import KnowledgeWatchManager
 from .preferences import Preferences
 from .process_manager import ProcessManager
 from .schedules import Firing, firing, next_due_ns
@@ -12,6 +13,7 @@ __all__ = [
     "Chosen",
     "FileWatchManager",
     "Firing",
+    "KnowledgeWatchManager",
     "Preferences",
     "ProcessManager",
     "Refusal",

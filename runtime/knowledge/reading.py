@@ -2,6 +2,7 @@
 
 import codecs
 import hashlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -37,11 +38,12 @@ def read_bytes(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(largest_bytes + 1)
-        if len(data) > largest_bytes:
-            raise KnowledgeTooLargeError(str(path), path.stat().st_size, largest_bytes)
+            size_bytes = os.fstat(file.fileno()).st_size
+            data = b"" if size_bytes > largest_bytes else file.read(largest_bytes + 1)
     except OSError as error:
         raise KnowledgeUnreadableError(str(path), error.strerror or str(error)) from error
+    if max(size_bytes, len(data)) > largest_bytes:  # it may have grown since
+        raise KnowledgeTooLargeError(str(path), max(size_bytes, len(data)), largest_bytes)
     return data
 
 

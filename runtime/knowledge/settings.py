@@ -28,6 +28,10 @@ class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="name of the environment variable that holds the endpoint's key")
     ] = ""
 
+    watch: Annotated[
+        bool, Meta(description="whether a hub that is up has files indexed soon after they change")
+    ] = True
+
     def __post_init__(self) -> None:
         """Refuse an embedder without what it needs."""
         if self.embedder in ("local", "endpoint") and not self.model:

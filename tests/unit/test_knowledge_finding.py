@@ -2,21 +2,18 @@
 
 import hashlib
 import os
-import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from cortex.runtime.knowledge import (
     EmbedderError,
     KnowledgeConfig,
-    KnowledgeDiskError,
     Root,
     TopicIndex,
 )
@@ -293,92 +290,6 @@ def test_a_file_that_vanishes_while_it_is_read_is_named(
     assert len(indexed.notes) == 1
     assert "leave.md" in indexed.notes[0]
     assert "Frankfurt" in first(store, "deployment region")
-
-
-def test_a_full_disk_is_an_error_and_the_store_stays_as_it_was(
-    store: KnowledgeStore, folder: Path
-) -> None:
-    index(store, roots(folder))
-    pages = store.connection.execute("pragma page_count").fetchone()[0]
-    store.connection.execute(f"pragma max_page_count = {pages}")
-    (folder / "leave.md").write_text(
-        "# Leave\n\n" + "\n\n".join(f"Rule {i} " * 50 for i in range(999))
-    )
-
-    with pytest.raises(KnowledgeDiskError, match="full"):
-        index(store, roots(folder))
-
-    assert "people operations" in first(store, "sick days")
-
-
-@pytest.mark.parametrize("damage", [b"no database at all" * 100, b""])
-def test_a_damaged_store_is_made_anew(tmp_path: Path, folder: Path, damage: bytes) -> None:
-    path = tmp_path / "knowledge.db"
-    path.write_bytes(damage)
-
-    store = KnowledgeStore.open(path)
-    index(store, roots(folder))
-
-    assert store.rebuilt == bool(damage)
-    assert "Frankfurt" in first(store, "deployment region")
-    store.close()
-
-
-def test_a_store_of_another_format_is_made_anew(tmp_path: Path) -> None:
-    path = tmp_path / "knowledge.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("pragma user_version = 99")
-    connection.close()
-
-    store = KnowledgeStore.open(path)
-
-    assert store.rebuilt
-    store.close()
-
-
-class Sized:
-    """An embedder of a given size."""
-
-    weight = 1.0
-    alike = 0.25
-    name = "sized"
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return np.full((len(texts), self.size), self.size**-0.5, np.float32)
-
-
-def test_an_embedder_that_changes_its_dimension_is_told_and_vectors_are_made_anew(
-    store: KnowledgeStore, folder: Path
-) -> None:
-    index(store, roots(folder))
-    embedder = Sized(8)
-    finder = Finder(store, embedder)
-    finder.embed()
-    embedder.size = 16
-
-    found = finder.find("deployment region")
-
-    assert "8" in found.notes[0]
-    assert "Frankfurt" in found.passages[0].text
-    finder.embed()
-    assert finder.find("deployment region").notes == ()
-
-
-@pytest.mark.parametrize("suffix", [".faiss", ".ids", ".json"])
-def test_damaged_vectors_are_made_anew(store: KnowledgeStore, folder: Path, suffix: str) -> None:
-    index(store, roots(folder))
-    Finder(store, HashingEmbedder()).embed()
-    store.path.with_suffix(suffix).write_bytes(b"damaged")
-
-    finder = Finder(store, HashingEmbedder())
-
-    assert finder.vectors == 0
-    assert "no vector yet" in finder.find("region").notes[0]
-    assert finder.embed() > 0
-    assert finder.find("region").notes == ()
 
 
 def test_words_that_are_written_wrongly_are_found_by_their_parts(

@@ -7,6 +7,7 @@ from .finder import Finder, Found, Passage
 from .indexing import Indexed, IndexedFile, index
 from .knowledge import Knowledge, Statistics, embedder_of
 from .ranking import WEIGHTS, Weights
+from .records import Record, RecordFinder
 from .store import Entry, KnowledgeStore, NewFile
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "LocalEmbedder",
     "NewFile",
     "Passage",
+    "Record",
+    "RecordFinder",
     "Statistics",
     "Weights",
     "chunks_of",

@@ -22,11 +22,11 @@ from .ranking import (
     lexical,
     shares,
     spoken,
+    unnamed,
 )
 from .store import KnowledgeStore, StoredChunk
-from .vectors import VectorIndex
+from .vectors import MEANING, VectorIndex
 
-MEANING: Final = 0.5  # weight of an embedder from where on it knows more than the words
 COMPARED: Final = (
     1_700  # chunks whose vectors are looked at because of their words; above, the best
 )
@@ -80,7 +80,7 @@ class Finder:
         self._vectors: VectorIndex | None = None
         if embedder is not None:
             path = store.path.with_name(f"{store.path.stem}.faiss")
-            self._vectors = VectorIndex(path, embedder)
+            self._vectors = VectorIndex(path, embedder, store.identity())
 
     @property
     def embedder(self) -> str:
@@ -152,16 +152,16 @@ class Finder:
         """Every chunk that has to do with *question*, best first; and notes."""
         self._refresh()
         postings, weights = self._postings, self._weights
-        likeness, notes = self._likeness(question)
-        similar = np.zeros(0, np.int64)
         told = asked(postings, question)
+        likeness, notes = self._likeness(unnamed(told))
+        similar = np.zeros(0, np.int64)
         if likeness is not None and (likeness.vectors.weight >= MEANING or not told.weights):
             similar = likeness.vectors.similar(likeness.question, SIMILAR)
         at = self._under(candidates(postings, told, similar, weights), under)
         if not len(at):
             return Ranking(at, np.zeros(0, np.float32), np.zeros(0, np.float32), {}), notes
         words = lexical(postings, at, told.weights, weights)
-        said = 1 + np.float32(weights.speaker) * spoken(postings, at, told)
+        said = 1 + np.float32(weights.speaker) * spoken(at, told)
         more = self._expanded(told, at, words * said)
         meaning, cosines = self._meaning(at, words + more, similar, likeness)
         base = words + more + meaning
@@ -183,7 +183,7 @@ class Finder:
 
     def _refresh(self) -> None:
         if self._postings.generation != self._store.generation():
-            self._postings = Postings(self._store)
+            self._postings = self._postings.renewed()
 
     def _likeness(self, question: str) -> tuple[Likeness | None, tuple[str, ...]]:
         if self._vectors is None:
@@ -246,8 +246,7 @@ class Finder:
         chosen = at[looked]
         near = self._weights.vector_near
         steps = range(-len(near), len(near) + 1)
-        around = np.unique(np.concatenate([chosen + step for step in steps]))
-        around = around[(around >= 0) & (around < len(self._postings.file_of))]
+        around = self._postings.each(np.concatenate([chosen + step for step in steps]))
         alike = likeness.vectors.likeness(around, likeness.question)
         mean, deviation = likeness.vectors.usual(likeness.question)
         unusual = ((alike - mean) / deviation).astype(np.float32)

@@ -18,6 +18,7 @@ from .store import Entry, KnowledgeStore, NewFile, StoredFile
 
 LARGEST_BYTES: Final = 32 << 20  # of one file; what is larger is data for a tool, not for a prompt
 BATCH_BYTES: Final = 8 << 20  # of text in one transaction and one blob
+FIRST_BYTES: Final = 1 << 20  # in the first of them, then twice as much: the writer waits less long
 MANY: Final = 200  # files, from where on words are merged once, at the end
 SETTLED_NS: Final = 2_000_000_000  # what changed this recently may change without a new time stamp
 
@@ -171,26 +172,28 @@ def _write_all(
     with ThreadPoolExecutor(1, thread_name_prefix="knowledge-writer") as writer:
         for part in _batched(prepared):
             size += sum(len(one.text) for one in part)
+            blob, files = _kept(part, keep)
             if batches:
                 batches[-1].result()  # at most one in flight: its text is in memory
-            batches.append(writer.submit(_write, store, part, keep))
+            batches.append(writer.submit(_write, store, blob, files))
     return tuple(batch.result() for batch in batches), size
 
 
 def _batched(prepared: Iterator[_Prepared]) -> Iterator[list[_Prepared]]:
     part: list[_Prepared] = []
-    size = 0
+    size, most = 0, FIRST_BYTES
     for one in prepared:
         part.append(one)
         size += len(one.text)
-        if size >= BATCH_BYTES:
+        if size >= most:
             yield part
-            part, size = [], 0
+            part, size, most = [], 0, min(2 * most, BATCH_BYTES)
     if part:
         yield part
 
 
-def _write(store: KnowledgeStore, part: list[_Prepared], keep: Keep | None) -> Batch:
+def _kept(part: list[_Prepared], keep: Keep | None) -> tuple[str, list[NewFile]]:
+    """The digest of the blob with the texts of *part*, and its files, which say where in it."""
     texts = [one.text.encode() for one in part]
     blob = keep(b"".join(texts)) if keep else ""
     files: list[NewFile] = []
@@ -198,6 +201,10 @@ def _write(store: KnowledgeStore, part: list[_Prepared], keep: Keep | None) -> B
     for one, text in zip(part, texts, strict=True):
         files.append(one.file._replace(blob=blob, offset=offset, bytes=len(text)))
         offset += len(text)
+    return blob, files
+
+
+def _write(store: KnowledgeStore, blob: str, files: list[NewFile]) -> Batch:
     with store.writing():
         store.put(files)
     return Batch(blob, tuple(map(_told, files)))

@@ -1,13 +1,15 @@
 """All the knowledge of a home: its store, kept at what stands in the files, and its finder."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import msgspec
 
+from ..errors import EmbedderError, KnowledgeDiskError
 from ..settings import KnowledgeConfig
 from ..topics import Root
 from .embedders import Embedder, EndpointEmbedder, HashingEmbedder, LocalEmbedder
@@ -17,6 +19,8 @@ from .store import KnowledgeStore
 
 FILE: Final = "vectors/knowledge.db"  # in a home; the folder may be deleted at any time
 EMBEDDED_AT_ONCE: Final = 2_000  # chunks, while somebody waits for an answer
+
+Result = TypeVar("Result")
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +39,12 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 class Knowledge:
     """What `open` opened; threads may share it."""
 
-    def __init__(self, store: KnowledgeStore, roots: Sequence[Root], finder: Finder) -> None:
-        self._store, self._roots, self._finder = store, tuple(roots), finder
+    def __init__(
+        self, store: KnowledgeStore, roots: Sequence[Root], embedder: Embedder | None
+    ) -> None:
+        self._store, self._roots, self._embedder = store, tuple(roots), embedder
+        self._finder = Finder(store, embedder)
+        self._keep: Keep | None = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -49,7 +57,13 @@ class Knowledge:
         """
         embedder = embedder_of(config)
         store = KnowledgeStore.open(home / FILE)
-        return cls(store, roots, Finder(store, embedder))
+        try:
+            with store.using():
+                return cls(store, roots, embedder)
+        except KnowledgeDiskError:
+            if not store.damaged:
+                raise
+            return cls(store.renewed(), roots, embedder)
 
     def close(self) -> None:
         """Let the store's file go."""
@@ -63,19 +77,58 @@ class Knowledge:
             KnowledgeDiskError: The disk did not take it.
             EmbedderError: The embedder does not answer; what was indexed is found by its words.
         """
-        with self._lock:
-            indexed = index(self._store, self._roots, keep=keep, now_ns=time.time_ns())
+        self._keep = keep or self._keep
+
+        def updated() -> Indexed:
+            indexed = self._indexed()
             self._finder.embed(vectors)
             return indexed
 
+        return self._whole(updated)
+
     def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> Found:
-        """As `Finder.find`, on what was indexed last."""
+        """As `Finder.find`, on what was indexed last.
+
+        Raises:
+            KnowledgeDiskError: The store cannot be read.
+        """
+        return self._whole(
+            lambda: self._finder.find(question, limit, under=under), self._filled_again
+        )
+
+    def _indexed(self) -> Indexed:
+        return index(self._store, self._roots, keep=self._keep, now_ns=time.time_ns())
+
+    def _filled_again(self) -> None:
+        self._indexed()
+        with contextlib.suppress(EmbedderError):  # it is found by words then, and said so
+            self._finder.embed(EMBEDDED_AT_ONCE)
+
+    def _whole(
+        self, work: Callable[[], Result], prepare: Callable[[], None] = lambda: None
+    ) -> Result:
+        """What *work* gives; by an empty store, that *prepare* fills, where it proves damaged."""
         with self._lock:
-            return self._finder.find(question, limit, under=under)
+            try:
+                with self._store.using():
+                    return work()
+            except KnowledgeDiskError:
+                if not self._store.damaged:
+                    raise
+            self._store = self._store.renewed()
+            with self._store.using():
+                self._finder = Finder(self._store, self._embedder)
+                prepare()
+                return work()
+
+    def topics(self) -> tuple[str, ...]:
+        """Every topic that was indexed last, sorted."""
+        with self._lock, self._store.using():
+            return tuple(sorted({file.topic for file in self._store.files() if file.topic}))
 
     def statistics(self) -> Statistics:
         """What the store holds."""
-        with self._lock:
+        with self._lock, self._store.using():
             files = self._store.files()
             by_scope: dict[str, int] = {}
             for file in files:

@@ -1,6 +1,8 @@
 """Follow names: a passage that answers half of a question often names where the rest stands."""
 
 from collections.abc import Mapping
+from itertools import islice
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ class Links:
 
     def __init__(self, store: KnowledgeStore, postings: Postings, weights: Weights) -> None:
         self._store, self._postings, self._weights = store, postings, weights
-        self._holding: dict[str, Ids] = {}
+        self._holding: dict[str, list[int]] = {}
 
     def bonuses(
         self, question: Question, at: Ids, base: Values, fits: Mask, likeness: Likeness | None
@@ -37,71 +39,81 @@ class Links:
         """
         order = np.argsort(-base, kind="stable")[: self._weights.link_passages]
         best = [int(chunk_id) for chunk_id in at[order[fits[order]]]]
-        texts = self._store.chunks(best)
         asked = f" {plain(question.text)} "
-        links = {
-            chunk_id: self._links(chunk_id, texts[chunk_id], asked)
-            for chunk_id in best
-            if chunk_id in texts
+        names = {
+            chunk_id: self._followed(chunk, asked)
+            for chunk_id, chunk in self._store.chunks(best).items()
         }
-        linked = sorted({other for found in links.values() for other in found})
-        self._prefer_titles(links, linked)
-        wanted = np.array(sorted({*best, *linked}), np.int64)
-        places = np.minimum(np.searchsorted(at, wanted), len(at) - 1)
-        known = np.where(at[places] == wanted, base[places], 0.0)
-        scores = dict(zip(wanted.tolist(), known.tolist(), strict=True))
+        held = {other for found in names.values() for name in found for other in self._with(name)}
+        others = self._store.chunks(sorted(held))
+        linked = np.array(sorted({*best, *others}), np.int64)
+        places = np.minimum(np.searchsorted(at, linked), len(at) - 1)
+        known = np.where(at[places] == linked, base[places], 0.0)
+        scores = dict(zip(linked.tolist(), known.tolist(), strict=True))
         gained: dict[int, float] = {}
-        for chunk_id, found in links.items():
+        for chunk_id in names:
+            found = self._links(chunk_id, names[chunk_id], others)
             if found:
                 self._gain(gained, chunk_id, found, question, scores, likeness)
         return gained
 
-    def _links(self, chunk_id: int, chunk: StoredChunk, asked: str) -> dict[int, tuple[float, str]]:
-        """The chunks that share a name with *chunk*, with how rare it is, and the name."""
-        found: dict[int, tuple[float, str]] = {}
-        for name in names_in(f"{chunk.heading}\n{chunk.text}")[: self._weights.link_names]:
-            if f" {name} " in asked:  # what is asked about leads back to the question
-                continue
-            holding = self._with(name)
-            if not 2 <= len(holding) <= self._weights.link_most:
-                continue
-            rare = 1 - np.log(len(holding)) / np.log(max(self._postings.chunks, 2))
-            for other in holding.tolist():
-                if other != chunk_id and rare > found.get(other, (0.0, ""))[0]:
-                    found[other] = (float(rare), name)
-        return found
+    def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
+        """The names in *chunk* that may lead somewhere, as they are written."""
+        if chunk.speaker:  # who speaks, and when, leads nowhere
+            names = names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
+        else:
+            names = names_in(chunk.heading) | names_in(chunk.text)
+        return {
+            name: written
+            for name, written in islice(names.items(), self._weights.link_names)
+            # What is asked about leads back to the question.
+            if f" {name} " not in asked and 2 <= len(self._with(name)) <= self._weights.link_most
+        }
 
-    def _with(self, name: str) -> Ids:
+    def _with(self, name: str) -> list[int]:
         if name not in self._holding:
-            self._holding[name] = self._postings.with_phrase(name, self._weights.link_most + 1)
+            found = self._postings.with_phrase(name, self._weights.link_most + 1)
+            self._holding[name] = found.tolist()
         return self._holding[name]
 
-    def _prefer_titles(
-        self, links: Mapping[int, dict[int, tuple[float, str]]], linked: list[int]
-    ) -> None:
-        """Make a link stronger whose name is the title that the other passage stands under."""
-        titles = {
-            chunk_id: plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
-            for chunk_id, chunk in self._store.chunks(linked).items()
-        }
+    def _links(
+        self, chunk_id: int, names: Mapping[str, str], others: Mapping[int, StoredChunk]
+    ) -> dict[int, float]:
+        """The chunks that write a name of *names* as *chunk_id* does, and how strong that links."""
+        found: dict[int, float] = {}
+        for name, written in names.items():
+            # The full text knows no capitals: it finds the snow of winter for Hank Snow.
+            alike = [
+                other
+                for other in self._with(name)
+                if other in others and _writes(others[other], written)  # it may be gone by now
+            ]
+            rare = 1 - log(max(len(alike), 2)) / log(max(self._postings.chunks, 2))
+            for other in alike:
+                strength = rare * self._titled(name, others[other])
+                if other != chunk_id and strength > found.get(other, 0.0):
+                    found[other] = strength
+        return found
+
+    def _titled(self, name: str, chunk: StoredChunk) -> float:
+        """1 if *name* is the title that *chunk* stands under; the less of it, the less."""
+        title = plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
         more = self._weights.link_title
-        for found in links.values():
-            for other, (rare, name) in found.items():
-                titled = titles.get(other) == name
-                found[other] = (rare * (1 + more * titled) / (1 + more), name)
+        share = (len(name) / len(title)) ** 2 if f" {name} " in f" {title} " else 0.0
+        return (1 + more * share) / (1 + more)
 
     def _gain(
         self,
         gained: dict[int, float],
         chunk_id: int,
-        found: Mapping[int, tuple[float, str]],
+        found: Mapping[int, float],
         question: Question,
         scores: Mapping[int, float],
         likeness: Likeness | None,
     ) -> None:
         weights = self._weights
         others = np.array(sorted(found), np.int64)
-        link = np.array([found[other][0] for other in others.tolist()])
+        link = np.array([found[other] for other in others.tolist()])
         fits = np.array([scores.get(other, 0.0) for other in others.tolist()])
         fits = weights.link_any + weights.link_base * fits
         fits += weights.link_rest * self._rest(question, chunk_id, others)
@@ -131,3 +143,9 @@ def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
     length = float(np.linalg.norm(rest)) or 1.0
     found: Values = likeness.vectors.vectors(others, len(question)) @ (rest / length)
     return np.maximum(found, 0.0)
+
+
+def _writes(chunk: StoredChunk, name: str) -> bool:
+    """Whether *name* stands in *chunk* with the same capitals; a line may end inside it."""
+    text = f"{chunk.heading}\n{chunk.text}"
+    return name in text or (" " in name and name in " ".join(text.split()))

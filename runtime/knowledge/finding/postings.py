@@ -21,25 +21,42 @@ _TOKENS: Final = 4_096  # that are remembered with how they are written in the f
 class Postings:
     """A view of a store for one generation of it; made anew when that moved."""
 
-    def __init__(self, store: KnowledgeStore) -> None:
+    def __init__(self, store: KnowledgeStore, stems: "Stems | None" = None) -> None:
         self._store = store
-        self._stems = _Stems()
+        self._stems = stems or Stems()
         self.generation = store.generation()
         self.files = store.files()
-        size = max((file.first + file.chunks for file in self.files), default=1)
+        firsts = np.array([file.first for file in self.files], np.int64)
+        counts = np.array([file.chunks for file in self.files], np.int64)
+        size = int((firsts + counts).max(initial=1))
+        before = np.cumsum(counts) - counts
+        self.live = np.repeat(firsts - before, counts) + np.arange(counts.sum())
         self.file_of = np.full(size, -1, np.int32)  # by chunk id: an index into `files`
+        self.file_of[self.live] = np.repeat(np.arange(len(counts)), counts)
         self.lengths = np.zeros(size, np.float32)  # of each chunk, in words
-        for number, file in enumerate(self.files):
-            self.file_of[file.first : file.first + file.chunks] = number
-            words = np.frombuffer(file.lengths, "<u2")
-            self.lengths[file.first : file.first + file.chunks] = words
-        self.live = np.flatnonzero(self.file_of >= 0)
+        self.lengths[self.live] = np.frombuffer(b"".join(f.lengths for f in self.files), "<u2")
         self.chunks = len(self.live)
         self.mean_length = float(self.lengths.sum() / max(self.chunks, 1)) or 1.0
         self._scratch = np.zeros(size, np.float32)
         self._last: tuple[Ids, tuple[float, ...], list[tuple[Ids, Values]]] | None = None
         self._found: dict[str, tuple[Ids, Values]] = {}
         self._among: dict[str, int] = {}
+
+    def renewed(self) -> "Postings":
+        """The view of the store as it is now."""
+        return Postings(self._store, self._stems)
+
+    def gone(self, ids: Ids) -> int:
+        """How many of *ids* are of chunks that are no more."""
+        there = ids[ids < len(self.file_of)]
+        return len(ids) - int(np.count_nonzero(self.file_of[there] >= 0))
+
+    def each(self, ids: Ids) -> Ids:
+        """Those of *ids* that can be a chunk's, ascending, each once."""
+        # By marks, not np.unique: that sorts, or hashes, which takes ten times as long.
+        marked = np.zeros(len(self.file_of), np.bool_)
+        marked[ids[(ids >= 0) & (ids < len(marked))]] = True
+        return np.flatnonzero(marked)
 
     def of(self, word: str) -> tuple[Ids, Values]:
         """The chunks in which *word* occurs, ascending, and how often in each."""
@@ -75,7 +92,8 @@ class Postings:
 
     def weight(self, among: int) -> float:
         """How much a word tells that occurs in *among* chunks: the rarer, the more."""
-        return float(np.log1p((self.chunks - among + 0.5) / (among + 0.5)))
+        # Occurrences are counted in place of chunks: in a small store there may be more of them.
+        return float(np.log1p((max(self.chunks - among, 0) + 0.5) / (among + 0.5)))
 
     def stem(self, word: str) -> str:
         """How the full text writes *word*."""
@@ -137,7 +155,7 @@ def _numbers(joined: str | None) -> Ids:
     return np.fromstring(joined or "", np.int64, sep=",")
 
 
-class _Stems:
+class Stems:
     """How the full text's tokenizer writes a word: asked from a full text of that one word."""
 
     def __init__(self) -> None:
@@ -152,6 +170,7 @@ class _Stems:
         self._connection.execute("create virtual table terms using fts5vocab(words, 'instance')")
 
     def of(self, word: str) -> str:
+        """How *word* is written there."""
         if word not in self._known:
             if len(self._known) >= 1 << 16:
                 self._known.clear()

@@ -3,6 +3,7 @@
 One method for every kind of text. No weight depends on a corpus or on a question.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ CANDIDATES: Final = 2_000  # chunks that are scored exactly
 ASKED: Final = 80  # words of good passages that are asked how rare they are
 SELDOM: Final = 20  # a word that tells something is in at most every 20th chunk
 SELDOM_MOST: Final = 2_000  # and in no more than so many
+_OWNER = re.compile(r"([^\W_]+)(?:['\u2019]s\b)?")
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ class Question(msgspec.Struct, frozen=True):
     words: tuple[str, ...]  # that count
     stems: frozenset[str]
     weights: dict[str, float]  # of each word that occurs at all
+    turns: dict[str, Ids]  # of whom the question names, by the word of the name
 
     @property
     def total(self) -> float:
@@ -71,7 +74,24 @@ def asked(postings: Postings, text: str) -> Question:
             weights[word] = postings.weight(holding)
             if postings.chunks < LARGE or holding <= COMMON_SHARE * postings.chunks:
                 rare[word] = weights[word]
-    return Question(text, tuple(stems.values()), frozenset(stems), rare or weights)
+    words = tuple(stems.values())
+    turns = {word: said for word in words if len(said := postings.spoken_by(word))}
+    return Question(text, words, frozenset(stems), rare or weights, turns)
+
+
+def unnamed(question: Question) -> str:
+    """The text of *question* without whom it names, where anything is left to ask.
+
+    Who says a turn is known: the name in its place made all turns of one person alike.
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        name = match[1]
+        # A speaker may be called Mark: only what is written as a name is taken for one.
+        return "" if name[0].isupper() and name.lower() in question.turns else match[0]
+
+    rest = _OWNER.sub(kept, question.text)
+    return rest if set(words_of(rest)).difference(STOPWORDS) else question.text
 
 
 def candidates(postings: Postings, question: Question, similar: Ids, weights: Weights) -> Ids:
@@ -125,13 +145,11 @@ def expansion(
     return {word: told[word] / top * postings.weight(postings.among(word, most)) for word in best}
 
 
-def spoken(postings: Postings, at: Ids, question: Question) -> Values:
+def spoken(at: Ids, question: Question) -> Values:
     """1 for each chunk of *at* that is said by somebody whom the question names, else 0."""
     said = np.zeros(len(at), np.float32)
-    for word in question.words:
-        turns = postings.spoken_by(word)
-        if len(turns):
-            said[among(at, turns)] = 1.0
+    for turns in question.turns.values():
+        said[among(at, turns)] = 1.0
     return said
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..topics import (
@@ -63,32 +64,37 @@ class _Walk:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._linked: set[Identity] = set()  # folders that were reached through a link
+        self._found: list[Seen] = []
 
-    def files(self) -> Iterator[Seen]:
+    def files(self) -> list[Seen]:
         """The files under the root."""
         try:
             status = os.stat(self._root.path)  # noqa: PTH116 - as everywhere here
         except OSError:  # it need not be there
-            return
-        yield from self._folder(self._root.path, (), (identity_of(status),), through_link=False)
+            return []
+        self._folder(self._root.path, (), (identity_of(status),), through_link=False)
+        return self._found
 
     def _folder(
         self, folder: str, parts: tuple[str, ...], above: tuple[Identity, ...], through_link: bool
-    ) -> Iterator[Seen]:
+    ) -> None:
         try:
             with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+                entries = sorted(listing, key=attrgetter("name"))
         except OSError:  # gone, or not ours to read: what cannot be listed holds nothing
             return
         for entry in entries:
+            if entry.name.startswith("."):
+                continue
             linked = entry.is_symlink()
-            if entry.name.startswith(".") or (linked and not _is_inside(self._root, entry.path)):
+            if linked and not _is_inside(self._root, entry.path):
                 continue
             try:
-                if entry.is_dir():
-                    yield from self._inner(entry, parts, above, through_link or linked)
-                elif entry.is_file():
-                    yield from _file(self._root, entry, parts)
+                if entry.is_file():
+                    if seen := _file(self._root, entry, parts):
+                        self._found.append(seen)
+                elif entry.is_dir():
+                    self._inner(entry, parts, above, through_link or linked)
             except OSError:  # vanished since it was listed, or a link that leads to itself
                 continue
 
@@ -98,7 +104,7 @@ class _Walk:
         parts: tuple[str, ...],
         above: tuple[Identity, ...],
         through_link: bool,
-    ) -> Iterator[Seen]:
+    ) -> None:
         scoped = self._root.scope == "home" and not parts and entry.name in NAMED_SCOPES
         identity = identity_of(entry.stat())
         # Two links to each other's folders would be followed twice, four times, eight times.
@@ -106,22 +112,22 @@ class _Walk:
         if scoped or again or len(above) > DEEPEST:
             return
         if not _is_readable(entry.name):
-            yield _unreadable(self._root, entry, parts)
+            self._found.append(_unreadable(self._root, entry, parts))
             return
         if through_link:
             self._linked.add(identity)
-        yield from self._folder(entry.path, (*parts, entry.name), (*above, identity), through_link)
+        self._folder(entry.path, (*parts, entry.name), (*above, identity), through_link)
 
 
-def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Iterator[Seen]:
-    name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
-    if suffix.lower() in INDEXED_SUFFIXES:
-        if not _is_readable(entry.name):
-            yield _unreadable(root, entry, parts)
-            return
-        status = entry.stat()
-        named = parts if name in FOLDER_PAGES and parts else (*parts, name)
-        yield Seen(root, entry.path, named, status.st_size, status.st_mtime_ns)
+def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen | None:
+    name, _, suffix = entry.name.rpartition(".")
+    if not name or f".{suffix.lower()}" not in INDEXED_SUFFIXES:
+        return None
+    if not _is_readable(entry.name):
+        return _unreadable(root, entry, parts)
+    status = entry.stat()
+    named = parts if name in FOLDER_PAGES and parts else (*parts, name)
+    return Seen(root, entry.path, named, status.st_size, status.st_mtime_ns)
 
 
 def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen:
@@ -132,7 +138,7 @@ def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> 
 
 def _is_readable(name: str) -> bool:
     """Whether *name* is text: Python shows bytes that are none as lone surrogates."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _is_inside(root: Root, path: str) -> bool:

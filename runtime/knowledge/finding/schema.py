@@ -2,7 +2,7 @@
 
 from typing import Final
 
-FORMAT: Final = 1  # another number, or another set of tokenizers: the file is made anew
+FORMAT: Final = 3  # another number, or another set of tokenizers: the file is made anew
 
 TABLES: Final = """
 create table files (
@@ -26,7 +26,8 @@ create table chunks (
     id       integer primary key,
     heading  text    not null,
     line     integer not null,       -- number of its first line in the file, from 1
-    text     text    not null
+    text     text    not null,
+    speaker  text    not null        -- who says it, in a transcript; "" elsewhere
 );
 create table speakers (
     name  text    not null,          -- one word of a speaker's name, lower case
@@ -38,13 +39,14 @@ create table state (
     value integer not null
 ) without rowid;
 create virtual table words using fts5(
-    text, content='', tokenize='porter unicode61 remove_diacritics 2'
+    text, content='', columnsize=0,  -- lengths stand in `files`
+    tokenize='porter unicode61 remove_diacritics 2'
 );
 create virtual table occurrences using fts5vocab(words, 'instance');
 """
 
 # A passage is found by its words and by those of the titles that it stands under.
-INDEXED: Final = "insert into words(rowid, text) values (?, ?)"
+INDEXED: Final = "insert into words(rowid, text)"
 UNINDEXED: Final = "insert into words(words, rowid, text) values ('delete', ?, ?)"
 
 
@@ -52,3 +54,9 @@ def indexed_text(heading: str, text: str) -> str:
     """What the full text holds of a chunk; to take it out, the same must be given again."""
     # The innermost title says what this very passage is about: it counts twice.
     return f"{heading}\n{heading.rsplit(' > ', 1)[-1]}\n{text}" if heading else text
+
+
+def meant_text(heading: str, text: str, speaker: str) -> str:
+    """What an embedder is given of a chunk."""
+    # A date above a hundred turns says nothing of what any of them means; words find it.
+    return text if speaker else indexed_text(heading, text)

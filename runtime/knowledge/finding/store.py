@@ -16,10 +16,11 @@ from typing import Final, NamedTuple, Self
 from cortex.runtime.log import create_private
 
 from ..errors import KnowledgeDiskError
-from .schema import FORMAT, INDEXED, TABLES, UNINDEXED, indexed_text
+from .opening import connect, is_damage
+from .rows import insert
+from .schema import INDEXED, UNINDEXED, indexed_text
 
-BUSY_S: Final = 60.0  # for which another process may write
-CACHE_KB: Final = 64 * 1024
+FILES_AT_ONCE: Final = 1_024  # by one statement, which takes 32,766 values at most
 CHARS_A_WORD: Final = 6  # with the space after it; lengths are compared, never counted
 _FILES: Final = (
     "id, root, path, topic, scope, digest, size_bytes, changed_ns, first, chunks, lengths, note"
@@ -82,6 +83,7 @@ class StoredChunk(NamedTuple):
     heading: str
     line: int
     text: str
+    speaker: str
 
 
 class KnowledgeStore:
@@ -90,7 +92,9 @@ class KnowledgeStore:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self.connection = connection
+        self._files: tuple[int, list[StoredFile]] | None = None  # of which generation, and they
         self.rebuilt = False  # a damaged file was thrown away
+        self.damaged = False  # it proved to be; `renewed` makes another
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -103,17 +107,34 @@ class KnowledgeStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             create_private(path)
             try:
-                return cls(path, _connect(path))
+                return cls(path, connect(path))
             except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
+                if not is_damage(error):
                     raise
-                _remove(path)
-                create_private(path)
-                store = cls(path, _connect(path))
-                store.rebuilt = True
-                return store
+                return cls._anew(path)
         except (OSError, sqlite3.Error) as error:
             raise KnowledgeDiskError(str(path), str(error)) from error
+
+    @classmethod
+    def _anew(cls, path: Path) -> Self:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        create_private(path)
+        store = cls(path, connect(path))
+        store.rebuilt = True
+        return store
+
+    def renewed(self) -> Self:
+        """An empty store in the place of this one, which is closed.
+
+        Raises:
+            KnowledgeDiskError: It cannot be made.
+        """
+        self.close()
+        try:
+            return self._anew(self.path)
+        except (OSError, sqlite3.Error) as error:
+            raise KnowledgeDiskError(str(self.path), str(error)) from error
 
     def close(self) -> None:
         """Let the file go."""
@@ -140,6 +161,20 @@ class KnowledgeStore:
                     self.connection.execute("rollback")
                 raise
         except sqlite3.Error as error:
+            self.damaged = is_damage(error)
+            raise KnowledgeDiskError(str(self.path), str(error)) from error
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """Any use of the store.
+
+        Raises:
+            KnowledgeDiskError: It cannot be read or written, and may be `damaged`.
+        """
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.damaged = is_damage(error)
             raise KnowledgeDiskError(str(self.path), str(error)) from error
 
     @contextmanager
@@ -156,9 +191,12 @@ class KnowledgeStore:
             self.connection.execute("insert into words(words, rank) values (?, ?)", (name, value))
 
     def files(self) -> list[StoredFile]:
-        """Every file, in the order of its chunks."""
-        rows = self.connection.execute(f"select {_FILES} from files order by first, id")  # noqa: S608
-        return [StoredFile(*row) for row in rows]
+        """Every file, in the order of its chunks; read again where something was written."""
+        generation = self.generation()
+        if self._files is None or self._files[0] != generation:
+            rows = self.connection.execute(f"select {_FILES} from files order by first, id")  # noqa: S608
+            self._files = (generation, list(map(StoredFile._make, rows)))
+        return self._files[1]
 
     def counts(self) -> tuple[int, int]:
         """How many files and chunks there are."""
@@ -172,41 +210,49 @@ class KnowledgeStore:
 
     def generation(self) -> int:
         """A number that every write makes larger."""
-        row = self.connection.execute(
-            "select value from state where name = 'generation'"
-        ).fetchone()
-        return int(row[0]) if row else 0
+        return self._state("generation", 0)
+
+    def identity(self) -> int:
+        """A number that no other store has, nor this file once it is made anew."""
+        return self._state("identity", 0)
 
     def put(self, files: Sequence[NewFile]) -> None:
         """Write *files*, each in the place of what stood under its path; inside `writing`."""
-        for file in files:
-            self.remove(file.path)
+        for path in self._present([file.path for file in files]):
+            self.remove(path)
         first = self._next_chunks(sum(len(file.entries) for file in files))
         rows: list[tuple[object, ...]] = []
-        chunks: list[tuple[int, str, int, str]] = []
+        chunks: list[tuple[int, str, int, str, str]] = []
         speakers: list[tuple[str, int]] = []
         for file in files:
             rows.append(_row(file, first))
             for number, (heading, line, text, speaker) in enumerate(file.entries, first):
-                chunks.append((number, heading, line, text))
+                chunks.append((number, heading, line, text, speaker))
                 if speaker:
                     speakers.extend((name, number) for name in speaker.lower().split())
             first += len(file.entries)
-        marks = ", ".join("?" * 14)
-        self.connection.executemany(
-            f"insert into files ({_WRITTEN}) values ({marks})",  # noqa: S608  # our own names and question marks
-            rows,
-        )
-        self.connection.executemany("insert into chunks values (?, ?, ?, ?)", chunks)
-        self.connection.executemany(
-            INDEXED, [(chunk[0], indexed_text(chunk[1], chunk[3])) for chunk in chunks]
-        )
-        self.connection.executemany("insert or ignore into speakers values (?, ?)", speakers)
+        connection = self.connection
+        insert(connection, f"insert into files ({_WRITTEN})", rows, FILES_AT_ONCE)
+        insert(connection, "insert into chunks", chunks)
+        words = [(chunk[0], indexed_text(chunk[1], chunk[3])) for chunk in chunks]
+        insert(connection, INDEXED, words)
+        insert(connection, "insert or ignore into speakers", speakers)
+
+    def _present(self, paths: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        for start in range(0, len(paths), 500):
+            part = paths[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            rows = self.connection.execute(
+                f"select path from files where path in ({marks})",  # noqa: S608
+                tuple(part),
+            )
+            found.extend(row[0] for row in rows)
+        return found
 
     def _next_chunks(self, wanted: int) -> int:
         # Never used twice: a vector that outlived its chunk must not be taken for another's.
-        row = self.connection.execute("select value from state where name = 'chunk'").fetchone()
-        first = int(row[0]) if row else 1
+        first = self._state("chunk", 1)
         self.set_state("chunk", first + wanted)
         return first
 
@@ -245,7 +291,7 @@ class KnowledgeStore:
             part = ids[start : start + 500]
             marks = ", ".join("?" * len(part))
             rows = self.connection.execute(
-                f"select id, heading, line, text from chunks where id in ({marks})",  # noqa: S608
+                f"select id, heading, line, text, speaker from chunks where id in ({marks})",  # noqa: S608
                 tuple(part),
             )
             found.update((row[0], StoredChunk(*row)) for row in rows)
@@ -254,10 +300,14 @@ class KnowledgeStore:
     def chunks_after(self, chunk_id: int, limit: int) -> list[StoredChunk]:
         """At most *limit* chunks with a larger id, in order."""
         rows = self.connection.execute(
-            "select id, heading, line, text from chunks where id > ? order by id limit ?",
+            "select id, heading, line, text, speaker from chunks where id > ? order by id limit ?",
             (chunk_id, limit),
         )
         return [StoredChunk(*row) for row in rows]
+
+    def _state(self, name: str, otherwise: int) -> int:
+        row = self.connection.execute("select value from state where name = ?", (name,)).fetchone()
+        return int(row[0]) if row else otherwise
 
     def set_state(self, name: str, value: int) -> None:
         """Keep a number under *name*; inside `writing`."""
@@ -283,43 +333,3 @@ def _row(file: NewFile, first: int) -> tuple[object, ...]:
         file.bytes,
         file.note,
     )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = normal")
-        connection.execute(f"pragma cache_size = -{CACHE_KB}")
-        connection.execute("pragma temp_store = memory")
-        found = connection.execute("pragma user_version").fetchone()[0]
-        if found not in (0, FORMAT):
-            raise sqlite3.DatabaseError(f"format {found}, not {FORMAT}")
-        if found == 0:
-            connection.execute("begin immediate")
-            # Another process may have been first.
-            if connection.execute("pragma user_version").fetchone()[0] == 0:
-                for statement in _statements():
-                    connection.execute(statement)
-                connection.execute(f"pragma user_version = {FORMAT}")
-            connection.execute("commit")
-        connection.execute("select count(*) from files").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _statements() -> Iterator[str]:
-    return (part for part in TABLES.split(";\n") if part.strip())
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    return "no such table" in str(error) or "malformed" in str(error)
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)

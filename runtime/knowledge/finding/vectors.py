@@ -4,9 +4,6 @@ Only ever added to: a chunk that is gone is masked until so many are that the fi
 can be rebuilt from the store at any time, and is, where it is damaged or another embedder's.
 """
 
-import contextlib
-import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +14,14 @@ from ..errors import EmbedderError
 from .embedders import Embedder
 from .embedders.embedder import Vectors
 from .postings import Ids, Postings, Values
-from .schema import indexed_text
+from .schema import meant_text
 from .store import KnowledgeStore
+from .vector_file import VectorFile
 
+MEANING: Final = 0.5  # weight of an embedder from where on it knows more than the words
 TOGETHER: Final = 512  # chunks that are embedded at once
-EXHAUSTIVE: Final = 100_000  # vectors; above, an inverted file decides which are looked at
+# Vectors; above, an inverted file decides which are looked at, where meaning puts any forward.
+EXHAUSTIVE: Final = 100_000
 LISTS: Final = 1_024
 PROBES: Final = 16
 TRAINED_ON: Final = 50_000  # vectors
@@ -36,15 +36,16 @@ faiss.omp_set_num_threads(1)
 class VectorIndex:
     """The vectors of one store by one embedder; `update` brings them to the store."""
 
-    def __init__(self, path: Path, embedder: Embedder) -> None:
-        self._path, self._embedder = path, embedder
-        self._index: Any = None
+    def __init__(self, path: Path, embedder: Embedder, identity: int) -> None:
+        self._embedder = embedder
+        self._file = VectorFile(path, embedder.name, identity)
         self._centres: Any = None
         self._sample: Vectors | None = None
         self._sampled = 0  # how many vectors there were then
-        self.ids: Ids = np.zeros(0, np.int64)
-        self.rebuilt = ""  # why what was there was thrown away; "" where it was not
-        self._load()
+        loaded = self._file.load()
+        self._index: Any = loaded.index
+        self.ids: Ids = loaded.ids
+        self.rebuilt = loaded.rebuilt  # why what was there was thrown away; "" where it was not
 
     @property
     def weight(self) -> float:
@@ -65,21 +66,25 @@ class VectorIndex:
 
         Raises:
             EmbedderError: The embedder is not there, or does not answer as it should.
+            KnowledgeDiskError: The disk did not take them.
         """
-        alive = np.count_nonzero(np.isin(self.ids, postings.live, assume_unique=True))
-        if len(self.ids) - alive > DEAD_SHARE * max(len(self.ids), TOGETHER):
+        if postings.gone(self.ids) > DEAD_SHARE * max(len(self.ids), TOGETHER):
             self._forget("")
+        if self._index is not None:  # another process may have embedded what is new
+            self.ids = self._file.catch_up(self._index, self.ids)
         done = 0
         while most is None or done < most:
             chunks = store.chunks_after(self._through, TOGETHER)
             if not chunks:
                 break
-            vectors = self._embedder.embed([indexed_text(c.heading, c.text) for c in chunks])
+            texts = [meant_text(chunk.heading, chunk.text, chunk.speaker) for chunk in chunks]
+            vectors = self._embedder.embed(texts)
             self._add(np.array([chunk.id for chunk in chunks], np.int64), vectors)
             done += len(chunks)
         if done:
             self._grow()
-            self._save()
+        if self._index is not None and self._file.is_behind:  # or the disk was full the last time
+            self._file.keep(self._index, self.ids)
         return done
 
     def query(self, text: str) -> Vectors:
@@ -107,12 +112,23 @@ class VectorIndex:
         usual, _ = self.usual(vector)
         scores = np.full(len(at), usual, np.float32)
         places, known = self.places(at)
-        scores[known] = self._take(places) @ vector
+        scores[known] = self._cosines(places, vector)
         return scores
+
+    def _cosines(self, places: Ids, vector: Vectors) -> Values:
+        if hasattr(self._index, "nprobe"):
+            return _products(self._take(places), vector)
+        # The codes as they stand: to make numbers of them first would take four times as long.
+        size = self._index.d
+        codes = faiss.rev_swig_ptr(self._index.codes.data(), len(self.ids) * size)
+        near = _products(codes.reshape(-1, size)[places].astype(np.float32), vector)
+        return (near + np.float32(0.5 * vector.sum())) * np.float32(2 * RANGE / 255) - np.float32(
+            RANGE * vector.sum()
+        )
 
     def usual(self, vector: Vectors) -> tuple[float, float]:
         """The mean of all cosines with *vector*, and their deviation, by a sample."""
-        cosines = self._sampled_vectors() @ vector
+        cosines = _products(self._sampled_vectors(), vector)
         return float(cosines.mean()), float(cosines.std()) + 1e-9
 
     def _sampled_vectors(self) -> Vectors:
@@ -155,12 +171,14 @@ class VectorIndex:
         elif vectors.shape[1] != self._index.d:
             self._forget(f"its vectors have {vectors.shape[1]} numbers now, not {self._index.d}")
             raise EmbedderError(self._embedder.name, f"{self.rebuilt}: index again")
+        self._file.add(self._through, ids, vectors)
         self._index.add(np.ascontiguousarray(vectors))
         self.ids = np.concatenate([self.ids, ids])
 
     def _grow(self) -> None:
         """Beyond what is looked through whole: vectors by their nearest of some centres."""
-        if len(self.ids) <= EXHAUSTIVE or hasattr(self._index, "nprobe"):
+        flat_is_enough = len(self.ids) <= EXHAUSTIVE or self.weight < MEANING
+        if flat_is_enough or hasattr(self._index, "nprobe"):
             return
         flat, size = self._index, self._index.d
         quantizer = faiss.IndexFlatIP(size)
@@ -176,35 +194,15 @@ class VectorIndex:
             index.add(flat.reconstruct_n(start, size))
         index.nprobe = PROBES
         self._index = index
-
-    def _load(self) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError, RuntimeError, TypeError):
-            told = json.loads(self._path.with_suffix(".json").read_text(encoding="utf-8"))
-            if told["embedder"] != self._embedder.name:
-                self.rebuilt = f"vectors were {told['embedder']}'s, not {self._embedder.name}'s"
-                return
-            index = faiss.read_index(str(self._path))
-            ids = np.frombuffer(self._path.with_suffix(".ids").read_bytes(), "<i8")
-            if index.ntotal == len(ids) == told["vectors"]:
-                self._index, self.ids = index, ids.astype(np.int64)
-                return
-        if self._path.exists():
-            self.rebuilt = "the file of vectors was damaged"
-
-    def _save(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = {"embedder": self._embedder.name, "vectors": len(self.ids)}
-        for suffix, write in (
-            (".ids", lambda path: path.write_bytes(self.ids.astype("<i8").tobytes())),
-            (self._path.suffix, lambda path: faiss.write_index(self._index, str(path))),
-            # Last: it says how many there are, so that a kill in between is noticed.
-            (".json", lambda path: path.write_text(json.dumps(told), encoding="utf-8")),
-        ):
-            passing = self._path.with_suffix(f"{suffix}.{os.getpid()}")
-            write(passing)
-            passing.chmod(0o600)
-            passing.replace(self._path.with_suffix(suffix))
+        self._file.renew()
 
     def _forget(self, why: str) -> None:
         self._index, self.ids, self._sample = None, np.zeros(0, np.int64), None
         self.rebuilt = why or self.rebuilt
+        self._file.renew()
+
+
+def _products(rows: Vectors, vector: Vectors) -> Values:
+    # Not by `@`: its threads spin while they wait for each other.
+    products: Values = np.einsum("ij,j->i", rows, vector)
+    return products

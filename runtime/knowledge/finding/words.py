@@ -4,9 +4,10 @@ import re
 from typing import Final
 
 WORD: Final = re.compile(r"[^\W_]+")  # as the full text's tokenizer cuts: letters and digits
+# A full stop ends a name, but for that of an initial or a title: `George W. Jenkins`, `St. Louis`.
+_PART: Final = r"[A-Z](?:[\w-]|\.(?=\w)|['\u2019](?!s\b)(?=\w))*"
 _NAME = re.compile(
-    r"\b[A-Z][\w'\u2019.-]*"
-    r"(?:\s+(?:(?:of|the|de|la|von|van|and)\s+)?[A-Z0-9][\w'\u2019-]*)*"
+    rf"\b{_PART}(?:(?:(?<!\w{{3}})\.)?\s+(?:(?:of|the|de|la|von|van|and)\s+)?(?:{_PART}|\d[\w-]*))*"
 )
 _LONGEST_WORD: Final = 64  # characters; what is longer is data, not language
 
@@ -35,21 +36,23 @@ def asked_words(question: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in STOPWORDS) or words
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """What *text* writes with capitals, as words in lower case: `lake placid`, `nasa`; each once.
+def names_in(text: str) -> dict[str, str]:
+    """What *text* writes with capitals, as it is written, by its words in lower case; each once.
 
-    A name may be the first word of any sentence: what is no name is common, and so weighs little.
+    `{"lake placid": "Lake Placid", "nasa": "NASA"}`. A name may be the first word of any sentence:
+    what is no name is common, and so weighs little.
     """
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for match in _NAME.finditer(text):
-        words = words_of(match[0])
-        while words and words[0] in STOPWORDS:
-            words = words[1:]
-        while words and words[-1] in STOPWORDS:
-            words = words[:-1]
-        if len("".join(words)) > 2:
-            found[" ".join(words)] = None
-    return tuple(found)
+        parts = match[0].split()
+        while parts and parts[0].lower() in STOPWORDS:
+            parts = parts[1:]
+        while parts and parts[-1].lower() in STOPWORDS:
+            parts = parts[:-1]
+        name = plain(" ".join(parts))
+        if len(name.replace(" ", "")) > 2:
+            found.setdefault(name, " ".join(parts))
+    return found
 
 
 def plain(text: str) -> str:

@@ -1,0 +1,105 @@
+"""The accessor of the knowledge store: finds passages for steps, and answers what is asked."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import (
+    KnowledgeAnswer,
+    KnowledgeFind,
+    KnowledgeIndex,
+    KnowledgeIndexed,
+    KnowledgeRequest,
+    KnowledgeRequested,
+)
+from cortex.runtime.kernel import Component, Config, Delivery, Home, on
+from cortex.runtime.knowledge import KnowledgeError
+from cortex.runtime.log import Blobs
+
+from ..opened_knowledge import OpenedKnowledge, told
+
+MOST_PASSAGES = 100  # in one answer
+EMPTY = "an empty text finds nothing: say what is to be found"
+
+
+class KnowledgeStoreAccessor(Component):
+    """Keeps the store at what stands in the files, and looks into it.
+
+    It computes, so it runs in a process of its own, which starts with the first question.
+    """
+
+    cpu = True
+
+    def __init__(
+        self, blobs: Blobs, config: Config | None = None, home: Home | None = None
+    ) -> None:
+        self._blobs = blobs
+        self._knowledge = OpenedKnowledge(home, config, blobs.put)
+
+    def on_stop(self) -> None:
+        """Let the store go."""
+        self._knowledge.close()
+
+    @on(KnowledgeRequest)
+    def request(self, event: KnowledgeRequest, delivery: Delivery) -> Iterator[Event]:
+        """The passages for a step; a store that cannot be used is its answer, too."""
+        try:
+            indexed, found = self._knowledge.find(event.texts, event.limit, event.under)
+        except KnowledgeError as error:
+            yield _requested(event, problem=str(error))
+            return
+        yield from told(indexed)
+        yield _requested(
+            event,
+            topics=tuple(dict.fromkeys(one.topic or one.path for one in found.passages)),
+            found=self._blobs.put(msgspec.json.encode(found)),
+            notes=found.notes,
+        )
+
+    @on(KnowledgeIndex)
+    def index(self, event: KnowledgeIndex, delivery: Delivery) -> Iterator[Event]:
+        """Look at the files; whoever asked is answered where nothing had changed, too.
+
+        A store that cannot be used is no answer: the hub parks the request and says why.
+        """
+        yield from list(told(self._knowledge.update())) or [
+            KnowledgeIndexed(blob="", files=(), chunks=0)
+        ]
+
+    @on(KnowledgeFind)
+    def find(self, event: KnowledgeFind, delivery: Delivery) -> Iterator[Event]:
+        """The passages for whoever asks."""
+        text, limit = event.text.strip(), min(max(event.limit, 1), MOST_PASSAGES)
+        if not text:
+            yield KnowledgeAnswer(passages=(), problem=EMPTY)
+            return
+        try:
+            _, found = self._knowledge.find((text,), limit, event.under)
+        except KnowledgeError as error:
+            yield KnowledgeAnswer(passages=(), problem=str(error))
+            return
+        passages = tuple(msgspec.to_builtins(passage) for passage in found.passages)
+        yield KnowledgeAnswer(passages=passages, notes=found.notes)
+
+
+def _requested(
+    event: KnowledgeRequest,
+    *,
+    topics: tuple[str, ...] = (),
+    found: str = "",
+    notes: tuple[str, ...] = (),
+    problem: str = "",
+) -> KnowledgeRequested:
+    return KnowledgeRequested(
+        execution_id=event.execution_id,
+        step_id=event.step_id,
+        attempt=event.attempt,
+        turn=0,
+        call_id="",
+        query="\n".join(event.texts),
+        topics=topics,
+        found=found,
+        notes=notes,
+        problem=problem,
+    )

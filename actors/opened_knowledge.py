@@ -1,0 +1,138 @@
+"""The knowledge of a home as components use it: opened by the first question, kept up to date."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from cortex.bus import Event
+from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
+from cortex.runtime.kernel import Config, Home
+from cortex.runtime.knowledge import EmbedderError, KnowledgeConfig, Root, roots_of_home
+
+from .library import library_knowledge
+
+if TYPE_CHECKING:
+    from cortex.runtime.knowledge.finding import Found, Indexed, Knowledge
+
+EMBEDDED: Final = 2_000  # passages at most, while somebody waits for the answer
+LONGEST_TEXT: Final = 1_000  # characters of a question
+LEFT_S: Final = 2.0  # that a close waits for a question that was left behind
+
+
+class OpenedKnowledge:
+    """The store of *home*, or a passing one where there is no home; threads may share it.
+
+    Nothing is opened, and nothing is loaded, before the first question: a runtime that asks nothing
+    pays nothing.
+    """
+
+    def __init__(
+        self, home: Home | None, config: Config | None, keep: Callable[[bytes], str]
+    ) -> None:
+        self.roots = roots_of(home)
+        self._home, self._keep = home, keep
+        self._config = config.knowledge if config else KnowledgeConfig()
+        self._passing: TemporaryDirectory[str] | None = None
+        self._knowledge: Knowledge | None = None
+        self._lock = threading.Lock()  # a question that takes too long is left behind, and goes on
+
+    def close(self) -> None:
+        """Let the store go; a question that was left behind keeps it until the process ends."""
+        if not self._lock.acquire(timeout=LEFT_S):
+            return
+        try:
+            if self._knowledge is not None:
+                self._knowledge.close()
+                self._knowledge = None
+            if self._passing is not None:
+                self._passing.cleanup()
+                self._passing = None
+        finally:
+            self._lock.release()
+
+    def update(self) -> "Indexed":
+        """Bring the store to what stands in the files.
+
+        Raises:
+            KnowledgeError: It cannot be read or written.
+        """
+        with self._lock:
+            return self._updated(self._opened())
+
+    def find(
+        self, texts: Sequence[str], limit: int, under: Sequence[str] = ()
+    ) -> "tuple[Indexed, Found]":
+        """What was new in the files, and the passages that have most to do with one of *texts*.
+
+        Raises:
+            KnowledgeError: The store cannot be read or written.
+        """
+        with self._lock:
+            knowledge = self._opened()
+            indexed = self._updated(knowledge)
+            answers = [knowledge.find(text[:LONGEST_TEXT], limit, under=under) for text in texts]
+            topics = knowledge.topics() if under else ()
+        notes = (*_notes(texts, under, topics), *(note for each in answers for note in each.notes))
+        return indexed, _merged(answers, limit, tuple(dict.fromkeys(notes)))
+
+    def _updated(self, knowledge: "Knowledge") -> "Indexed":
+        try:
+            return knowledge.update(keep=self._keep, vectors=EMBEDDED)
+        except EmbedderError:  # the finder says so, and finds by words alone
+            return knowledge.update(keep=self._keep, vectors=0)
+
+    def _opened(self) -> "Knowledge":
+        from cortex.runtime.knowledge.finding import Knowledge
+
+        if self._knowledge is None:
+            if self._home is None and self._passing is None:
+                self._passing = TemporaryDirectory(prefix="cortex-")
+            folder = (
+                self._home.path if self._home else Path(self._passing.name if self._passing else "")
+            )
+            self._knowledge = Knowledge.open(folder, self.roots, self._config)
+        return self._knowledge
+
+
+def roots_of(home: Home | None) -> tuple[Root, ...]:
+    """Where the knowledge of *home*, and that of the library, stands."""
+    own = roots_of_home(home.path) if home else ()
+    return (*own, Root(str(library_knowledge()), "library"))
+
+
+def told(indexed: "Indexed") -> Iterator[Event]:
+    """What a bringing up to date says: nothing where nothing had changed."""
+    for batch in indexed.batches:
+        yield KnowledgeIndexed(
+            blob=batch.blob,
+            files=tuple(msgspec.to_builtins(file) for file in batch.files),
+            chunks=sum(file.chunks for file in batch.files),
+        )
+    if indexed.removed:
+        yield KnowledgeRemoved(paths=indexed.removed)
+
+
+def _notes(texts: Sequence[str], under: Sequence[str], topics: Sequence[str]) -> Iterator[str]:
+    for text in texts:
+        if len(text) > LONGEST_TEXT:
+            yield f"a text of {len(text):,} characters was asked by its first {LONGEST_TEXT:,}"
+    for wanted in under:
+        if not any(topic == wanted or topic.startswith(f"{wanted}.") for topic in topics):
+            yield f"no knowledge stands under {wanted}"
+
+
+def _merged(answers: Sequence["Found"], limit: int, notes: tuple[str, ...]) -> "Found":
+    """The best of what each text found: 1 is the best of each, so that none is drowned."""
+    from cortex.runtime.knowledge.finding import Found
+
+    best: dict[int, int] = {}  # place in `passages`, by chunk
+    passages = [passage for answer in answers for passage in answer.passages]
+    for place, passage in enumerate(passages):
+        if passage.score > passages[best.setdefault(passage.chunk, place)].score:
+            best[passage.chunk] = place
+    order = sorted(best.values(), key=lambda place: (-passages[place].score, place))
+    return Found(tuple(passages[place] for place in order[:limit]), notes)

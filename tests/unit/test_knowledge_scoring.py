@@ -1,0 +1,147 @@
+"""Names and speakers count as docs/knowledge.md says: a name leads on, a speaker is no meaning."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cortex.runtime.knowledge import Root
+from cortex.runtime.knowledge.finding import Finder, HashingEmbedder, KnowledgeStore, index
+
+TALK = """\
+3 March
+
+Maria: I started pottery classes last week.
+Mark: Lovely! What did you make so far?
+Maria: A bowl and two cups, both a little crooked.
+Mark: I went hiking on Saturday.
+"""
+QUESTION = "Where was the founder of Northlight born?"
+
+
+class Told(HashingEmbedder):
+    """The default embedder, which remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        self.texts.extend(texts)
+        return super().embed(texts)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
+    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
+    yield opened
+    opened.close()
+
+
+def written(store: KnowledgeStore, folder: Path, files: dict[str, str]) -> Finder:
+    folder.mkdir()
+    others = {f"other{n}.md": f"# Someone {n}\n\nWas born in a town.\n" for n in range(30)}
+    for name, text in (files | others).items():
+        (folder / name).write_text(text)
+    index(store, [Root(str(folder), "home")])
+    return Finder(store)
+
+
+def linked(finder: Finder) -> dict[str, float]:
+    """By topic, what a name in a better passage adds to the score."""
+    return {found.topic: found.why["linked"] for found in finder.find(QUESTION, 40).passages}
+
+
+def talked(store: KnowledgeStore, folder: Path) -> tuple[Finder, Told]:
+    embedder = Told()
+    written(store, folder, {"talk.txt": TALK})
+    finder = Finder(store, embedder)
+    finder.embed()
+    return finder, embedder
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("What did Maria make in pottery?", "What did  make in pottery?"),
+        ("Which of Mark's hikes did Maria like?", "Which of  hikes did  like?"),
+        ("Who is Maria?", "Who is Maria?"),  # or nothing would be left
+        ("How do we mark a bowl?", "How do we mark a bowl?"),  # no name
+        ("Did Jonas go hiking?", "Did Jonas go hiking?"),  # says nothing anywhere
+    ],
+)
+def test_a_speaker_whom_the_question_names_is_not_part_of_its_meaning(
+    store: KnowledgeStore, tmp_path: Path, question: str, meant: str
+) -> None:
+    finder, embedder = talked(store, tmp_path / "knowledge")
+
+    finder.find(question)
+
+    assert embedder.texts[-1] == meant
+
+
+def test_the_date_above_a_turn_is_found_by_words_and_is_not_its_meaning(
+    store: KnowledgeStore, tmp_path: Path
+) -> None:
+    finder, embedder = talked(store, tmp_path / "knowledge")
+
+    found = finder.find("Who talked on 3 March?", 4).passages
+
+    assert {(passage.topic, passage.heading) for passage in found} == {("talk", "3 March")}
+    turns = [text for text in embedder.texts if text.startswith(("Maria: ", "Mark: "))]
+    assert len(turns) == 4
+    assert not any("March" in text for text in turns)
+    assert any("Someone 7" in text for text in embedder.texts)  # a title is part of the meaning
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The band Northlight was founded by Ida Quist.",
+        "The band Northlight is Ida Quist's.",
+        "Northlight began in Tromso. Ida Quist founded it.",
+        "The band Northlight was founded by Ida\nQuist.",
+    ],
+)
+def test_a_name_leads_on_however_it_ends(store: KnowledgeStore, tmp_path: Path, text: str) -> None:
+    files = {
+        "band.md": f"# Band\n\n{text}\n",
+        "ida.md": "# Ida Quist\n\nIda Quist was born in Bergen in 1961.\n",
+    }
+
+    found = linked(written(store, tmp_path / "knowledge", files))
+
+    # From the band to Ida, who gains all of it; the other way round the band would gain more.
+    assert found["ida"] > found["band"] > 0
+
+
+def test_a_word_that_is_written_otherwise_is_no_name(store: KnowledgeStore, tmp_path: Path) -> None:
+    files = {
+        "band.md": "# Band\n\nThe band Northlight was founded by Snow.\n",
+        "person.md": "# Someone else\n\nSnow was born in Bergen in 1961.\n",
+        "winter.md": "# Winter\n\nBorn in autumn, the snow lay until May.\n",
+    }
+
+    found = linked(written(store, tmp_path / "knowledge", files))
+
+    assert found["person"] > 0
+    assert found["winter"] == 0
+
+
+def test_a_name_that_is_more_of_a_title_leads_there_more(
+    store: KnowledgeStore, tmp_path: Path
+) -> None:
+    text = "Finland was born in 1917.\n"
+    files = {
+        "band.md": "# Band\n\nThe band Northlight was founded in Finland.\n",
+        "all.md": f"# Finland\n\n{text}",
+        "part.md": f"# Banks of Finland\n\n{text}",
+        "none.md": f"# Republics\n\n{text}",
+    }
+
+    found = linked(written(store, tmp_path / "knowledge", files))
+
+    assert found["all"] > 1.2 * found["part"]
+    assert found["part"] > 1.2 * found["none"] > 0
