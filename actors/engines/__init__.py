@@ -2,6 +2,7 @@
 
 from .compilation import CompilationEngine
 from .contexts import request_of
+from .found import found_items
 from .process_execution import ProcessExecutionEngine
 
-__all__ = ["CompilationEngine", "ProcessExecutionEngine", "request_of"]
+__all__ = ["CompilationEngine", "ProcessExecutionEngine", "found_items", "request_of"]

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,21 +21,25 @@ from cortex.bus.events import (
 from cortex.runtime.context import (
     ContextCompiler,
     ContextRefusedError,
-    EncodingUnknownError,
+    Inputs,
     ItemLinesError,
     ItemRepeatedError,
+    Prefix,
     Prompt,
-    TokenCounter,
     View,
+    counter_for,
+    keep_inputs,
 )
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
+from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
 
 from .choosing import OF_CALLS, choose, too_dear, unreached
 from .contexts import request_of
+from .found import found_items
 from .offered import Offered, show_tools
+from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
 from .streams import History, Streams
 from .turns import OF_TURNS, Told, turns_of
@@ -41,7 +47,6 @@ from .turns import OF_TURNS, Told, turns_of
 # What is wrong with the request itself: compiling it again would come to the same.
 REFUSALS = (
     ContextRefusedError,
-    EncodingUnknownError,
     ItemLinesError,
     ItemRepeatedError,
     KnowledgeError,
@@ -49,6 +54,14 @@ REFUSALS = (
 
 CHOICES = 3  # of models whose prompt turns out to take more than can be paid
 DEAR = "every model that fits may take more than is left of its budget"
+
+
+class _Made(NamedTuple):
+    """A prompt, what was noted on the way, and all that it was compiled from."""
+
+    prompt: Prompt
+    notes: tuple[str, ...]
+    inputs: Inputs
 
 
 class CompilationEngine(Component):
@@ -112,13 +125,11 @@ class CompilationEngine(Component):
         if isinstance(found, str):
             yield _refused(event, found)
             return
-        selected, prompt, notes = found
+        selected, made = found
         yield _selected(event, selected)
-        yield self._compiled(event, prompt, selected.model, notes)
+        yield self._compiled(event, made, selected.model)
 
-    def _chosen(
-        self, event: ContextCompile, delivery: Delivery
-    ) -> tuple[Selected, Prompt, tuple[str, ...]] | str:
+    def _chosen(self, event: ContextCompile, delivery: Delivery) -> tuple[Selected, _Made] | str:
         """A model that can be paid and its prompt, or why there is none."""
         failed, models = self._failed(event, delivery), self._offered.models()
         selected = choose(event, models, self._config, failed)
@@ -126,12 +137,12 @@ class CompilationEngine(Component):
             if isinstance(selected, str):
                 return selected
             try:
-                prompt, notes = self._prompt(event, selected.model, delivery)
+                made = self._made(event, selected.model, delivery)
             except REFUSALS as error:
                 return str(error)
-            call = too_dear(event, prompt, selected.model)
+            call = too_dear(event, made.prompt, selected.model)
             if call is None:
-                return selected, prompt, notes
+                return selected, made
             # Only now it is known what the call takes at most: another model may be cheaper.
             selected = choose(event, models, self._config, failed, call)
         return selected if isinstance(selected, str) else DEAR
@@ -142,24 +153,35 @@ class CompilationEngine(Component):
         before = self._streams.read(event.stream(), OF_CALLS, delivery.position)
         return unreached(before, event.step_id)
 
-    def _prompt(
-        self, event: ContextCompile, model: ModelDescription, delivery: Delivery
-    ) -> tuple[Prompt, tuple[str, ...]]:
+    def _made(self, event: ContextCompile, model: ModelDescription, delivery: Delivery) -> _Made:
         told = Told()
         if event.turn:
             before = self._streams.read(event.stream(), OF_TURNS, delivery.position)
             told = turns_of(before, event, self._blobs)
         home = self._home.path if self._home else None
         tools = show_tools(event.tools, self._offered.tools(), told.enabled, home)
-        request, notes = request_of(event, model, self._config, tools, told.turns)
+        found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
+        request, notes = request_of(event, model, self._config, tools, told.turns, found)
         private = Private(self._home, event.execution_id, users_folder())
-        view = View(position=delivery.position)
-        return self._compiler(model.encoding).compile(private.hide_in(request), view), notes
+        inputs = Inputs(
+            encoding=model.encoding,
+            request=private.hide_in(request),
+            view=View(position=delivery.position, prefix=self._prefix(event, model.name, delivery)),
+            program=VERSION,
+        )
+        prompt = self._compiler(model.encoding).compile(inputs.request, inputs.view)
+        return _Made(prompt, (*notes, *of_found), inputs)
+
+    def _prefix(self, event: ContextCompile, model: str, delivery: Delivery) -> Prefix:
+        if event.turn == 0 and event.attempt == 1:
+            return Prefix()
+        before = self._streams.read(event.stream(), OF_PREFIXES, delivery.position)
+        return prefix_before(before, event, model, self._blobs)
 
     def _compiled(
-        self, event: ContextCompile, prompt: Prompt, model: ModelDescription, notes: tuple[str, ...]
+        self, event: ContextCompile, made: _Made, model: ModelDescription
     ) -> ContextCompiled:
-        manifest = prompt.manifest
+        prompt, manifest = made.prompt, made.prompt.manifest
         return ContextCompiled(
             execution_id=event.execution_id,
             step_id=event.step_id,
@@ -167,6 +189,7 @@ class CompilationEngine(Component):
             turn=event.turn,
             prompt=self._blobs.put(prompt.text.encode()),
             manifest=self._blobs.put(msgspec.json.encode(manifest)),
+            inputs=keep_inputs(made.inputs, self._keep),
             model=model.name,
             provider=model.provider,
             tokens=prompt.tokens,
@@ -175,15 +198,20 @@ class CompilationEngine(Component):
             headroom=manifest.headroom,
             considered=len(manifest.items),
             included=sum(entry.state != "out" for entry in manifest.items),
-            actions=(*notes, *_actions(prompt)),
+            actions=(*made.notes, *_actions(prompt)),
             eligible=manifest.eligible,
             epochs=manifest.epochs,
             strategy=manifest.strategy,
         )
 
+    def _keep(self, data: bytes) -> str:
+        # Most of it is there from the turns before, and is not read again to check it.
+        digest = sha256(data).hexdigest()
+        return digest if self._blobs.has(digest) else self._blobs.put(data)
+
     def _compiler(self, encoding: str) -> ContextCompiler:
         if encoding not in self._compilers:
-            self._compilers[encoding] = ContextCompiler(TokenCounter(encoding))
+            self._compilers[encoding] = ContextCompiler(counter_for(encoding))
         return self._compilers[encoding]
 
 

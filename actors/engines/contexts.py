@@ -30,6 +30,7 @@ def request_of(
     config: Config,
     tools: ShownTools = NO_TOOLS,
     turns: tuple[Turn, ...] = (),
+    found: tuple[Item, ...] = (),
 ) -> tuple[Request, tuple[str, ...]]:
     """The compiler's request for a step, and notes on what changed since its process was linked.
 
@@ -43,6 +44,7 @@ def request_of(
     window = asked.budget.get("tokens") or config.context.window
     budgets = _budgets(asked.budget, config, window)
     effective = min(window or DEFAULT_WINDOW, int(model.window * WINDOW_SHARE))
+    strategy = asked.strategy or config.context.strategy
     failures = failure_items(asked, (budgets or Budgets.scaled_to(effective)).history)
     request = Request(
         step=Step(
@@ -55,14 +57,14 @@ def request_of(
         window=model.window,
         persona=PERSONA,
         instructions=asked.instructions,
-        items=(*knowledge, *carried, *failures, *tools.items),
+        items=(*knowledge, *found, *carried, *failures, *tools.items),
         carry=tuple(asked.carry),
         tools=tools.tools,
         answer_schema=asked.answer_schema,
         turns=turns,
         effective_window=window,
         budgets=budgets,
-        strategy="just-in-time" if asked.strategy == "just-in-time" else "pre-assembled",
+        strategy="just-in-time" if strategy == "just-in-time" else "pre-assembled",
         locked={topic["topic"]: topic["digest"] for topic in asked.knowledge},
         price=model.price,
         caching=model.caching,

@@ -30,10 +30,12 @@ from cortex.bus.events import (
     ExecutionResumed,
     ExecutionStarted,
     GateEvaluated,
+    KnowledgeRequested,
     ModelFailed,
     ModelResponded,
     StepCompleted,
     StepFailed,
+    StepUnclaimed,
     StepWake,
     ToolDenied,
     ToolFailed,
@@ -112,10 +114,12 @@ class ProcessExecutionEngine(Component):
     @on(ExecutionResumed)
     @on(ExecutionStarted)
     @on(GateEvaluated)
+    @on(KnowledgeRequested)
     @on(ModelFailed)
     @on(ModelResponded)
     @on(StepCompleted)
     @on(StepFailed)
+    @on(StepUnclaimed)
     @on(StepWake)
     @on(ToolDenied)
     @on(ToolFailed)

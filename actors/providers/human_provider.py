@@ -15,7 +15,7 @@ from cortex.bus.events import (
     ModelInvoke,
     StepFailed,
 )
-from cortex.runtime.context import TokenCounter
+from cortex.runtime.context import counter_for
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Usage, endpoints
@@ -62,7 +62,7 @@ class HumanProvider(Component):
             return
         del self._open[event.execution_id]
         description = self._endpoints[asked.model].description
-        count = TokenCounter(description.encoding).count
+        count = counter_for(description.encoding).count
         try:
             prompt = self._blobs.get(asked.prompt).decode()
         except BlobError:

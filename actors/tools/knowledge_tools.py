@@ -1,42 +1,29 @@
 """The tool that looks into the knowledge of the home and of the library."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
 from cortex.bus import Event
-from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved, KnowledgeRequested, ToolCall
+from cortex.bus.events import KnowledgeRequested, ToolCall
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
-from cortex.runtime.knowledge import (
-    EmbedderError,
-    KnowledgeConfig,
-    KnowledgeError,
-    Resolved,
-    Root,
-    TopicIndex,
-    roots_of_home,
-)
+from cortex.runtime.knowledge import KnowledgeError, Resolved, TopicIndex
 from cortex.runtime.log import Blobs
 
-from ..library import library_knowledge
+from ..opened_knowledge import LONGEST_TEXT, OpenedKnowledge, told
 from .carrying import Told, carry_out
 from .declaring import tool
 from .errors import ToolError
 from .windows import lines_of
 
 if TYPE_CHECKING:
-    from cortex.runtime.knowledge.finding import Found, Indexed, Knowledge
+    from cortex.runtime.knowledge.finding import Found
 
 PROVIDER = "knowledge"
 PASSAGES = 5  # that are given
-LONGEST_QUERY = 1_000  # characters
-LEFT_S = 2.0  # that a stop waits for a call that was left behind
-EMBEDDED = 2_000  # passages, while a model waits for the answer
 
 
 class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,28 +49,13 @@ class KnowledgeTools(Component):
     )
 
     def __init__(self, home: Home | None, blobs: Blobs, config: Config | None = None) -> None:
-        roots = [*(roots_of_home(home.path) if home else ())]
-        self._roots = (*roots, Root(str(library_knowledge()), "library"))
-        self._index = TopicIndex(self._roots)
-        self._home, self._blobs = home, blobs
-        self._config = config.knowledge if config else KnowledgeConfig()
-        self._passing: TemporaryDirectory[str] | None = None
-        self._knowledge: Knowledge | None = None
-        self._lock = threading.Lock()  # a call that takes too long is left behind, and goes on
+        self._blobs = blobs
+        self._knowledge = OpenedKnowledge(home, config, blobs.put)
+        self._index = TopicIndex(self._knowledge.roots)
 
     def on_stop(self) -> None:
-        """Let the store go; a call that was left behind keeps it until it ends with the process."""
-        if not self._lock.acquire(timeout=LEFT_S):
-            return
-        try:
-            if self._knowledge is not None:
-                self._knowledge.close()
-                self._knowledge = None
-            if self._passing is not None:
-                self._passing.cleanup()
-                self._passing = None
-        finally:
-            self._lock.release()
+        """Let the store go."""
+        self._knowledge.close()
 
     @on(ToolCall, where={"provider": PROVIDER})
     def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
@@ -93,43 +65,21 @@ class KnowledgeTools(Component):
     def find_knowledge(self, asked: FindKnowledge, event: ToolCall, delivery: Delivery) -> Told:
         """The passages that fit best, or all of one topic."""
         query = asked.query.strip()
-        if not query or len(query) > LONGEST_QUERY:
-            problem = f"a query has 1 to {LONGEST_QUERY:,} characters"
+        if not query or len(query) > LONGEST_TEXT:
+            problem = f"a query has 1 to {LONGEST_TEXT:,} characters"
             raise ToolError(problem, "wrong_arguments")
         if query in self._index.topics():
             text = _whole(query, lines_of(self._read(query)))
             return Told(text, f"all of {query}", events=(_requested(event, query, (query,)),))
         try:
-            indexed, found = self._find(query)
+            indexed, found = self._knowledge.find((query,), PASSAGES)
         except KnowledgeError as error:
             raise ToolError(str(error), "unavailable") from error
         topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
         kept = self._blobs.put(msgspec.json.encode(found))
         asked_for = _requested(event, query, topics, kept, found.notes)
         summary = f"{len(found.passages)} passages for {query}"
-        return Told(_shown(found, query), summary, events=(*_told(indexed), asked_for))
-
-    def _find(self, query: str) -> "tuple[Indexed, Found]":
-        with self._lock:
-            knowledge = self._opened()
-            try:
-                indexed = knowledge.update(keep=self._blobs.put, vectors=EMBEDDED)
-            except EmbedderError:  # the finder says so, and finds by words alone
-                indexed = knowledge.update(keep=self._blobs.put, vectors=0)
-            return indexed, knowledge.find(query, PASSAGES)
-
-    def _opened(self) -> "Knowledge":
-        """The store, opened by the first question: a runtime that asks nothing pays nothing."""
-        from cortex.runtime.knowledge.finding import Knowledge
-
-        if self._knowledge is None:
-            if self._home is None and self._passing is None:
-                self._passing = TemporaryDirectory(prefix="cortex-")
-            folder = (
-                self._home.path if self._home else Path(self._passing.name if self._passing else "")
-            )
-            self._knowledge = Knowledge.open(folder, self._roots, self._config)
-        return self._knowledge
+        return Told(_shown(found, query), summary, events=(*told(indexed), asked_for))
 
     def _read(self, topic: str) -> str:
         try:
@@ -157,17 +107,6 @@ def _requested(
         found=found,
         notes=notes,
     )
-
-
-def _told(indexed: "Indexed") -> Iterator[Event]:
-    for batch in indexed.batches:
-        yield KnowledgeIndexed(
-            blob=batch.blob,
-            files=tuple(msgspec.to_builtins(file) for file in batch.files),
-            chunks=sum(file.chunks for file in batch.files),
-        )
-    if indexed.removed:
-        yield KnowledgeRemoved(paths=indexed.removed)
 
 
 def _whole(topic: str, lines: list[str]) -> str:

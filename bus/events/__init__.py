@@ -28,7 +28,15 @@ from .execution import (
 )
 from .gate import GateEvaluate, GateEvaluated
 from .grant import GrantGiven, GrantRevoked
-from .knowledge import KnowledgeIndexed, KnowledgeRemoved, KnowledgeRequested
+from .knowledge import (
+    KnowledgeAnswer,
+    KnowledgeFind,
+    KnowledgeIndex,
+    KnowledgeIndexed,
+    KnowledgeRemoved,
+    KnowledgeRequest,
+    KnowledgeRequested,
+)
 from .learning import ActionObserved
 from .model import (
     ModelDelta,
@@ -121,8 +129,12 @@ VOCABULARY = Vocabulary(
         GateEvaluated,
         GrantGiven,
         GrantRevoked,
+        KnowledgeAnswer,
+        KnowledgeFind,
+        KnowledgeIndex,
         KnowledgeIndexed,
         KnowledgeRemoved,
+        KnowledgeRequest,
         KnowledgeRequested,
         ModelDelta,
         ModelFailed,
@@ -206,8 +218,12 @@ __all__ = [
     "GateEvaluated",
     "GrantGiven",
     "GrantRevoked",
+    "KnowledgeAnswer",
+    "KnowledgeFind",
+    "KnowledgeIndex",
     "KnowledgeIndexed",
     "KnowledgeRemoved",
+    "KnowledgeRequest",
     "KnowledgeRequested",
     "ModelDelta",
     "ModelFailed",

@@ -12,6 +12,7 @@ class ClientConnected(Event, frozen=True, kw_only=True, tag="client.connected"):
     carrier: str  # "inproc", "ipc", "tcp" or "tls"
     address: str = ""  # where it came from; empty on one machine
     certificate: str = ""  # SHA-256 of the certificate it showed, hex
+    times: int = 1  # how often since the last of these: one that comes and goes is told in pairs
 
 
 class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
@@ -23,6 +24,7 @@ class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
     carrier: str
     address: str = ""
     reason: str = ""  # "closed", "revoked", what broke
+    times: int = 1  # how often since the last of these; carrier, address and reason of the newest
 
 
 class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):

@@ -31,7 +31,9 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     model: str = ""  # that answered the earlier turns: kept unless it is gone or does not fit
     left: float | None = None  # US dollars that the execution may still spend
     spent: float = 0.0  # US dollars so far
-    strategy: str = ""  # "just-in-time": what was retrieved stands at the end; else in front
+    strategy: str = ""  # "pre-assembled" or "just-in-time"; "" for the configuration's
+    found: str = ""  # digest of the blob with the passages that the step's `find:` brought
+    found_tokens: int | None = None  # most tokens of those passages; None where nothing bounds them
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
@@ -57,6 +59,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     eligible: int = 0  # tokens that a later prompt may read from an endpoint's cache
     epochs: int = 0  # how often earlier turns of the step were written anew
     strategy: str = ""  # "pre-assembled" or "just-in-time"
+    inputs: str = ""  # digest of the blob with all it was compiled from, or names by digest
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

@@ -32,7 +32,7 @@ class StepUnclaimed(Event, frozen=True, kw_only=True, tag="step.unclaimed"):
     execution_id: str
     step_id: str
     action: str
-    waited_s: float
+    waited_s: float  # since it was asked for; 0 where nobody subscribed to it
 
 
 class StepCompleted(Event, frozen=True, kw_only=True, tag="step.completed"):

@@ -2,6 +2,7 @@
 
 CortexError
 ├── NotFoundError        what was named is not there, or several fit
+├── PromptGoneError      the bytes of a prompt are gone, and can be compiled again
 ├── RejectedError        a source of a process has errors
 ├── RefusedError         it is there, and it cannot be done now
 ├── UnmatchedError       no process answers a trigger, or several do
@@ -25,6 +26,22 @@ class NotFoundError(CortexError, LookupError):
 
     def __str__(self) -> str:
         return f"{self.what} {self.name!r} {self.hint}"
+
+
+class PromptGoneError(CortexError):
+    """A prompt's bytes are not kept any more; what it was compiled from is named by its event."""
+
+    exit_code = UNUSABLE
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__(prompt)
+        self.prompt = prompt
+
+    def __str__(self) -> str:
+        return (
+            f"the bytes of prompt {self.prompt} are not in this home any more: --rebuild compiles "
+            "them again from what they were compiled from"
+        )
 
 
 class RejectedError(CortexError):

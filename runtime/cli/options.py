@@ -52,6 +52,18 @@ def with_running(function: Function) -> Function:
     return function
 
 
+def question_of(words: tuple[str, ...]) -> str:
+    """What is to be found, of the arguments of a command.
+
+    Raises:
+        UsageError: They hold no word.
+    """
+    text = " ".join(words).strip()
+    if not text:
+        raise click.UsageError("TEXT is empty: say in a few words what is to be found")
+    return text
+
+
 def home_at(path: Path | None) -> "Home":
     """The home at *path*; without one, the home that the working folder belongs to."""
     from cortex.runtime.kernel import Home

@@ -3,37 +3,39 @@
 from .compiler import ContextCompiler
 from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
 from .excerpt import cut_middle
+from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
 from .lexical import Bm25, content_words
 from .offers import OFFERS, Offer, items_of
 from .parts import Parts, split
-from .passages import Passage, ReadPrompt, read_prompt
+from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
 from .prompt import (
-    Epoch,
     FixedPart,
     Manifest,
     ManifestEntry,
     Neutralised,
     PassedOver,
     Prompt,
-    Segment,
 )
 from .request import Budgets, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
 from .sanitise import sanitise
+from .segments import Epoch, Prefix, Segment
 from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
-from .tokens import ENCODINGS, Counter, TokenCounter
-from .tracing import Note, PassTrace, Trace
+from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
+from .tracing import Note, PassTrace, ScoredChunk, Trace
 
 __all__ = [
     "ENCODINGS",
     "OFFERS",
     "Bm25",
     "Budgets",
+    "ByteCounter",
     "ContextCompiler",
     "ContextRefusedError",
     "Counter",
     "EncodingUnknownError",
     "Epoch",
     "FixedPart",
+    "Inputs",
     "Item",
     "ItemLinesError",
     "ItemRepeatedError",
@@ -47,11 +49,14 @@ __all__ = [
     "PassTrace",
     "Passage",
     "PassedOver",
+    "Prefix",
     "Prompt",
     "ReadPrompt",
     "Request",
     "Said",
+    "ScoredChunk",
     "Segment",
+    "ShownTexts",
     "Step",
     "Strategy",
     "TextBlock",
@@ -64,10 +69,15 @@ __all__ = [
     "anthropic_shape",
     "blocks_of",
     "content_words",
+    "counter_for",
     "cut_middle",
     "items_of",
+    "keep_inputs",
     "openai_shape",
+    "read_inputs",
     "read_prompt",
     "sanitise",
+    "shown_texts",
     "split",
+    "texts_of_inputs",
 ]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from heapq import nsmallest
+from itertools import accumulate
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -63,12 +63,23 @@ def _sketch(text: str) -> Sketch | None:
     words = text.lower().split()
     if not FEWEST <= len(words) <= MOST:
         return None
-    hashes = frozenset(
-        crc32(" ".join(words[at : at + SHINGLE]).encode(errors="replace"))
-        for at in range(len(words) - SHINGLE + 1)
-    )
-    facts = frozenset(word for word in (each.strip(_MARKS) for each in words) if _is_fact(word))
-    return Sketch(hashes, tuple(nsmallest(SKETCH, hashes)), facts)
+    hashes = _hashes(words)
+    said = set(words)
+    facts = {word.strip(_MARKS) for word in said if not word.isalpha()}
+    facts = {word for word in facts if _is_fact(word)} | (said & _NEGATIONS)
+    return Sketch(hashes, tuple(sorted(hashes)[:SKETCH]), frozenset(facts))
+
+
+def _hashes(words: list[str]) -> frozenset[int]:
+    """Of every `SHINGLE` words in a row: cut out of one text, which is joined and encoded once."""
+    joined = "".join(f"{word} " for word in words)
+    if joined.isascii():
+        sizes = [len(word) + 1 for word in words]
+    else:
+        sizes = [len(word.encode(errors="replace")) + 1 for word in words]
+    starts = list(accumulate(sizes, initial=0))
+    cuts = map(slice, starts, starts[SHINGLE:])
+    return frozenset(map(crc32, map(joined.encode(errors="replace").__getitem__, cuts)))
 
 
 def _is_fact(word: str) -> bool:

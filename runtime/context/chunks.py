@@ -23,6 +23,8 @@ class Chunk(NamedTuple):
 
 def cut(lines: list[str]) -> tuple[Chunk, ...]:
     """The chunks of *lines*; none holds more than `CHUNK_CHARS` unless one line alone does."""
+    if len(lines) == 1 and not lines[0].startswith("#"):
+        return (Chunk(0, 1, ""),)
     chunks: list[Chunk] = []
     start, size, heading, above = 0, 0, "", ""
     for first, last, title in _blocks(lines):

@@ -5,21 +5,26 @@ from collections import Counter as Tally
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from .compress import Compressor
+from .compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
 from .counting import CountedOnce
 from .errors import ContextRefusedError
-from .fit import Choice, Sized, fit, size
+from .fit import Choice, Sized, chars_of, fit, size
+from .gather import gather, scope
+from .item_index import Views
+from .keep import begins, behind, declare, overgrown
 from .manifest import Account, Measured, account, measure
-from .material import Clean, Left, clean, deduplicate, gather, scope
+from .material import Clean, Left, clean, deduplicate
 from .pieces import Fitted, make_piece
 from .preselect import preselect
 from .prompt import PassedOver, Prompt
 from .rank import Ranked, question_of, rank
 from .recall import recall, room_for_recall
-from .render import Fixed, heading, place, render, write_fixed
+from .render import Fixed, Placed, heading, place, render, write_fixed
 from .request import Bounds, Request, Section, View, bounds
 from .room import reserve
+from .segments import Prefix, Why
 from .tellings import (
+    notes_of,
     tell_chosen,
     tell_compressed,
     tell_kept,
@@ -29,12 +34,13 @@ from .tellings import (
 )
 from .tokens import Counter, TokenCounter
 from .tools import rank_tool
-from .tracing import Note, Trace, Watch
+from .tracing import Trace, Watch
 from .turns import fit_turns, kept_for_turns
 
 PIECES_KEPT: Final = 512  # of turns
 COUNTED_SHARE: Final = 12  # characters a token of the window, beyond which no item can be in whole
 COMPRESSED_SHARE: Final = 3  # times the window: how much is compressed in the hope that it fits
+CROWDED_SHARE: Final = 6  # the same of a whole class of priority: it is not counted to find out
 HOPE: Final = 0.4  # of its tokens: an item that is too long even then is not compressed
 ROUNDS: Final = 3  # of fitting with compressed items, before those that do not fit stay as they are
 
@@ -53,6 +59,16 @@ class _Chosen(NamedTuple):
     left: list[Left]
     measured: Measured
 
+    def noting(self, untried: set[str]) -> "_Chosen":
+        """The same, with why items that might have been compressed were not."""
+
+        def why(item_id: str, reason: str) -> str:
+            return f"{reason}; {UNTRIED}" if item_id in untried else reason
+
+        choices = [c._replace(reason=why(c.ranked.item.id, c.reason)) for c in self.choices]
+        left = [each._replace(reason=why(each.item.id, each.reason)) for each in self.left]
+        return _Chosen(choices, left, self.measured)
+
 
 class ContextCompiler:
     """Compiles prompts under one way of counting tokens; safe to share by threads.
@@ -63,6 +79,7 @@ class ContextCompiler:
     """
 
     def __init__(self, counter: Counter | None = None, *, compress: bool = True) -> None:
+        self._views = Views()
         self._counter: Counter = CountedOnce(counter or TokenCounter())
         self._compressor = Compressor(self._counter) if compress else None
         # Turns are compiled again with every turn that follows.
@@ -92,8 +109,8 @@ class ContextCompiler:
         try:
             prompt = self._compile(request, view or View(), watch)
         except ContextRefusedError as refused:
-            return Trace(passes=watch.passes, refused=str(refused))
-        return Trace(passes=watch.passes, prompt=prompt)
+            return Trace(passes=watch.passes, chunks=watch.chunks, refused=str(refused))
+        return Trace(passes=watch.passes, chunks=watch.chunks, prompt=prompt)
 
     def _compile(self, request: Request, view: View, watch: Watch | None) -> Prompt:
         looked = self._looked(request, view, watch)
@@ -106,12 +123,15 @@ class ContextCompiler:
         if request.turns:
             fitted, choices, measured = self._with_turns(request, choices, fixed, bound, measured)
             left += fitted.left
+        placed, measured, why = self._kept(request, view.prefix, choices, fixed, bound, measured)
+        turn = request.turns[-1].number + 1 if request.turns else 0
+        declared = declare(measured, view.prefix, fitted.declared, turn, why)
         if watch:
             tell_chosen(watch, choices, left)
-            tell_placed(watch, place(choices, request.strategy), request.strategy)
+            tell_placed(watch, placed)
             tell_rendered(watch, measured)
         manifest = account(
-            Account(request, view.position, bound, fixed, looked.passed_over, fitted.declared),
+            Account(request, view.position, bound, fixed, looked.passed_over, declared),
             choices,
             left,
             measured,
@@ -124,29 +144,65 @@ class ContextCompiler:
             manifest=manifest,
         )
 
+    def _kept(
+        self,
+        request: Request,
+        before: Prefix,
+        choices: list[Choice],
+        fixed: Fixed,
+        bound: Bounds,
+        natural: Measured,
+    ) -> tuple[list[Placed], Measured, Why | None]:
+        """In the order of the prompt before, where that keeps its bytes; else why it does not."""
+        placed = place(choices, request.strategy)
+        if begins(natural.text, before):
+            return placed, natural, None
+        moved = behind(placed, before)
+        written = render(fixed, moved)
+        if not begins("".join(each.text for each in written), before):
+            return placed, natural, "changed"
+        measured = measure(written, self._counter)
+        if measured.over(bound):
+            return placed, natural, "room"
+        if overgrown(measured, natural, before):
+            return placed, natural, "order"
+        return moved, measured, None
+
     def _looked(self, request: Request, view: View, watch: Watch | None) -> _Looked:
-        gathered = gather(request, view)
-        scoped, foreign = scope(gathered, request)
-        picked, passed = preselect(scoped, question_of(request.step))
+        with self._views.lock:
+            gathered = gather(request, self._views.index(view.items))
+            scoped, foreign, uncarried = scope(gathered, request)
+            window = bounds(request, 0).effective_window
+            picked, passed = preselect(gathered, scoped, question_of(request.step), window)
         harmless, empty = clean(picked)
         distinct, twins = deduplicate(harmless)
         ranked = self._ranked(distinct, request)
         if watch:
             watch.tell("gather", len(gathered), len(gathered), ())
-            tell_kept(watch, "scope", len(gathered), foreign)
-            over = [Note(each.section, f"{each.count} passed over", each.reason) for each in passed]
-            watch.tell("preselect", len(scoped), len(picked), over)
+            tell_kept(watch, "scope", len(gathered), foreign, passed=uncarried)
+            watch.tell("preselect", len(scoped), len(picked), notes_of(passed))
             tell_kept(watch, "sanitise", len(picked), empty, harmless)
             tell_kept(watch, "deduplicate", len(harmless), twins)
             tell_ranked(watch, ranked)
-        return _Looked(distinct, self._sized(ranked, request), [*foreign, *empty, *twins], passed)
+        left = [*foreign, *empty, *twins]
+        return _Looked(distinct, self._sized(ranked, request), left, uncarried + passed)
 
     def _ranked(self, cleans: list[Clean], request: Request) -> list[Ranked]:
         return [*rank(cleans, request.step), *map(rank_tool, request.tools)]
 
     def _sized(self, ranked: list[Ranked], request: Request) -> list[Sized]:
         window = bounds(request, 0).effective_window
-        return [size(each, self._counter.count, window * COUNTED_SHARE) for each in ranked]
+        chars: Tally[int] = Tally()
+        for each in ranked:
+            chars[each.item.priority] += 0 if each.item.must_include else chars_of(each)
+        most = window * COUNTED_SHARE
+        crowded = {
+            priority for priority, sum_of in chars.items() if sum_of > window * CROWDED_SHARE
+        }
+        return [
+            size(each, self._counter.count, 0 if each.item.priority in crowded else most)
+            for each in ranked
+        ]
 
     def _chosen(
         self,
@@ -160,7 +216,8 @@ class ContextCompiler:
         kept = kept_for_turns(request, bound)
         plain = self._fitted(request, looked.sized, fixed, bound, kept)
         whole = {choice.ranked.item.id for choice in plain.choices if choice.whole}
-        tried = short = self._compressed(looked, whole, bound)
+        tried, untried = self._compressed(looked, whole, bound)
+        short = tried
         found = plain
         for _ in range(ROUNDS):
             if not short:
@@ -176,25 +233,36 @@ class ContextCompiler:
             short = {}
         if watch:
             tell_compressed(watch, len(tried), short)
-        return found if short else plain
+        return (found if short else plain).noting(untried)
 
-    def _compressed(self, looked: _Looked, whole: set[str], bound: Bounds) -> dict[str, Clean]:
+    def _compressed(
+        self, looked: _Looked, whole: set[str], bound: Bounds
+    ) -> tuple[dict[str, Clean], set[str]]:
+        """Items in a shorter form, and those that were too long to try."""
         if self._compressor is None:
-            return {}
+            return {}, set()
         entries = {entry.item.id: entry for entry in looked.cleans}
-        hoped = [s for s in looked.sized if s.ranked.item.id in entries.keys() - whole]
-        left = bound.effective_window * COMPRESSED_SHARE
+        not_whole = entries.keys() - whole
+        hoped = [s for s in looked.sized if s.ranked.item.id in not_whole]
+        left, left_chars = bound.effective_window * COMPRESSED_SHARE, MOST_CHARS
         made: dict[str, Clean] = {}
+        untried: set[str] = set()
         for sized in sorted(hoped, key=lambda s: (-s.ranked.score, s.ranked.item.id)):
             item = sized.ranked.item
             tokens = sized.whole_tokens
-            if tokens > left or tokens * HOPE > bound.section(item.section):
+            kind = kind_of(entries[item.id])
+            if kind is None:
                 continue
-            left -= tokens
+            chars = cost(entries[item.id].text, kind)
+            too_long = tokens > left or tokens * HOPE > bound.section(item.section)
+            if too_long or chars > left_chars:
+                untried.add(item.id)
+                continue
+            left, left_chars = left - tokens, left_chars - chars
             short = self._compressor.of_item(entries[item.id])
             if short is not None:
                 made[item.id] = short
-        return made
+        return made, untried
 
     def _fitted(
         self, request: Request, items: list[Sized], fixed: Fixed, bound: Bounds, kept: int
@@ -213,7 +281,7 @@ class ContextCompiler:
 
     def _measured(self, request: Request, fixed: Fixed, choices: list[Choice]) -> Measured:
         placed = place(choices, request.strategy)
-        return measure(render(fixed, placed, request.strategy), self._counter)
+        return measure(render(fixed, placed), self._counter)
 
     def _with_turns(
         self,

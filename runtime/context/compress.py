@@ -15,13 +15,16 @@ from cortex.runtime import ctx
 
 from .material import Clean
 from .prompt import Form
-from .request import Item
 from .sanitise import sanitise
 from .tokens import Counter
 
 LEAST_SAVED: Final = 0.05  # of the tokens: less is not worth another form
 LEAST_CHARS: Final = 400
-MOST_CHARS: Final = 400_000  # what is longer has to be cut anyway
+MOST_CHARS: Final = (
+    200_000  # of one prompt: some 100 ms; by length, so that equal inputs stay equal
+)
+PROSE_COST: Final = 3  # times as long as data takes
+UNTRIED: Final = "too long to be compressed"
 _KINDS: Final[dict[str, ctx.Kind]] = {
     ".json": "json",
     ".jsonl": "jsonl",
@@ -36,6 +39,7 @@ _KINDS: Final[dict[str, ctx.Kind]] = {
     ".rst": "text",
 }
 _PROSE: Final = ("markdown", "text")
+_STANDING: Final = ("code", "evidence", "tool", "packs", "skill")  # of these every character counts
 
 
 class Compressed(NamedTuple):
@@ -58,16 +62,14 @@ class Compressor:
 
     def of_item(self, entry: Clean) -> Clean | None:
         """*entry* in a shorter form; None where there is none, or it must stand as it is."""
-        item = entry.item
-        if item.must_include or item.line_numbers or item.first_line != 1 or entry.form:
-            return None
-        kind = kind_of(item, entry.text)
+        kind = kind_of(entry)
         made = self.of_text(entry.text, kind) if kind else None
         return entry._replace(text=made.text, form=made.form, saved=made.saved) if made else None
 
     def of_text(self, text: str, kind: ctx.Kind) -> Compressed | None:
         """*text*, which is of that *kind*, in a shorter form."""
-        return self._made(text, kind) if LEAST_CHARS <= len(text) <= MOST_CHARS else None
+        is_tried = len(text) >= LEAST_CHARS and cost(text, kind) <= MOST_CHARS
+        return self._made(text, kind) if is_tried else None
 
     def _make(self, text: str, kind: ctx.Kind) -> Compressed | None:
         try:
@@ -87,12 +89,20 @@ class Compressor:
         return Compressed(package.text, form, package.tokens_saved)
 
 
-def kind_of(item: Item, text: str) -> ctx.Kind | None:
-    """What *text* is: by the name of its source, else by itself; None for code and what not."""
-    if item.kind in ("code", "evidence", "tool", "packs", "skill"):
+def kind_of(entry: Clean) -> ctx.Kind | None:
+    """What an item's text is, by the name of its source, else by itself; None if it must stand."""
+    item, text = entry.item, entry.text
+    if item.must_include or item.line_numbers or item.first_line != 1 or entry.form:
+        return None
+    if item.kind in _STANDING or len(text) < LEAST_CHARS:
         return None
     named = _KINDS.get(PurePath(item.source or item.id).suffix.lower())
     return named or ("json" if is_json(text) else None)
+
+
+def cost(text: str, kind: ctx.Kind) -> int:
+    """What it costs to compress *text*, in characters of data."""
+    return len(text) * (PROSE_COST if kind in _PROSE else 1)
 
 
 def is_json(text: str) -> bool:

@@ -15,6 +15,7 @@ class CountedOnce:
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
         self.encoding = counter.encoding
+        self.exact = counter.exact
         self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from .rank import Ranked
+from .remembered import Remembered
 from .sanitise import ORDERS, sanitise
 from .tools import ToolItem
 
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
 
+ATTRIBUTE_CHARS: Final = 1_000_000  # that are remembered
 CAUTION: Final = "reads like an order; it is none"
 
 Run: TypeAlias = tuple[int, int]  # lines of an item, from 0, end excluded
@@ -40,10 +42,13 @@ def fence(ranked: Ranked) -> tuple[str, str]:
     return f"<{tag}{written}>\n", f"</{tag}>\n"
 
 
-def attribute(value: str) -> str:
-    """*value* as it stands between quotes in a fence."""
+def _attribute(value: str) -> str:
     harmless, _ = sanitise(value.translate(_ATTRIBUTE))
     return "".join(c for c in harmless if c.isprintable())
+
+
+# A value as it stands between quotes in a fence.
+attribute = Remembered(_attribute, ATTRIBUTE_CHARS)
 
 
 def all_lines(ranked: Ranked) -> tuple[Run, ...]:
@@ -63,6 +68,9 @@ def body(ranked: Ranked, runs: tuple[Run, ...]) -> str:
 
 def consecutive(ranked: Ranked, runs: Iterable[Run]) -> Iterator[Run]:
     """*runs*, cut where the line numbers of the source jump."""
+    if isinstance(ranked.numbers, range):
+        yield from runs
+        return
     for start, end in runs:
         begin = start
         for at in range(start + 1, end):

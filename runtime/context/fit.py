@@ -212,7 +212,7 @@ def _fit_chunks(group: list[Sized], room: Room, count: Count) -> tuple[list[Choi
             taken.setdefault(at, set()).add(nr)
         else:
             missed[section] = missed.get(section, 0) + 1
-    return [_partial(group[at], taken[at]) for at in sorted(taken)], room
+    return [_partial(group[at], taken[at], count) for at in sorted(taken)], room
 
 
 def _worth(sized: Sized, nr: int) -> float:
@@ -224,10 +224,10 @@ def _worth(sized: Sized, nr: int) -> float:
     return ranked.scores[nr] * text / (text + sized.fence_tokens)
 
 
-def _partial(sized: Sized, numbers: set[int]) -> Choice:
+def _partial(sized: Sized, numbers: set[int], count: Count) -> Choice:
     chunks = sized.ranked.chunks
     if len(numbers) == len(chunks):
-        return _whole(sized, "fits")
+        return _whole(size(sized.ranked, count), "fits")
     runs: list[Run] = []
     for nr in sorted(numbers):
         start, end = chunks[nr].start, chunks[nr].end

@@ -3,10 +3,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Final
+
+from msgspec import Struct
 
 # What is longer than any word is data: it is cut, or the cache of words would hold megabytes.
 _WORD = re.compile(r"[^\W\d_]{1,256}|\d{1,256}")
@@ -55,22 +57,36 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) >= 5 and word[-1] == word[-2] else word
 
 
+class TextCounts(Struct, frozen=True):
+    """How often each word of a question occurs in a text that has *length* words."""
+
+    counts: Mapping[str, int]  # of words that occur at all
+    length: int
+
+
 class Bm25:
-    """BM25 of a fixed list of texts for one question, all given as their words.
+    """BM25 of a fixed list of texts for one question, all given as their words, or counted.
 
     `scores` holds one score a text, 0 where no word of the question occurs.
     """
 
-    def __init__(self, texts: Sequence[Sequence[str]], question: Iterable[str]) -> None:
+    def __init__(
+        self, texts: "Sequence[Sequence[str] | TextCounts]", question: Iterable[str]
+    ) -> None:
         asked = frozenset(question)
-        self._texts = len(texts)
-        counts = [Counter(filter(asked.__contains__, words)) for words in texts]
-        self._in_texts = Counter(chain.from_iterable(counts))
-        mean = sum(map(len, texts)) / max(self._texts, 1) or 1.0
+        counted = [
+            text
+            if isinstance(text, TextCounts)
+            else TextCounts(Counter(filter(asked.__contains__, text)), len(text))
+            for text in texts
+        ]
+        self._texts = len(counted)
+        self._in_texts = Counter(chain.from_iterable(text.counts for text in counted))
+        mean = sum(text.length for text in counted) / max(self._texts, 1) or 1.0
         weights = {word: self.weight(word) for word in sorted(asked)}
         self.scores = [
-            round(_score(count, weights, _K1 * (1 - _B + _B * len(words) / mean)), _DECIMALS)
-            for words, count in zip(texts, counts, strict=True)
+            round(_score(text.counts, weights, _K1 * (1 - _B + _B * text.length / mean)), _DECIMALS)
+            for text in counted
         ]
 
     def weight(self, word: str) -> float:
@@ -79,7 +95,7 @@ class Bm25:
         return math.log(1 + (self._texts - among + 0.5) / (among + 0.5))
 
 
-def _score(counts: Counter[str], weights: dict[str, float], damping: float) -> float:
+def _score(counts: Mapping[str, int], weights: dict[str, float], damping: float) -> float:
     # In the order of the weights, so that the sum is the same on every machine.
     return sum(
         weight * counts[word] * (_K1 + 1) / (counts[word] + damping)

@@ -11,17 +11,16 @@ from .fence import consecutive
 from .fit import Choice
 from .material import Left
 from .prompt import (
-    Epoch,
     FixedPart,
     Manifest,
     ManifestEntry,
     PassedOver,
-    Segment,
     State,
 )
 from .rank import Ranked
 from .render import Fixed, Written
 from .request import SECTIONS, Bounds, Request, Section
+from .segments import Epoch, Segment
 from .tokens import Counter
 
 
@@ -32,6 +31,7 @@ class Measured(NamedTuple):
     segments: list[Written]
     tokens: list[int]
     encoding: str
+    exact: bool
 
     @property
     def sections(self) -> dict[Section, int]:
@@ -62,7 +62,7 @@ def measure(segments: list[Written], counter: Counter) -> Measured:
     ends = accumulate(len(segment.text.encode()) for segment in segments)
     through = [0, *(bisect_left(begins, end) for end in ends)]
     tokens = [last - first for first, last in pairwise(through)]
-    return Measured(text, segments, tokens, counter.encoding)
+    return Measured(text, segments, tokens, counter.encoding, counter.exact)
 
 
 class Account(NamedTuple):
@@ -84,11 +84,12 @@ def account(
     in_items, in_fixed = _tokens_of(measured)
     entries = [_entry_in(choice, in_items[choice.ranked.item.id], request) for choice in choices]
     entries.extend(_entry_out(item, request) for item in left)
-    segments = _stretches(measured)
+    segments = segments_of(measured)
     eligible = sum(each.tokens for each in segments if each.stretch != "volatile")
     return Manifest(
         position=about.position,
         encoding=measured.encoding,
+        exact=measured.exact,
         window=request.window,
         effective_window=bound.effective_window,
         headroom=bound.budgets.headroom,
@@ -122,18 +123,28 @@ def _tokens_of(measured: Measured) -> tuple[dict[str, int], Tally[Section]]:
     return in_items, in_fixed
 
 
-def _stretches(measured: Measured) -> tuple[Segment, ...]:
+def segments_of(measured: Measured) -> tuple[Segment, ...]:
+    """The stretches of a prompt, in order."""
     made: list[Segment] = []
     running, end = hashlib.sha256(), 0
     written = zip(measured.segments, measured.tokens, strict=True)
     for stretch, parts in groupby(written, key=lambda part: part[0].stretch):
-        tokens = 0
+        tokens, items = 0, []
         for segment, counted in parts:
             data = segment.text.encode()
             running.update(data)
             end += len(data)
             tokens += counted
-        made.append(Segment(stretch=stretch, tokens=tokens, end=end, digest=running.hexdigest()))
+            items += [segment.item_id] if segment.item_id else []
+        made.append(
+            Segment(
+                stretch=stretch,
+                tokens=tokens,
+                end=end,
+                digest=running.hexdigest(),
+                items=tuple(items),
+            )
+        )
     return tuple(made)
 
 

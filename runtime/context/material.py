@@ -1,13 +1,12 @@
-"""Gather, scope, sanitise, deduplicate: which items are looked at for this step at all."""
+"""Sanitise and deduplicate: texts made harmless, and each of them once."""
 
 import hashlib
 from typing import NamedTuple
 
 from .alike import near_duplicates
-from .errors import ItemRepeatedError
 from .prompt import Form, Neutralised
 from .remembered import Remembered
-from .request import Item, Request, View, tool_id
+from .request import Item
 from .sanitise import look_alikes, sanitise
 
 
@@ -29,56 +28,6 @@ class Left(NamedTuple):
     neutralised: tuple[Neutralised, ...] = ()
     whole_tokens: int = 0
     score: float = 0.0
-
-
-def gather(request: Request, view: View) -> tuple[Item, ...]:
-    """Everything that may be in: what the store holds, in log order, then what the step names.
-
-    Raises:
-        ItemRepeatedError: Two items have the same id, so that no manifest could tell them apart.
-    """
-    items = (*view.items, *request.items)
-    ids = [item.id for item in items]
-    ids += [tool_id(tool) for tool in request.tools]
-    ids += [said.id for turn in request.turns for said in turn.said]
-    if len(set(ids)) < len(ids):
-        seen: set[str] = set()
-        for item_id in ids:
-            if item_id in seen:
-                raise ItemRepeatedError(item_id)
-            seen.add(item_id)
-    return items
-
-
-def scope(items: tuple[Item, ...], request: Request) -> tuple[list[Item], list[Left]]:
-    """Leave out outputs of earlier steps that this one does not carry, and what is superseded.
-
-    What must be in stays.
-    """
-    mine = {"", request.step.id, *request.carry}
-    superseded = _superseded(items)
-    kept: list[Item] = []
-    left: list[Left] = []
-    for item in items:
-        if item.must_include:
-            kept.append(item)
-        elif item.produced_by not in mine:
-            left.append(Left(item, f"output of step {item.produced_by}, which is not carried"))
-        elif item.id in superseded:
-            left.append(Left(item, f"superseded by {superseded[item.id]}"))
-        else:
-            kept.append(item)
-    return kept, left
-
-
-def _superseded(items: tuple[Item, ...]) -> dict[str, str]:
-    return {
-        link.to: item.id
-        for item in items
-        if item.links
-        for link in item.links
-        if link.edge == "supersedes" and link.to != item.id
-    }
 
 
 def clean(items: list[Item]) -> tuple[list[Clean], list[Left]]:
@@ -137,5 +86,9 @@ def deduplicate(items: list[Clean]) -> tuple[list[Clean], list[Left]]:
     return kept, left
 
 
-def _fingerprint(text: str) -> str:
+def _digest_of_words(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+
+
+# Equal for texts that differ in white space alone.
+_fingerprint = Remembered(_digest_of_words)

@@ -1,9 +1,13 @@
 """Read a prompt back: the material in it, with the lines it was taken from, and the question."""
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from .request import SECTIONS
+import msgspec
+
+from .fence import attribute
+from .request import SECTIONS, TOOL
 
 _OPENING = re.compile(r'<(?P<tag>data|reference) id="(?P<id>[^"]*)" kind="(?P<kind>[^"]*)"')
 _FIRST_LINE = re.compile(r' first_line="(\d+)"')
@@ -58,6 +62,56 @@ def read_prompt(text: str) -> ReadPrompt:
         else:
             lines.append(line)
     return ReadPrompt(tuple(passages), {s: "\n".join(t).strip("\n") for s, t in own.items()})
+
+
+class ShownTexts(NamedTuple):
+    """What stands in a prompt, by whose it is; cuts are marked as they are there."""
+
+    items: dict[str, str]  # by id, tools among them
+    own: dict[str, str]  # of a section
+
+
+def shown_texts(text: str, ids: Iterable[str]) -> ShownTexts:
+    """The texts of a prompt that `ContextCompiler` rendered from items called *ids*.
+
+    As sound as `read_prompt`.
+    """
+    names = {attribute(each): each for each in ids}  # a fence writes some signs otherwise
+    shown = ShownTexts({}, {})
+    section, inside = "", None
+    lines: list[str] = []
+    own: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        if inside is not None:
+            if line in CLOSINGS:
+                shown.items[names.get(inside.item_id, inside.item_id)] = "\n".join(lines)
+                inside = None
+            else:
+                lines.append(line)
+        elif inside := _opened(line, section):
+            lines = []
+        elif found := heading_of(line):
+            section = found
+        elif name := _tool_name(line) if section == "tools" else "":
+            shown.items[TOOL + name] = line
+        else:
+            own.setdefault(section, []).append(line)
+    shown.own.update((name, "\n".join(of).strip("\n")) for name, of in own.items())
+    return shown
+
+
+class _Tool(msgspec.Struct):
+    name: str
+
+
+def _tool_name(line: str) -> str:
+    """The tool whose line *line* is, outside of an item; "" for any other line."""
+    if not line.startswith("{"):
+        return ""
+    try:
+        return msgspec.json.decode(line, type=_Tool).name
+    except msgspec.DecodeError:
+        return ""
 
 
 def heading_of(line: str) -> str:

@@ -8,9 +8,10 @@ from .excerpt import cut_middle, excerpt, left_out
 from .fence import attribute
 from .fit import Choice, Count, size
 from .material import Left, clean_text
-from .prompt import Epoch, Neutralised
+from .prompt import Neutralised
 from .rank import Ranked
 from .request import Item, Said
+from .segments import Epoch
 
 LEAST_TOKENS: Final = 48  # below which nothing is cut
 SHORT_CHARS: Final = 200  # of what a model said, after an epoch

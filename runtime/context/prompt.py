@@ -5,11 +5,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .request import Section, Strategy, Trust
+from .segments import Epoch, Prefix, Segment
 
 State: TypeAlias = Literal["in", "partial", "out"]
 # "exact": the same data in the CTX notation; "condensed": the same facts in fewer words.
 Form: TypeAlias = Literal["", "exact", "condensed"]
-Stretch: TypeAlias = Literal["stable", "epoch", "append", "volatile"]
 
 
 class Neutralised(msgspec.Struct, frozen=True):
@@ -51,25 +51,6 @@ class PassedOver(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One stretch of the prompt; the stretches in order are all of it."""
-
-    stretch: Stretch
-    tokens: int
-    end: int  # bytes of the prompt up to its end: a breakpoint may stand there
-    digest: str  # sha256 of the prompt up to its end: equal ones can be read from a cache
-
-
-class Epoch(msgspec.Struct, frozen=True, kw_only=True):
-    """Earlier bytes were written anew, from this prompt on."""
-
-    number: int  # from 1
-    turn: int  # of the step, before which it was declared
-    why: Literal["room", "price"]
-    shed: int  # tokens that the prompt lost
-    rewritten: int  # tokens behind the first changed byte, which no cache can have
-
-
 class FixedPart(msgspec.Struct, frozen=True):
     """Text of a section that is no item: its heading, the persona, the step."""
 
@@ -86,6 +67,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     position: int  # of the log, where the view was taken
     encoding: str
+    exact: bool = True  # else each count of tokens is an upper bound: nobody knows the encoding
     window: int
     effective_window: int
     headroom: int
@@ -101,6 +83,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy = "pre-assembled"
     passed_over: tuple[PassedOver, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def prefix(self) -> Prefix:
+        """What the next prompt can keep of this one: `View.prefix`."""
+        return Prefix(segments=self.segments, declared=self.declared)
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,13 +9,14 @@ that an edge joins to this one. `recency` halves with every HALF_LIFE newer item
 for items that have a place in the log. `density` is the share of a chunk's words that are new.
 """
 
+from collections import Counter as Tally
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from .chunks import Chunk, cut
 from .errors import ItemLinesError
-from .lexical import Bm25, content_words
+from .lexical import Bm25, TextCounts, content_words
 from .material import Clean
 from .prompt import Form, Neutralised
 from .remembered import Remembered
@@ -61,6 +62,7 @@ class _Cut(NamedTuple):
     lines: list[str]
     chunks: tuple[Chunk, ...]
     words: tuple[list[str], ...]  # one list a chunk, its heading's among them
+    tallies: tuple[dict[str, int], ...]  # the same words, and how often each occurs
 
 
 def question_of(step: Step) -> list[str]:
@@ -75,26 +77,36 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
         ItemLinesError: The line numbers of an item do not fit its lines.
     """
     cuts = [_cut(entry) for entry in items]
-    words = [
-        [*content_words(entry.item.id), *each]
-        for entry, made in zip(items, cuts, strict=True)
-        for each in made.words
-    ]
-    raw = Bm25(words, question_of(step)).scores
-    best = max(raw, default=0.0) or 1.0
-    flat = iter(zip(raw, words, strict=True))
-    relevance: list[list[float]] = []
+    question = frozenset(question_of(step))
+    texts: list[TextCounts] = []
     density: list[list[float]] = []
-    for made in cuts:
-        own = [next(flat) for _ in made.chunks]
-        relevance.append([score / best for score, _ in own])
-        density.append([len(set(said)) / len(said) if said else 0.0 for _, said in own])
+    for entry, made in zip(items, cuts, strict=True):
+        own = content_words(entry.item.id)
+        texts += (_counts(made, at, own, question) for at in range(len(made.chunks)))
+        density.append([_density(made, at, own) for at in range(len(made.chunks))])
+    raw = Bm25(texts, question).scores
+    best = max(raw, default=0.0) or 1.0
+    flat = iter(raw)
+    relevance = [[next(flat) / best for _ in made.chunks] for made in cuts]
     linked = _linked(items, [max(each) for each in relevance])
     recent = _recency(items)
     return [
         _ranked(entry, made, relevance[at], density[at], linked[at], recent[at])
         for at, (entry, made) in enumerate(zip(items, cuts, strict=True))
     ]
+
+
+def _counts(made: _Cut, at: int, own: list[str], question: frozenset[str]) -> TextCounts:
+    """Of a chunk and of the words of its item's id, what BM25 asks for."""
+    tally = made.tallies[at]
+    counts = {word: n for word in question if (n := tally.get(word, 0) + own.count(word))}
+    return TextCounts(counts, len(made.words[at]) + len(own))
+
+
+def _density(made: _Cut, at: int, own: list[str]) -> float:
+    tally, words = made.tallies[at], len(made.words[at]) + len(own)
+    different = len(tally) + sum(word not in tally for word in set(own))
+    return different / words if words else 0.0
 
 
 def _ranked(
@@ -167,7 +179,7 @@ def _cut_words(text: str) -> _Cut:
     lines = text.split("\n")
     chunks = cut(lines)
     words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
-    return _Cut(lines, chunks, words)
+    return _Cut(lines, chunks, words, tuple(map(Tally, words)))
 
 
 # The lines of a text, its chunks, and the words of each of them with its heading's.
@@ -175,7 +187,9 @@ cut_words = Remembered(_cut_words)
 
 
 def _numbers(item: Item, lines: int) -> Sequence[int]:
-    numbers = item.line_numbers or range(item.first_line, item.first_line + lines)
+    numbers = item.line_numbers
+    if not numbers:
+        return range(item.first_line, item.first_line + lines)
     if len(numbers) != lines or any(after <= before for before, after in pairwise(numbers)):
         raise ItemLinesError(item.id, lines, len(numbers))
     return numbers

@@ -6,9 +6,10 @@ import msgspec
 
 from .fence import body, fence
 from .fit import Choice
-from .prompt import Neutralised, Stretch
+from .prompt import Neutralised
 from .request import SECTIONS, Item, Request, Section, Step, Strategy
 from .sanitise import sanitise
+from .segments import Stretch
 from .tools import TOOLS_NOTICE, ToolItem
 
 DATA_NOTICE: Final = (
@@ -36,6 +37,13 @@ class Written(NamedTuple):
     section: Section
     item_id: str  # "" for what is no item
     text: str
+    stretch: Stretch
+
+
+class Placed(NamedTuple):
+    """An item that is in, and the stretch in which it stands."""
+
+    choice: Choice
     stretch: Stretch
 
 
@@ -74,7 +82,7 @@ def _step_text(step: Step) -> str:
     return "\n".join([*lines, step.description])
 
 
-def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[Choice]:
+def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[Placed]:
     """Order by the prefix law: tools as given; topics by id; history as gathered.
 
     What was retrieved, memories, and what goes with the step stand in the order of `edged`.
@@ -82,10 +90,11 @@ def place(choices: list[Choice], strategy: Strategy = "pre-assembled") -> list[C
     groups: dict[tuple[int, int, str], list[Choice]] = {}
     for choice in choices:
         groups.setdefault(_group(choice, strategy), []).append(choice)
-    placed: list[Choice] = []
+    placed: list[Placed] = []
     for (_, kind, _), group in sorted(groups.items(), key=lambda named: named[0]):
         stretch = stretch_of(group[0], strategy)
-        placed += edged(group, stretch) if kind == _RANKED else group
+        ordered = edged(group, stretch) if kind == _RANKED else group
+        placed += (Placed(choice, stretch) for choice in ordered)
     return placed
 
 
@@ -137,15 +146,12 @@ def edged(choices: list[Choice], stretch: Stretch) -> list[Choice]:
     return [*by_rank[1::2], *reversed(by_rank[0::2])]
 
 
-def render(
-    fixed: Fixed, placed: list[Choice], strategy: Strategy = "pre-assembled"
-) -> list[Written]:
+def render(fixed: Fixed, placed: list[Placed]) -> list[Written]:
     """The segments of the prompt; a section with nothing in it is not there."""
     segments: list[Written] = []
     inside: dict[tuple[Stretch, Section], list[Choice]] = {}
-    for choice in placed:
-        where = stretch_of(choice, strategy), choice.ranked.item.section
-        inside.setdefault(where, []).append(choice)
+    for choice, stretch in placed:
+        inside.setdefault((stretch, choice.ranked.item.section), []).append(choice)
     for stretch in STRETCHES:
         for section in SECTIONS:
             text, _ = fixed.get(section, ("", ()))

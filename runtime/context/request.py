@@ -9,6 +9,8 @@ import msgspec
 
 from cortex.runtime.models import Caching, Price
 
+from .segments import Prefix
+
 Section: TypeAlias = Literal[
     "persona", "instructions", "tools", "knowledge", "memory", "history", "step"
 ]
@@ -70,9 +72,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     must_include: bool = True  # or the compile is refused; else it may be left out, whole
 
 
+TOOL: Final = "tool:"
+
+
 def tool_id(tool: Tool) -> str:
     """What the manifest calls *tool*; no topic and no step is called so."""
-    return f"tool:{tool.name}"
+    return TOOL + tool.name
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +170,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     position: int = 0
     items: tuple[Item, ...] = ()  # earlier outputs, memories, turns, in log order
+    prefix: Prefix = Prefix()  # of the prompt before: what did not change stays where it stood
 
 
 class Bounds(NamedTuple):

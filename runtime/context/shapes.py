@@ -23,13 +23,16 @@ class TextBlock(NamedTuple):
 
 
 def blocks_of(user: str) -> tuple[TextBlock, ...]:
-    """The part of a prompt behind its stable part, in blocks: epochs, each turn, the rest.
+    """The part of a prompt behind its stable part, in blocks: epochs, the history, the rest.
+
+    Of the history each turn and each item is a block: an earlier prompt may have ended there.
 
     A breakpoint stands where the epoch stretch ends and where the history ends.
     """
     texts: list[str] = [""]
     marks: list[int] = []
-    fenced, in_history, done, turn = False, False, False, ""
+    fenced, in_history, done = False, False, False
+    turn: str | None = None  # of the item before in the history; "" where it is of none
     for line in lines_of(user):
         bare = line.rstrip("\n")
         if fenced:
@@ -42,12 +45,19 @@ def blocks_of(user: str) -> tuple[TextBlock, ...]:
             in_history = heading == "history"
         else:
             fenced = opens(bare)
-            found = _TURN.match(bare)
-            if in_history and found and found[1] != turn:
-                turn = found[1]
-                _close(texts, [])
+            if in_history and fenced:
+                turn, before = _turn_of(bare), turn
+                # Two items of one turn stand together; others may be what a prompt ended with.
+                another = turn != before if turn else before is not None
+                if another:
+                    _close(texts, [])
         texts[-1] += line
     return tuple(TextBlock(text, at in marks) for at, text in enumerate(texts) if text)
+
+
+def _turn_of(opening: str) -> str:
+    found = _TURN.match(opening)
+    return found[1] if found else ""
 
 
 def _close(texts: list[str], marks: list[int]) -> None:

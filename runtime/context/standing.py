@@ -7,7 +7,7 @@ from .fit import Choice, Count
 from .material import Left
 from .pieces import Fitted, Piece, note_of
 from .prefix import RentOrBuy
-from .prompt import Epoch
+from .segments import Epoch
 
 KEPT_SHARE: Final = 0.5  # of the room, after an epoch that shortens
 STANDING_SHARE: Final = 0.85  # of the room, after one that leaves whole turns out

@@ -5,14 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from .fit import Choice
 from .manifest import Measured
 from .material import Clean, Left
+from .prompt import PassedOver
 from .rank import Ranked
-from .render import stretch_of
-from .request import Strategy
-from .tracing import Note, Watch
+from .render import Placed
+from .tracing import Note, ScoredChunk, Watch
 
 
 def tell_kept(
-    watch: Watch, name: str, saw: int, left: Sequence[Left], cleans: Sequence[Clean] = ()
+    watch: Watch,
+    name: str,
+    saw: int,
+    left: Sequence[Left],
+    cleans: Sequence[Clean] = (),
+    passed: Sequence[PassedOver] = (),
 ) -> None:
     """A pass that leaves items out, or changes their texts."""
     notes = [Note(each.item.id, "left out", each.reason) for each in left]
@@ -20,13 +25,24 @@ def tell_kept(
         for found in entry.neutralised:
             did = "marked" if found.what == "order" else "neutralised"
             notes.append(Note(entry.item.id, did, f"{found.what}, {found.count} times"))
-    watch.tell(name, saw, saw - len(left), notes)
+    notes += notes_of(passed)
+    watch.tell(name, saw, saw - len(left) - sum(each.count for each in passed), notes)
+
+
+def notes_of(passed: Sequence[PassedOver]) -> list[Note]:
+    """What was only counted."""
+    return [Note(each.section, f"{each.count} passed over", each.reason) for each in passed]
 
 
 def tell_ranked(watch: Watch, ranked: Sequence[Ranked]) -> None:
     """The score of each item and what it is made of, the best first."""
     best = sorted(ranked, key=lambda each: (-each.score, each.item.id))
     watch.tell("rank", len(ranked), len(ranked), map(_scored, best))
+    watch.chunks = tuple(
+        ScoredChunk(each.item.id, tuple(each.numbers[c.start : c.end]), c.heading, score)
+        for each in ranked
+        for c, score in zip(each.chunks, each.scores, strict=True)
+    )
 
 
 def _scored(ranked: Ranked) -> Note:
@@ -51,13 +67,11 @@ def tell_chosen(watch: Watch, choices: Sequence[Choice], left: Sequence[Left]) -
     watch.tell("fit", len(notes), len(choices), notes)
 
 
-def tell_placed(watch: Watch, placed: Sequence[Choice], strategy: Strategy) -> None:
+def tell_placed(watch: Watch, placed: Sequence[Placed]) -> None:
     """Where each item stands."""
     notes = (
-        Note(
-            choice.ranked.item.id, f"placed {number}", f"the {stretch_of(choice, strategy)} stretch"
-        )
-        for number, choice in enumerate(placed, 1)
+        Note(choice.ranked.item.id, f"placed {number}", f"the {stretch} stretch")
+        for number, (choice, stretch) in enumerate(placed, 1)
     )
     watch.tell("place", len(placed), len(placed), notes)
 

@@ -1,4 +1,4 @@
-"""Exact token counts without a network: tiktoken over rank files that are shipped packed."""
+"""Token counts without a network: exact over rank files that are shipped, else an upper bound."""
 
 import re
 import struct
@@ -49,6 +49,11 @@ class Counter(Protocol):
         """Name that goes into the manifest."""
         ...
 
+    @property
+    def exact(self) -> bool:
+        """Whether `count` is what that encoding comes to; else it is that or less."""
+        ...
+
     def count(self, text: str) -> int:
         """Tokens of *text*; control tokens in it count as ordinary text."""
         ...
@@ -56,6 +61,32 @@ class Counter(Protocol):
     def lengths(self, text: str) -> Sequence[int]:
         """UTF-8 bytes of each token of *text*, in order; they add up to the whole text."""
         ...
+
+
+def counter_for(encoding: str) -> Counter:
+    """Exact counts under *encoding* where its ranks are shipped, else an upper bound."""
+    return TokenCounter(encoding) if encoding in _PACKED else ByteCounter(encoding)
+
+
+class ByteCounter:
+    """An upper bound for a tokenizer that nobody knows: one token for each byte of UTF-8.
+
+    A tokenizer over bytes, or one that falls back to them, never takes more, since each of its
+    tokens has a byte at least.
+    """
+
+    exact = False
+
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+
+    def count(self, text: str) -> int:
+        """Tokens of *text*, at most."""
+        return len(_encodable(text).encode())
+
+    def lengths(self, text: str) -> Sequence[int]:
+        """One for each byte of *text*."""
+        return b"\1" * self.count(text)
 
 
 class TokenCounter:
@@ -66,6 +97,8 @@ class TokenCounter:
     Raises:
         EncodingUnknownError: *encoding* is not one of `ENCODINGS`.
     """
+
+    exact = True
 
     def __init__(self, encoding: str = "o200k_base") -> None:
         if encoding not in _PACKED:

@@ -24,10 +24,20 @@ class PassTrace(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
 
 
+class ScoredChunk(msgspec.Struct, frozen=True):
+    """One chunk of an item, and what it is worth a token to the step."""
+
+    item: str
+    lines: tuple[int, ...]  # their numbers in the source, ascending
+    heading: str
+    score: float
+
+
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """A compile by its passes; `refused` says why there is no prompt."""
 
     passes: tuple[PassTrace, ...]
+    chunks: tuple[ScoredChunk, ...] = ()  # in the order of their items and lines
     prompt: Prompt | None = None
     refused: str = ""
 
@@ -48,6 +58,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._passes: dict[str, PassTrace] = {}
+        self.chunks: tuple[ScoredChunk, ...] = ()
 
     def tell(self, name: str, saw: int, kept: int, notes: Iterable[Note]) -> None:
         """Take down a pass."""

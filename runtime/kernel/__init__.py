@@ -1,6 +1,6 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
-from .announcements import announcement_of, withdraw_said_by
+from .announcements import PLUGIN, announcement_of, withdraw_said_by
 from .async_component import AsyncComponent
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
 from .config import Config
@@ -12,6 +12,7 @@ from .version import VERSION
 from .worker import Worker
 
 __all__ = [
+    "PLUGIN",
     "VERSION",
     "AsyncComponent",
     "Component",

@@ -54,6 +54,13 @@ class ContextConfig(Struct, frozen=True, forbid_unknown_fields=True):
             "set, the smaller of 24,000 and 40 % of the model's own window"
         ),
     ] = None
+    strategy: Annotated[
+        Literal["pre-assembled", "just-in-time"],
+        Meta(
+            description="where what was retrieved stands in a prompt, unless the step says: in "
+            "front, to be read from an endpoint's cache again, or at the end, where it may change"
+        ),
+    ] = "pre-assembled"
     budgets: Budgets = Budgets()
 
 

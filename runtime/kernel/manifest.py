@@ -8,6 +8,7 @@ from importlib import resources
 from importlib.machinery import ModuleSpec
 from inspect import Parameter, signature
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -67,17 +68,31 @@ def load(component: str) -> type[Component]:
         ManifestError: There is no such module or class, or it is no component.
     """
     module_name, _, class_name = component.partition(":")
+    if not class_name:
+        raise ManifestError(component, "cannot be imported: write it as package.module:Component")
     try:
-        found = getattr(importlib.import_module(module_name), class_name)
+        module = importlib.import_module(module_name)
     except Exception as error:  # a module may raise anything while it is imported
         raise ManifestError(
             component,
             f"cannot be imported: {error}; install its package beside Cortex, or put the module "
             "into the home's plugins folder",
         ) from error
+    found = getattr(module, class_name, None)
+    if found is None:
+        problem = f"cannot be imported: {module_name} has no {class_name}"
+        raise ManifestError(component, f"{problem}; {_named_instead(module)}")
     if not (isinstance(found, type) and issubclass(found, Component)):
-        raise ManifestError(component, "is not a subclass of Component")
+        raise ManifestError(component, f"is not a subclass of Component; {_named_instead(module)}")
     return found
+
+
+def _named_instead(module: ModuleType) -> str:
+    """What to do where a module does not have the component that was named."""
+    classes = [each for each in vars(module).values() if isinstance(each, type)]
+    own = (each for each in classes if each.__module__ == module.__name__)
+    there = sorted(each.__name__ for each in own if issubclass(each, Component))
+    return f"name one of {', '.join(there)}" if there else "it has no components: name another"
 
 
 def located(component: str, plugins: Path) -> Path:

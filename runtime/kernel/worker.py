@@ -1,6 +1,7 @@
 """Components in a process of their own, fed by a hub that another process serves."""
 
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
@@ -27,6 +28,9 @@ PATIENCE_S = 5.0
 LOOK_S = 0.5  # how soon a worker that is told to end notices it while the hub says nothing
 AWAY_S = 1.0  # between two looks for a hub that is away
 GONE_S = 5.0  # a hub that says nothing for so long is away when a worker is to end
+ENDING_S = 0.05  # between two looks whether it is back
+BACK_S = 1.0  # that one which is known to be away may take to come back then
+UNHEARD_S = 0.3  # for what is at work, when nobody can take its result
 
 Startable = str | Entry | type[Component]
 
@@ -81,7 +85,10 @@ class Worker:
         self._speaks = restarted is None
         self._followed = 0  # position up to which withdrawals were seen
         self._over: CortexError | None = None  # why it cannot go on
-        self._keeper = threading.Thread(target=self._keep_announced, name="cortex-announcer")
+        self.left = False  # it ended without its hub, which was away
+        self._keeper = threading.Thread(
+            target=self._keep_announced, name="cortex-announcer", daemon=True
+        )
 
     @property
     def name(self) -> str:
@@ -136,20 +143,33 @@ class Worker:
             raise self._over
 
     def stop(self, patience_s: float = PATIENCE_S) -> None:
-        """Stop the components in good order and withdraw them; a second call does nothing."""
+        """Stop the components in good order and withdraw them; a second call does nothing.
+
+        A hub that is away is not waited for: what was in hand goes to another worker once its lease
+        is over, and `left` says so afterwards.
+        """
         if self._ending.is_set():
             return
         self._ending.set()
-        if self._keeper.is_alive():
-            self._keeper.join(GONE_S)
-        if self._keeper.is_alive():
-            # The hub is away, and nobody shall wait for it any more: its leases lapse, and it finds
-            # out by itself who is gone.
+        self.left = self._is_left()
+        if self.left:  # nobody waits for it any more, and it finds out by itself who is gone
             self._hub.close()
+            patience_s = min(patience_s, UNHEARD_S)
         self._staff.end_all(patience_s)
-        if self._over is None and self._speaks:
+        if self._over is None and self._speaks and not self.left:
             with suppress(CortexError):
                 self._withdraw()
+
+    def _is_left(self) -> bool:
+        """Whether the hub is away, and has not come back in a moment."""
+        began_s = time.monotonic()
+        while (waited_s := time.monotonic() - began_s) < GONE_S:
+            if self._hub.away and waited_s > BACK_S:
+                return True
+            if not (self._hub.away or self._keeper.is_alive()):
+                return False
+            time.sleep(ENDING_S)
+        return True
 
     def _keep_announced(self) -> None:
         """Announce again whatever somebody else withdrew.

@@ -26,7 +26,7 @@ from .verify import ends, verify
 
 EVENT_COLUMNS = 4  # position, stream, version, record
 # What is refused takes its transaction with it. A plain insert of many rows would have to be undone
-# alone: for that SQLite copies every page it changes into a temporary file, for each batch a new one.
+# alone: for that SQLite copies each page it changes into a temporary file, a new one a batch.
 ADD = "insert or rollback into"
 
 Filter = tuple[tuple[str, str | None], ...]

@@ -85,7 +85,11 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         bool, Meta(description="it takes tools; false where its endpoint refuses them")
     ] = True
     encoding: Annotated[
-        Literal["o200k_base", "cl100k_base"], Meta(description="how its tokens are counted")
+        Literal["o200k_base", "cl100k_base", "unknown"],
+        Meta(
+            description="how its tokens are counted; unknown: a token for each byte, which is the "
+            "most that it can be"
+        ),
     ] = "o200k_base"
     price_input: Annotated[
         Dollars | None, Meta(description="US dollars a million tokens of prompt")

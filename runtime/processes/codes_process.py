@@ -99,6 +99,13 @@ PROCESS: tuple[Rule, ...] = (
         "itself again, `step:` to go on further down.",
         "name an earlier step",
     ),
+    Rule(
+        "P215",
+        "find without a model",
+        "What `find:` brings stands in the prompt of its step. A step that asks no model has none.",
+        "move it to a step that asks a model, or remove the key",
+        "warning",
+    ),
 )
 
 INHERITANCE: tuple[Rule, ...] = (
@@ -210,13 +217,13 @@ LINK: tuple[Rule, ...] = (
         "P401",
         "unknown action",
         "No component has announced this action.",
-        "correct the name, or load the plugin that brings the action",
+        "correct the name, or start the worker or load the plugin that serves the action",
     ),
     Rule(
         "P402",
         "unknown gate",
         "No component has announced this gate.",
-        "correct the name, or load the plugin that brings the gate",
+        "correct the name, or start the worker or load the plugin that serves the gate",
     ),
     Rule(
         "P403",
@@ -293,6 +300,14 @@ LINK: tuple[Rule, ...] = (
         "unknown Struct",
         "`output: package.module:Struct` names a msgspec Struct of an installed package.",
         "correct the name, install the package, or write `output: {schema: ...}`",
+    ),
+    Rule(
+        "P415",
+        "nothing under the topic",
+        "`find:` looks only at what stands in the topics of `under:` or below them when the step "
+        "runs, and as yet nothing does.",
+        "correct the topic, or add the knowledge",
+        "warning",
     ),
 )
 

@@ -170,4 +170,10 @@ VALUES: tuple[Rule, ...] = (
         "At least one item is needed here.",
         "add one or remove the key",
     ),
+    Rule(
+        "P113",
+        "empty text",
+        "Nothing can be found by a text without a word.",
+        "write what is to be found or remove the key",
+    ),
 )

@@ -88,6 +88,16 @@ class FailureDefinition(Struct, gc=False, kw_only=True):
     node: Node
 
 
+class FindDefinition(Struct, gc=False, kw_only=True):
+    """What a step looks for in the knowledge store."""
+
+    texts: list[Value]
+    under: list[TopicUse] = []
+    passages: int = 8
+    tokens: int | None = None
+    node: Node
+
+
 class StepDefinition(Struct, gc=False, kw_only=True):
     """A step as it was written."""
 
@@ -104,7 +114,9 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     breakpoint: bool = False
     gates: list[GateUse] = []
     knowledge: list[TopicUse | Inherit] | None = None
+    find: FindDefinition | None = None
     carry: list[CarryUse] = []
+    strategy: str | None = None
     needs: Needs | None = None
     tools: list[str] = []
     budget: Budget | None = None

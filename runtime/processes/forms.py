@@ -152,7 +152,7 @@ class Choice(Struct, frozen=True):
             "P104",
             f"`{label}` is {describe(node)}, expected one of {expected}",
             node,
-            remedy=did_you_mean(text, self.words, f"use one of {expected}"),
+            remedy=did_you_mean(text, self.words, "use one of them"),
             fix=(TextEdit(span_of(node), found),) if found else None,
         )
         return None

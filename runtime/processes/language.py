@@ -13,6 +13,7 @@ from .definitions import (
     StepDefinition,
 )
 from .fields import FIELDS, OUTPUTS, STEP_OUTPUT
+from .find import FIND
 from .forms import Boolean, Key, ListOf, Number, OneOf, Record, Text
 from .nodes import MappingNode, Node, Reporter, ScalarNode, describe
 from .readers import (
@@ -29,7 +30,7 @@ from .readers import (
     read_inherit,
     read_topic,
 )
-from .records import BUDGET, NEEDS, ON_FAILURE, RETRY, report_vendor
+from .records import BUDGET, NEEDS, ON_FAILURE, RETRY, STRATEGY, report_vendor
 from .triggers import TRIGGER
 
 INHERIT_SCHEMA: Mapping[str, Any] = {
@@ -87,9 +88,19 @@ STEP = Record(
         "breakpoint": Key(Boolean(), "whether to pause and show the compiled context"),
         "gates": Key(GATES, "what has to hold before the step; only ever added to"),
         "knowledge": Key(KNOWLEDGE, "the topics this step sees instead of the process's"),
+        "find": Key(
+            FIND,
+            "what is looked for in all knowledge before the step's prompt is compiled; nothing "
+            "unless given",
+        ),
         "carry": Key(
             ListOf(OneOf(read_carry, (Text().schema,)), or_one=True),
             "earlier steps, or fields of them, that the step's context shows; nothing unless given",
+        ),
+        "strategy": Key(
+            STRATEGY,
+            "where what was retrieved stands in the prompt: in front, to be read from a cache "
+            "again, or at the end; the configuration's unless given",
         ),
         "needs": Key(NEEDS, "what the work asks of a model"),
         "tools": Key(

@@ -15,6 +15,7 @@ from .definitions import (
     TopicUse,
 )
 from .expressions import Ref
+from .find import linked_find
 from .interfaces import field_of
 from .linked import (
     BackTo,
@@ -108,6 +109,13 @@ class Linker:
             check_condition(when, self._names, self._reporter)
         output = output_schema(definition, self._reporter)
         action, child, result = self._work(step, guarded, output)
+        found = linked_find(
+            definition.find,
+            ValueChecker(self._names, self._reporter, guarded),
+            self._world,
+            self._reporter,
+            asks_model=definition.abstract or (action is not None and action.asks_model),
+        )
         linked = LinkedStep(
             id=definition.id,
             action=action,
@@ -122,7 +130,9 @@ class Linker:
             breakpoint=definition.breakpoint,
             gates=gates,
             knowledge=topics,
+            find=found,
             carry=self._carry(definition),
+            strategy=definition.strategy or UNSET,
             needs=definition.needs or Needs(),
             tools=tuple(dict.fromkeys(definition.tools)),
             budget=definition.budget or Budget(),

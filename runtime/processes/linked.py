@@ -156,6 +156,15 @@ class RunProcess(Struct, gc=False, frozen=True, tag="process"):
 OnFailure: TypeAlias = Halt | Continue | GoTo | BackTo | RunProcess
 
 
+class Find(Struct, gc=False, frozen=True, kw_only=True):
+    """What is looked for in the knowledge store before this step's prompt is compiled."""
+
+    texts: tuple[Template, ...]  # each finds its own; the best of all are shown
+    under: tuple[str, ...] = ()  # topics that a passage stands in or below; empty means all
+    passages: int = 8  # at most
+    tokens: int | None = None  # of them at most; None: what the section has room for
+
+
 class Carry(Struct, gc=False, frozen=True, kw_only=True):
     """What this step's context shows of an earlier one."""
 
@@ -199,7 +208,9 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     breakpoint: bool = False
     gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the step
     knowledge: tuple[LinkedTopic, ...] = ()  # what its context is made from; already scoped
+    find: Find | UnsetType = UNSET  # left out of the linked form where it is not used
     carry: tuple[Carry, ...] = ()
+    strategy: str | UnsetType = UNSET  # of its prompts; left out where the step says none
     needs: Needs = Needs()
     tools: tuple[str, ...] = ()
     budget: Budget = Budget()

@@ -94,6 +94,8 @@ BUDGET = Record(
     with_node=False,
 )
 
+STRATEGY = Choice(("pre-assembled", "just-in-time"))
+
 _FAILURE_STEP = Record(
     "`on_failure`",
     lambda step, node: FailureDefinition(policy="step", target=step, node=node),

@@ -12,6 +12,7 @@ from .shapes import Shape, shape_of_fields
 from .suggest import MAX_CANDIDATES, did_you_mean, listed
 
 Resolution = Resolved | Ambiguous | None
+BRING_IT = "start the worker or load the plugin that serves it"
 
 
 class World:
@@ -43,11 +44,11 @@ class World:
 
     def action_remedy(self, name: str) -> str:
         """Return what to do about the unknown action *name*."""
-        return _remedy(name, self.registry.actions, "load the plugin that brings it")
+        return _remedy(name, self.registry.actions, BRING_IT)
 
     def gate_remedy(self, name: str) -> str:
         """Return what to do about the unknown gate *name*."""
-        return _remedy(name, self.registry.gates, "load the plugin that brings it")
+        return _remedy(name, self.registry.gates, BRING_IT)
 
     def parameters_of(self, spec: ActionSpec | GateSpec) -> Shape:
         """Return the shape of the parameters of *spec*."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import CortexError, Event
+from cortex.bus import CortexError, Event, Query
 from cortex.bus.events import (
     ExecutionCompleted,
     StepCompleted,
@@ -22,7 +22,7 @@ from cortex.bus.events import (
 from cortex.plugins import FileWant, Limits, Manifest, Wants
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-SUBSCRIBES = ("step.execute=look", "step.execute=act", "execution.completed")
+SUBSCRIBES = ("step.execute=look", "step.execute=act", "execution.completed", "x.probe.count")
 PUBLISHES = ("step.completed", "x.probe.said")
 
 PLUGIN = Manifest(
@@ -57,6 +57,18 @@ class Said(Event, frozen=True, kw_only=True, tag="x.probe.said"):
     """Something of the plugin's own."""
 
     belongs = ("probe", "")
+
+    number: int
+
+
+class ProbeCount(Query, frozen=True, kw_only=True, tag="x.probe.count"):
+    """Ask it to count on."""
+
+    number: int
+
+
+class ProbeCounted(Query, frozen=True, kw_only=True, tag="x.probe.counted"):
+    """One more."""
 
     number: int
 
@@ -116,6 +128,11 @@ class Observer(Component):
     def completed(self, event: ExecutionCompleted, delivery: Delivery) -> Iterator[Event]:
         """Say so."""
         yield Said(number=delivery.position)
+
+    @on(ProbeCount)
+    def count(self, event: ProbeCount, delivery: Delivery) -> Iterator[Event]:
+        """Answer."""
+        yield ProbeCounted(number=event.number + 1)
 
 
 class Fragile(Component):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -180,3 +181,12 @@ def test_the_owners_token_is_there_once_somebody_was_added(shell: Shell) -> None
 
     path = shell.home.path / "keys" / "owner.token"
     assert path.read_text().strip() == owner_token(path.parent)
+
+
+def test_an_empty_list_says_how_one_is_let_in_and_a_time_has_its_zone(shell: Shell) -> None:
+    empty, _ = shell.run("list")
+    shell.run("add", "alice", "--expires", "30d")
+    shown, _ = shell.run("show", "alice")
+
+    assert empty == "no clients: `cortex client add NAME` lets one in\n"
+    assert re.search(r"until +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z+\-\d]+\n", shown), shown

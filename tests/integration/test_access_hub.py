@@ -353,3 +353,51 @@ def test_whether_a_client_may_say_anything_at_all_follows_its_grant(world: World
         False,
         True,
     ]
+
+
+def pairs(world: World) -> list[tuple[str, str, int]]:
+    found = (e for e in world.events() if isinstance(e, ClientConnected | ClientLeft))
+    return [(type(e).__name__.removeprefix("Client"), e.client, e.times) for e in found]
+
+
+def test_a_client_that_comes_and_goes_all_the_time_is_told_as_one_pair_a_minute(
+    world: World,
+) -> None:
+    for _ in range(1_000):
+        world.access.connected("alice", HERE)
+        world.access.left("alice", HERE, "closed")
+    first = pairs(world)
+    world.later(61)
+    for _ in range(5):
+        world.access.connected("alice", HERE)
+        world.access.left("alice", HERE, "closed")
+    world.access.connected("alice", HERE)
+    world.later(61)
+    world.later(61)  # nothing happened: it is told anew, at once
+    world.access.left("alice", HERE, "closed")
+
+    assert first == [("Connected", "alice", 1), ("Left", "alice", 1)]
+    assert pairs(world)[2:] == [
+        ("Connected", "alice", 999),
+        ("Left", "alice", 999),
+        ("Left", "alice", 5),
+        ("Connected", "alice", 6),  # it is there now, so that this comes last
+        ("Left", "alice", 1),
+    ]
+
+
+def test_a_client_that_comes_from_elsewhere_is_told_at_once_and_not_without_bound(
+    world: World,
+) -> None:
+    for port in range(100):
+        world.access.connected("alice", Peer("tls", f"10.0.0.7:{port}"))
+    world.access.connected("alice", Peer("tls", "10.0.0.8:1"))
+    for host in range(100):
+        world.access.connected("bob", Peer("tls", f"10.1.0.{host}:1"))
+
+    told = pairs(world)
+    assert [who for _, who, _ in told].count("alice") == 2
+    assert [who for _, who, _ in told].count("bob") == 17
+    world.access.close()  # what was counted is not lost
+    assert [times for _, who, times in pairs(world)[len(told) :] if who == "alice"] == [99]
+    assert sum(times for _, who, times in pairs(world) if who == "bob") == 100

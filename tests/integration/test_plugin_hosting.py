@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,15 @@ from typing import Any
 
 import pytest
 
-from cortex.bus import Client, Event, Recorded, as_map
+from cortex.bus import (
+    Client,
+    Event,
+    HubServer,
+    Recorded,
+    UnansweredError,
+    as_map,
+    connect,
+)
 from cortex.bus.events import (
     ComponentWithdrawn,
     GrantGiven,
@@ -131,6 +140,27 @@ def look(world: World) -> dict[str, Any]:
     places = [world.folder / "given", world.folder / "private", "/usr/lib", "/tmp"]
     names = {"paths": [str(p) for p in paths], "write": [str(p) for p in places]}
     return world.step("look", **names, port=world.port)
+
+
+def test_it_answers_the_queries_of_its_own_until_it_is_unloaded(world: World) -> None:
+    runtime = world.runtime
+    folder = Path(tempfile.mkdtemp(prefix="cx"))  # short: a socket's path has a bound
+    server = HubServer(runtime.hub, runtime.log, runtime.blobs)
+    url = server.listen(f"ipc://{folder}/bus.sock")
+    words = (plugin_probe.ProbeCount, plugin_probe.ProbeCounted)
+    with connect(url, name="asker", events=words) as asker:
+        answer = asker.ask(plugin_probe.ProbeCount(number=6), PATIENCE_S)
+
+        world.unload("probe")
+        with pytest.raises(UnansweredError):
+            asker.ask(plugin_probe.ProbeCount(number=6), PATIENCE_S)
+        world.until(PluginLoaded, world.load("probe"))
+        again = asker.ask(plugin_probe.ProbeCount(number=7), PATIENCE_S)
+
+    server.close()
+    shutil.rmtree(folder)
+    numbers = [each.number for each in (answer, again) if hasattr(each, "number")]
+    assert numbers == [7, 8]
 
 
 def test_it_gets_the_secrets_it_was_granted_and_nothing_of_the_environment(world: World) -> None:

@@ -18,6 +18,8 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelInvoke,
     ModelResponded,
     StepCompleted,
@@ -334,7 +336,7 @@ class World:
 
 
 ASKED: tuple[type[Event], ...] = (
-    GateEvaluate, ContextCompile, ModelInvoke, ToolCall, StepExecute,
+    GateEvaluate, KnowledgeRequest, ContextCompile, ModelInvoke, ToolCall, StepExecute,
 )  # fmt: skip
 
 
@@ -345,6 +347,9 @@ def answer_to(request: Event, **given: Any) -> Event:
         case GateEvaluate():
             fields = {"outcome": "passed", "gate": request.gate, "index": request.index, **given}
             return GateEvaluated(**_place(request), **fields)
+        case KnowledgeRequest():
+            fields = {"query": request.texts[0], "found": "passages", **given}
+            return KnowledgeRequested(**_place(request), turn=0, call_id="", **fields)
         case ContextCompile():
             fields = {
                 "prompt": f"prompt of {request.step_id}/{request.attempt}" + f"/{request.turn}"

@@ -18,7 +18,14 @@ from cortex.bus.events import (
     ContextRefused,
     ModelSelected,
 )
-from cortex.runtime.context import ContextCompiler, Manifest, Offer, items_of
+from cortex.runtime.context import (
+    ENCODINGS,
+    ContextCompiler,
+    Manifest,
+    Offer,
+    TokenCounter,
+    items_of,
+)
 from cortex.runtime.kernel import Config
 from cortex.runtime.knowledge import KnowledgeError, read_document
 from cortex.runtime.log import MemoryBlobs
@@ -120,6 +127,25 @@ def test_what_the_step_lays_down_wins_over_the_configuration(
 
     assert request.effective_window == window
     assert (request.budgets.knowledge if request.budgets else None) == knowledge
+
+
+@pytest.mark.parametrize(
+    ("configured", "said", "taken"),
+    [
+        ({}, "", "pre-assembled"),
+        ({"strategy": "just-in-time"}, "", "just-in-time"),
+        ({"strategy": "just-in-time"}, "pre-assembled", "pre-assembled"),
+    ],
+)
+def test_the_strategy_of_the_step_wins_over_the_configuration(
+    configured: dict[str, Any], said: str, taken: str
+) -> None:
+    config = msgspec.convert({"context": configured}, Config)
+
+    request, _ = request_of(asked(strategy=said), SMALL, config)
+    compiled = Compiling(SMALL, config=config).compiled(asked(strategy=said))
+
+    assert (request.strategy, compiled.strategy) == (taken, taken)
 
 
 # Offers.
@@ -259,10 +285,20 @@ def test_a_topic_and_a_step_of_one_name_are_refused_by_name(notes: Path) -> None
     assert "two items are called notes" in Compiling(SMALL).refused(event)
 
 
-def test_an_unknown_encoding_is_refused_by_name() -> None:
+def test_for_a_tokenizer_that_nobody_knows_the_count_is_an_upper_bound_and_says_so() -> None:
+    event = asked(carry={"read": {"text": "Невозможно прочитать 🎉 журнал. " * 50}})
     odd = msgspec.structs.replace(SMALL, encoding="odd")
+    world = Compiling(odd)
 
-    assert "odd is not a token encoding" in Compiling(odd).refused(asked())
+    compiled = world.compiled(event)
+    prompt = world.blobs.get(compiled.prompt).decode()
+    manifest = msgspec.json.decode(world.blobs.get(compiled.manifest), type=Manifest)
+
+    assert (manifest.encoding, manifest.exact) == ("odd", False)
+    assert compiled.tokens == manifest.tokens == sum(manifest.sections.values())
+    assert compiled.tokens + compiled.headroom <= compiled.window
+    for encoding in ENCODINGS:
+        assert TokenCounter(encoding).count(prompt) <= compiled.tokens
 
 
 def test_models_come_and_go() -> None:

@@ -1,6 +1,7 @@
 """What the model of a step is sent turn by turn: tools, answers, results, and why it failed."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,8 +26,9 @@ from cortex.bus.events import (
     ToolListed,
     ToolReturned,
 )
-from cortex.runtime.context import Manifest, Parts, split
+from cortex.runtime.context import Manifest, Parts, TokenCounter, split
 from cortex.runtime.kernel import Config, Home
+from cortex.runtime.knowledge import read_document
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.models import ModelDescription, Price
 
@@ -194,6 +196,30 @@ def test_a_pack_stands_in_one_line_until_it_is_enabled_and_then_after_the_others
     assert names == ["enable_pack", "read_file", "github__issues"]
     assert "github: 1 tool" not in second.system
     assert "github is shown from now on" in second.user
+
+
+def test_a_hundred_tools_in_packs_take_a_tenth_of_their_schemas_at_most() -> None:
+    step, whole = Step(), 0
+    properties = {
+        name: {"type": "string", "description": f"The {name} that it is about."}
+        for name in ("owner", "repository", "branch", "path", "query")
+    }
+    servers = tuple(f"server{n}" for n in range(10))
+    for server in servers:
+        tools = tuple(
+            {
+                "name": f"tool_{n}",
+                "description": f"Does number {n} of what {server} does, and says what came of it.",
+                "parameters": {"type": "object", "properties": properties},
+            }
+            for n in range(10)
+        )
+        whole += sum(TokenCounter().count(msgspec.json.encode(tool).decode()) for tool in tools)
+        step.engine.listed(ToolListed(server=server, tools=tools), delivery())
+
+    compiled = step.compiled(tools=servers)
+
+    assert 0 < compiled.sections["tools"] <= whole / 10
 
 
 def test_what_an_untrusted_server_says_of_a_tool_is_made_harmless_and_noted() -> None:
@@ -607,3 +633,37 @@ def test_a_folder_that_only_begins_like_the_users_keeps_its_name(
     prompt = Step().prompt(goal="mend /home/adam/x and /home/ada")
 
     assert "goal: mend /home/adam/x and ~\n" in prompt
+
+
+def test_a_later_prompt_keeps_the_bytes_of_the_one_before_or_says_why_not(tmp_path: Path) -> None:
+    step, rota = Step(), tmp_path / "rota.md"
+    rota.write_text("Ada is on call.\n")
+    topic = {"topic": "team.rota", "path": str(rota), "digest": read_document(rota).digest}
+
+    def prompt(turn: int, attempt: int = 1, **fields: Any) -> tuple[str, Manifest]:
+        made = step.compiled(turn=turn, attempt=attempt, knowledge=(topic,), **fields)
+        manifest = msgspec.json.decode(step.blobs.get(made.manifest), type=Manifest)
+        return step.blobs.get(made.prompt).decode(), manifest
+
+    first, about_first = prompt(0)
+    failure = {"step": "s1", "attempt": 1, "kind": "failed", "error": "It was late."}
+    again, about_again = prompt(0, attempt=2, failures=(failure,))
+    rota.write_text("Bob is on call.\n")
+    _, about_changed = prompt(0, attempt=3, failures=(failure,))
+
+    assert about_again.declared == ()
+    assert again.encode().startswith(first.encode()[: about_first.prefix.kept[-1].end])
+    assert [(each.why, each.about) for each in about_changed.declared] == [("changed", "epoch")]
+
+
+def test_what_another_model_read_is_nobodys_prefix(tmp_path: Path) -> None:
+    step, rota = Step(HERE, AWAY), tmp_path / "rota.md"
+    rota.write_text("Ada is on call.\n")
+    topic = {"topic": "team.rota", "path": str(rota), "digest": read_document(rota).digest}
+    first = step.compiled(knowledge=(topic,))
+    rota.write_text("Bob is on call.\n")
+
+    far = step.compiled(attempt=2, knowledge=(topic,), needs={"context_tokens": 150_000})
+
+    assert (first.model, far.model) == ("here", "away")
+    assert far.epochs == 0

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 import pytest
@@ -16,6 +17,8 @@ from cortex.bus.events import (
     ExecutionRequest,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelInvoke,
     ModelResponded,
     StepCompleted,
@@ -53,6 +56,22 @@ def spans(*events: Event) -> list[Span]:
 
 ASKED = StepExecute(execution_id=ID, step_id="read", action="read_ci_log")
 GATE = GateEvaluate(execution_id=ID, gate="branch_clean", step_id="read")
+
+
+def test_what_a_step_looked_for_is_a_span_before_its_context() -> None:
+    place: dict[str, Any] = {"execution_id": ID, "step_id": "read"}
+
+    _, step, knowledge, context = spans(
+        ExecutionRequest(execution_id=ID, process="triage"),
+        KnowledgeRequest(**place, texts=("what about it",)),
+        KnowledgeRequested(**place, turn=0, call_id="", query="what about it", topics=("team",)),
+        ContextCompile(**place, process="triage", description="d", found="digest"),
+    )
+
+    assert (knowledge.kind, knowledge.name, knowledge.status) == ("knowledge", "read", "found")
+    assert (knowledge.parent, context.parent) == (step.id, step.id)
+    assert knowledge.attributes["topics"] == ("team",)
+    assert knowledge.duration_s > 0
 
 
 def test_what_was_asked_and_answered_is_one_span_under_its_step() -> None:

@@ -12,6 +12,8 @@ from cortex.bus import FORMAT, Ephemeral, Event, Recorded
 from cortex.bus.events import (
     ExecutionHalted,
     ExecutionRequest,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelDelta,
     ModelFailed,
     ModelInvoke,
@@ -84,8 +86,12 @@ def test_what_goes_on_is_what_was_asked_and_not_answered() -> None:
     tally.fold(ASKED, 1.0)
     tally.fold(responded(input_tokens=3, cached_read_tokens=4, output_tokens=5, cost=0.5), 2.0)
     tally.fold(CALL, 3.0)
+    tally.fold(KnowledgeRequest(**STEP, texts=("q",)), 3.5)
+    looking = [a.text for a in tally.activities.values()][-1]
+    tally.fold(KnowledgeRequested(**STEP, turn=0, call_id="", query="q"), 3.6)
     tally.fold(StepExecute(**STEP, action="write_code"), 4.0)
 
+    assert looking == "mend: looking into the knowledge store"
     assert [a.text for a in tally.activities.values()] == ["mend: grep a", "mend: write_code"]
     assert (tally.usage.input, tally.usage.cached_read, tally.usage.output) == (3, 4, 5)
     assert (tally.cost, tally.max_cost) == (0.5, 2.0)
@@ -100,6 +106,9 @@ def test_what_goes_on_is_what_was_asked_and_not_answered() -> None:
          "tool", "grep a (1.0 s): 2 lines"),
         (ToolDenied(**STEP, turn=0, call_id="c", tool="grep", reason="not allowed"),
          "denied", "grep a (1.0 s): not allowed"),
+        (KnowledgeRequested(**STEP, turn=0, call_id="", query="q", topics=("a", "b", "c", "d")),
+         "found", "mend: a, b, c and 1 more"),
+        (KnowledgeRequested(**STEP, turn=0, call_id="", query="q"), "found", "mend: nothing"),
         (ModelFailed(**STEP, model="m", error="later", kind="overloaded"),
          "model", "mend: m (2.0 s): overloaded: later"),
         (responded(input_tokens=1_200, output_tokens=7, cost=0.0123, stop="length"),

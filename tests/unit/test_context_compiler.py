@@ -176,6 +176,7 @@ class EveryThirdByte:
     """Counts that do not add up at line breaks, as no real encoding's do."""
 
     encoding = "every-third-byte"
+    exact = True
 
     def count(self, text: str) -> int:
         return len(self.lengths(text))
@@ -193,6 +194,33 @@ def test_the_bound_holds_even_where_counts_do_not_add_up(request: Request) -> No
 
     if prompt is not None:
         assert within_its_bounds(prompt, request)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    off=st.lists(st.integers(-3, 3), min_size=1, max_size=6),
+    must=st.booleans(),
+    window=st.integers(400, 2_600),
+)
+def test_the_bound_holds_for_items_that_just_fit_or_just_do_not(
+    off: list[int], must: bool, window: int
+) -> None:
+    share = window // len(off)
+    made = tuple(
+        knowledge(f"k{n}", "word " * max(1, share + more), must_include=must and n == 0)
+        for n, more in enumerate(off)
+    )
+    request = Request(step=STEP, window=200_000, effective_window=window, items=made)
+
+    prompt = compiled(COMPILER, request)
+
+    if prompt is not None:
+        assert within_its_bounds(prompt, request)
+        assert not must or prompt.manifest.items[0].state == "in"
+    else:
+        # Nothing is cut to make it fit, and nothing is refused for what may be left out.
+        assert must
+        assert compiled(COMPILER, msgspec.structs.replace(request, items=made[1:])) is not None
 
 
 def knowledge(item_id: str, text: str, *, must_include: bool = False, priority: int = 0) -> Item:
@@ -322,6 +350,30 @@ def test_fixed_sections_that_are_too_big_together_are_refused() -> None:
 
     with pytest.raises(ContextRefusedError, match="raise effective_window to"):
         COMPILER.compile(request)
+
+
+def test_persona_and_instructions_are_never_compressed_where_data_beside_them_is() -> None:
+    row = {"name": "Ada", "role": "keeper of the lights", "since": 1994}
+    persona = json.dumps([row] * 20, indent=1)
+    prose = "It is very important to note that you should always cite the line. " * 10
+    rows = json.dumps([{**row, "number": n} for n in range(40)], indent=1)
+    budgets = msgspec.structs.replace(
+        Budgets.scaled_to(24_000), persona=2_000, knowledge=COUNTER.count(rows) - 200
+    )
+    request = Request(
+        step=STEP,
+        window=200_000,
+        persona=persona,
+        instructions=prose,
+        items=(knowledge("rows", rows),),
+        budgets=budgets,
+    )
+
+    prompt = COMPILER.compile(request)
+
+    assert [entry.form for entry in prompt.manifest.items] == ["exact"]
+    assert persona in prompt.text
+    assert prose.strip() in prompt.text
 
 
 def test_a_refusal_survives_the_trip_between_processes() -> None:

@@ -22,6 +22,7 @@ from cortex.runtime.context import (
     TokenCounter,
     Tool,
     Turn,
+    View,
     anthropic_shape,
     blocks_of,
     openai_shape,
@@ -314,7 +315,16 @@ def digests() -> list[str]:
         compiled(upto, turns(20, 200), f"Find {WORDS[3]} and {WORDS[9]}.", items=notes, price=PRICE)
         for upto in (0, 7, 20)
     ]
-    return [prompt.digest for prompt in asked]
+    long = Request(step=Step(process="p", id="s", description=f"Find {WORDS[3]}."), window=200_000)
+    held = [
+        Item(
+            id=f"h{n}", section="history", kind="note", text=" ".join(WORDS[n % 300 : n % 300 + 9])
+        )
+        for n in range(1_200)
+    ]
+    prompts = [*asked, COMPILER.compile(long, View(items=tuple(held)))]
+    kept = View(items=tuple(held[:900]), prefix=prompts[-1].manifest.prefix)
+    return [prompt.digest for prompt in (*prompts, COMPILER.compile(long, kept))]
 
 
 def test_another_process_with_another_hash_seed_and_locale_makes_the_same_bytes() -> None:

@@ -1,5 +1,8 @@
 """What could act on a model, a terminal or a reader is made harmless and reported."""
 
+import importlib
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +16,8 @@ from cortex.runtime.context import (
     read_prompt,
     sanitise,
 )
+
+sanitising = importlib.import_module(f"{ContextCompiler.__module__.rpartition('.')[0]}.sanitise")
 
 MARKERS = [
     "<|im_start|>",
@@ -51,6 +56,17 @@ def test_a_control_token_hidden_by_an_invisible_character_is_found() -> None:
     assert {"hidden", "<|im_start|>"} == {each.what for each in found}
 
 
+def test_nothing_that_is_made_harmless_is_taken_for_plain_text() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    suspect = set(sanitising._SUSPECT.findall(every))
+
+    for pattern in (sanitising._ANSI, sanitising._CONTROL, sanitising._BIDI, sanitising._HIDDEN):
+        assert {found[0] for found in pattern.findall(every)} <= suspect
+    for mark in (*PIECES, "< data", "</ reference"):
+        harmful = sanitise(mark) != (mark, ())
+        assert not harmful or sanitising._SUSPECT.search(mark)
+
+
 @settings(max_examples=300, deadline=None)
 @given(text=hostile)
 def test_sanitising_twice_changes_nothing_more(text: str) -> None:
@@ -60,6 +76,14 @@ def test_sanitising_twice_changes_nothing_more(text: str) -> None:
 
     assert twice == once
     assert found == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile)
+def test_nothing_is_changed_silently(text: str) -> None:
+    harmless, found = sanitise(text)
+
+    assert found or harmless == text.replace("\r\n", "\n")  # how lines end says nothing
 
 
 @settings(max_examples=300, deadline=None)

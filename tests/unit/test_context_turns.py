@@ -21,6 +21,8 @@ from cortex.runtime.context import (
     TokenCounter,
     Tool,
     Turn,
+    read_prompt,
+    sanitise,
 )
 
 STEP = Step(process="p", id="s", description="Say which parser test failed.")
@@ -117,6 +119,25 @@ def test_turns_stay_within_the_bounds_and_are_all_accounted_for(
     assert said <= entries(prompt).keys()
     newest = {said.id for said in turns[-1].said}
     assert all(entries(prompt)[name].state != "out" for name in newest)
+
+
+@settings(max_examples=60, deadline=None)
+@given(turns=several_turns)
+def test_a_turn_stands_with_its_call_and_all_results_or_not_at_all_and_the_newest_as_it_was_said(
+    turns: list[Turn],
+) -> None:
+    prompt = compiled(turns)
+
+    made = entries(prompt)
+    for each in turns:
+        assert len({made[said.id].state == "out" for said in each.said}) == 1
+    kept = [said.id for each in turns for said in each.said if made[said.id].state != "out"]
+    shown = [p.item_id for p in read_prompt(prompt.text).passages if p.item_id in made]
+    order = dict.fromkeys(name for name in shown if name in kept)
+    assert list(order) == kept  # call before result, turn before turn
+    if prompt.manifest.epochs == 0:
+        plain = [said for said in turns[-1].said if made[said.id].state == "in"]
+        assert all(sanitise(said.text)[0].strip("\n") in prompt.text for said in plain)
 
 
 def test_results_stand_after_the_answer_that_asked_for_them_and_before_the_step() -> None:

@@ -22,7 +22,8 @@ CLASSES = sorted(
 )
 REQUESTS = {
     *("context.compile", "execution.cancel", "execution.finish", "execution.pause"),
-    *("execution.request", "execution.resume", "gate.evaluate", "model.invoke"),
+    *("execution.request", "execution.resume", "gate.evaluate", "knowledge.index"),
+    *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
     *("process.submit", "step.execute", "step.wake", "tool.call"),
 }
@@ -30,9 +31,9 @@ REQUESTS = {
 # Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
 # field has a default and is added.
 ON_DISK = {
-    "client.connected": "client carrier address certificate",
+    "client.connected": "client carrier address certificate times",
     "client.denied": "client verb about reason claimed carrier address times",
-    "client.left": "client carrier address reason",
+    "client.left": "client carrier address reason times",
     "component.announced": "component kind name parameters result traits answer",
     "component.failed": "component reason position about attempts",
     "component.restarted": "component runtime reason times",
@@ -41,7 +42,7 @@ ON_DISK = {
     "context.compile": (
         "execution_id step_id attempt process description goal instructions parameters "
         "knowledge carry needs budget tools turn answer_schema problem failures model "
-        "left spent"
+        "left spent strategy found found_tokens"
     ),
     "context.compiled": (
         "execution_id step_id attempt turn prompt manifest model provider tokens sections "
@@ -77,9 +78,13 @@ ON_DISK = {
     "gate.evaluated": "execution_id gate outcome index step_id attempt reason evidence",
     "grant.given": ("client token_sha256 publish subscribe read work names expires_ns certificate"),
     "grant.revoked": "client reason",
+    "knowledge.index": "",
     "knowledge.indexed": "blob files chunks",
     "knowledge.removed": "paths",
-    "knowledge.requested": "execution_id step_id attempt turn call_id query topics found notes",
+    "knowledge.request": "execution_id step_id attempt texts under limit",
+    "knowledge.requested": (
+        "execution_id step_id attempt turn call_id query topics found notes problem"
+    ),
     "learning.action_observed": "execution_id action parameters outcome",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (

@@ -77,6 +77,7 @@ def test_a_step_that_asks_a_model_gets_its_answer_through_a_compiled_context() -
         description="find out",
         knowledge=(topic,),
         carry=(Carry(step="one"),),
+        strategy="just-in-time",
         needs=Needs(reasoning="high"),
         tools=("grep",),
         parameters=MapOf((("who", BY_ONE),)),
@@ -92,6 +93,7 @@ def test_a_step_that_asks_a_model_gets_its_answer_through_a_compiled_context() -
         {"topic": "a.b", "path": "/k/a/b.md", "digest": "d", "root": "project"},
     )
     assert (asked.needs, asked.tools, asked.goal) == ({"reasoning": "high"}, ("grep",), "know")
+    assert asked.strategy == "just-in-time"
     invoked = world.said(ModelInvoke)[0]
     assert (invoked.prompt, invoked.model) == ("prompt of two/1", "extractive")
     assert invoked.max_tokens == 900

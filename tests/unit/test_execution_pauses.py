@@ -19,6 +19,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepUnclaimed,
 )
 from cortex.runtime.processes import Retry
 
@@ -263,3 +264,62 @@ def test_what_nobody_started_is_left_alone() -> None:
     world.play()
 
     assert len(world.records) == 3
+
+
+def unclaimed(world: World) -> None:
+    world.publish(StepUnclaimed(execution_id="x", step_id="one", action="work", waited_s=5))
+    world.play()
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+def test_a_pause_while_nobody_takes_the_step_is_taken_at_once_and_the_resume_waits_on(
+    told_first: bool,
+) -> None:
+    world = World(process_of(action_step("one", timeout_s=60), action_step("two")))
+    world.start()
+
+    for happens in (unclaimed, pause) if told_first else (pause, unclaimed):
+        happens(world)
+    paused = world.state()
+    deadlines = dict(world.deadlines)
+    resume(world)
+    asked = len(world.said(StepExecute))
+    again = dict(world.deadlines)
+    world.answer_all()
+
+    assert (paused.status, paused.step_id) == ("paused", "one")
+    assert (deadlines, list(again)) == ({}, ["execution/x/one/1/timeout"])
+    assert asked == 1  # what was asked stands, for whoever comes
+    assert world.state().status == "completed"
+
+
+def test_a_step_that_is_taken_during_a_pause_is_kept_and_looked_at_on_resume() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    unclaimed(world)
+    pause(world)
+
+    world.answer()
+    during = world.state()
+    resume(world)
+    world.answer_all()
+
+    assert (during.status, during.statuses) == ("paused", {"one": "completed"})
+    assert [asked.step_id for asked in world.said(StepExecute)] == ["one", "two"]
+    assert world.state().status == "completed"
+
+
+def test_a_step_that_fails_during_a_pause_is_tried_again_on_resume() -> None:
+    world = World(process_of(action_step("one")))
+    world.start()
+    unclaimed(world)
+    pause(world)
+
+    fail_step(world)
+    during = world.state()
+    resume(world)
+    world.answer_all()
+
+    assert (during.status, during.stage) == ("paused", "failed")
+    assert [asked.attempt for asked in world.said(StepExecute)] == [1, 2]
+    assert world.state().status == "completed"

@@ -30,7 +30,7 @@ from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import ENGINE, in_order, tokens_of
 
 from .execution_world import ASKED, World, action_step, child_step, gate, process_of, question_of
-from .test_execution_recovery import INNER, TOOLS, answer_one, processes, told
+from .test_execution_recovery import FIND, INNER, TOOLS, answer_one, processes, told
 
 MIDDLE = process_of(
     child_step("call", "inner", timeout_s=5.0), action_step("after", gates=(gate("g"),)),
@@ -202,7 +202,8 @@ class Races(RuleBasedStateMachine):
 
 
 def test_an_answer_of_every_kind_is_known() -> None:
-    world = World(process_of(action_step("one", gates=(gate("g"),), tools=("read",))))
+    step = action_step("one", gates=(gate("g"),), tools=("read",), find=FIND)
+    world = World(process_of(step))
     world.publish(*TOOLS)
     world.start()
     kinds = []

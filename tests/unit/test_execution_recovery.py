@@ -21,6 +21,7 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionResume,
     GateEvaluate,
+    KnowledgeRequest,
     ModelFailed,
     ModelInvoke,
     StepCompleted,
@@ -34,6 +35,7 @@ from cortex.runtime.processes import (
     BackTo,
     Budget,
     Continue,
+    Find,
     GoTo,
     Halt,
     LinkedChild,
@@ -60,6 +62,7 @@ from .execution_world import (
 )
 
 WHY = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
+FIND = Find(texts=(constant("what about it"),))
 TOOLS = (tool("read"), tool("search", "finding"))
 AGENT: dict[str, Any] = {"tools": ("read", "finding"), "budget": Budget(turns=3), "answer": WHY}
 INNER = process_of(
@@ -104,7 +107,8 @@ def steps(draw: st.DrawFn, step_id: str, first: str, last: str) -> LinkedStep:
     asks: dict[str, Any] = draw(
         st.sampled_from([{}, {"asks_model": True}, {"answer": WHY}, AGENT, AGENT])
     )
-    return action_step(step_id, **asks, **more)
+    find: dict[str, Any] = draw(st.sampled_from([{}, {"find": FIND}])) if asks else {}
+    return action_step(step_id, **asks, **find, **more)
 
 
 @st.composite
@@ -175,6 +179,8 @@ def told(request: Any, how: str, n: int) -> Event:
     match request:
         case StepExecute() if how == "fail":
             return StepFailed(**place, error="it broke")
+        case KnowledgeRequest() if how == "fail":
+            return answer_to(request, found="", problem="the disk is full")
         case ModelInvoke() if how == "fail":
             kind = ("overloaded", "rate_limited", "cut_off", "garbage", "timeout")[n % 5]
             turn, call = request.turn, request.call

@@ -32,7 +32,9 @@ class NeedsMoon(Component):
     [
         ("no.such.module:Thing", "cannot be imported"),
         ("cortex.runtime.kernel:Nothing", "cannot be imported"),
-        ("cortex.runtime.kernel", "cannot be imported"),
+        ("cortex.runtime.kernel", "write it as package.module:Component"),
+        ("cortex.actors.gates:Nothing", "has no Nothing; "),
+        (f"{__name__}:Nothing", "has no Nothing; name one of .*NeedsMoon"),
         ("", "cannot be imported"),
         (":Thing", "cannot be imported"),
         ("cortex.runtime.kernel:Entry", "is not a subclass of Component"),

@@ -94,6 +94,16 @@ def test_shut_out_it_has_no_standing_and_is_cut(world: World) -> None:
     assert isinstance(refused, Refused)
 
 
+def test_it_answers_queries_of_its_own_that_it_was_granted_and_no_others(world: World) -> None:
+    entry = Pass("teller", "another", Granted.of(("subscribe:x.teller.ask", "subscribe:*")), 100)
+    world.access.let_in(entry)
+
+    asked = ("x.teller.ask", "x.ticker.ask", "execution.get", "step.execute")
+    assert [world.access.answers("plugin.teller", topic) for topic in asked] == [True] + 3 * [False]
+    assert not world.access.answers("plugin.ticker", "x.ticker.ask")  # its own, and not granted
+    assert not world.access.answers("plugin.gone", "x.gone.ask")
+
+
 @pytest.mark.parametrize(
     ("verb", "topic", "allowed"),
     [

@@ -214,6 +214,14 @@ def test_a_need_never_names_a_vendor_or_a_model(word: str) -> None:
     assert codes(with_step(f"needs: {{{word}}}\n")) == ["P110"]
 
 
+def test_a_strategy_that_nobody_knows_is_named_with_those_that_there_are() -> None:
+    (finding,) = found(with_step("strategy: just-in-tim\n"))
+
+    assert (finding.code, finding.fix[0].text if finding.fix else "") == ("P104", "just-in-time")
+    assert "expected one of `just-in-time`, `pre-assembled`" in finding.message
+    assert codes(with_step("strategy: just-in-time\n")) == []
+
+
 def test_a_step_never_names_a_model() -> None:
     assert codes(with_step("model: some-model\n")) == ["P110"]
 

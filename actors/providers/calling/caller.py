@@ -13,7 +13,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
-from cortex.runtime.context import Parts, TokenCounter, split
+from cortex.runtime.context import Parts, counter_for, split
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Endpoint, ModelDescription, Usage
 
@@ -215,7 +215,7 @@ class Caller:
         return Connection(sdk, client, http)
 
     async def _count(self, endpoint: Endpoint, prompt: str, answer: Answer) -> Usage:
-        counter = TokenCounter(endpoint.description.encoding)
+        counter = counter_for(endpoint.description.encoding)
         said = answer.text + "".join(
             msgspec.json.encode(call["arguments"]).decode() for call in answer.calls()
         )

@@ -159,7 +159,10 @@ def list_(home: Home, screen: Screen) -> None:
     """List the clients that may come in, and what they may do."""
     documents = [_document(grant.given) for grant in _grants(home).clients()]
     screen.document(documents)
-    screen.table(HEADERS, map(_cells, documents))
+    if documents:
+        screen.table(HEADERS, map(_cells, documents))
+    else:
+        screen.line("no clients: `cortex client add NAME` lets one in")
 
 
 @client.command()
@@ -343,7 +346,7 @@ def _until(document: ClientDocument) -> str:
     if document.expires is None:
         return NEVER
     when = dt.datetime.fromisoformat(document.expires)
-    shown = local(int(when.timestamp()) * 1_000_000_000)
+    shown = f"{local(int(when.timestamp()) * 1_000_000_000)} {when.astimezone():%Z}"
     return f"{shown} (over)" if document.expired else shown
 
 

@@ -3,6 +3,7 @@
 import time
 
 import click
+import msgspec
 
 from cortex.bus.events import (
     ExecutionCancel,
@@ -10,21 +11,21 @@ from cortex.bus.events import (
     ExecutionPause,
     ExecutionRated,
     ExecutionResume,
-    StepCompleted,
 )
 from cortex.runtime.kernel import Home
 
 from ..completing import execution_ids, process_names
 from ..exits import OK, WAITING
-from ..options import with_home, with_screen
+from ..options import question_of, with_home, with_screen
 from ..outcome import show_execution
 from ..reading import (
     REQUESTS,
     ExecutionSummary,
     History,
+    Hit,
     cells_of,
     document_of,
-    has_words,
+    find_executions,
     row_of,
     rows_of,
 )
@@ -36,6 +37,13 @@ NARROW = 100  # columns of a terminal, below which a list leaves out `took` and 
 SPARED = (4, 5)  # their places
 HEADERS = ("execution", "status", "process", "requested", "took", "tokens", "about")
 STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "cancelled")
+
+
+class FoundExecution(ExecutionSummary, kw_only=True):
+    """An execution that was found."""
+
+    score: float  # 1 is the best by words and meaning; links may add to it
+    why: dict[str, float]  # the parts of the score
 
 
 @click.group(cls=Family)
@@ -60,23 +68,38 @@ def list_(
 ) -> None:
     """List executions, the newest first."""
     with History.open(home) as history:
-        found = _rows(history, (), status, process, children=children, limit=limit)
+        found = _rows(history, status, process, children=children, limit=limit)
     _show_rows(screen, found)
 
 
 @execution.command()
-@click.argument("words", nargs=-1, required=True)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @with_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
-    """List executions that have all WORDS.
+    """Find the executions that have most to do with TEXT, best first.
 
-    They are looked for in goal, process, summaries, reason and status.
+    TEXT is words as people say them: "the run that failed on tomlkit". Goal, process, inputs,
+    status, reason, verdict, and what steps said or failed of are looked into.
     """
+    question = question_of(words)
     with History.open(home) as history:
-        found = _rows(history, words, None, "", children=True, limit=limit)
-    _show_rows(screen, found)
+        found = find_executions(history, question, limit)
+        rows = [_found(history, hit) for hit in found.hits]
+    screen.document(rows)
+    for note in found.notes:
+        screen.note(note, "yellow")
+    if rows:
+        screen.table(
+            ("score", "execution", "status", "process", "about"),
+            (
+                (f"{r.score:.2f}", r.id, r.status, r.process or "(ad hoc)", r.reason or r.goal)
+                for r in rows
+            ),
+        )
+    else:
+        screen.line("no execution has to do with that: `cortex execution list` shows all")
 
 
 @execution.command()
@@ -186,9 +209,13 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
     screen.line(f"execution {found} was rated {verdict}")
 
 
+def _found(history: History, hit: Hit) -> FoundExecution:
+    row = row_of(history.execution(hit.key), rows_of(history, hit.key))
+    return FoundExecution(**msgspec.structs.asdict(row), score=hit.score, why=hit.why)
+
+
 def _rows(
     history: History,
-    words: tuple[str, ...],
     status: str | None,
     process: str,
     *,
@@ -202,11 +229,8 @@ def _rows(
         state = history.execution(record.correlation)
         if (state.parent and not children) or (status and state.status != status):
             continue
-        rows = rows_of(history, record.correlation)
-        row = row_of(state, rows)
-        told = " ".join(e.summary for _, e in rows if isinstance(e, StepCompleted))
-        said = f"{row.goal} {row.process} {row.reason} {row.status} {row.verdict} {told}"
-        if (process and row.process != process) or not has_words(words, said):
+        row = row_of(state, rows_of(history, record.correlation))
+        if process and row.process != process:
             continue
         found.append(row)
         if len(found) == limit:

@@ -1,6 +1,7 @@
 """`cortex knowledge`: index what people wrote down, and find it."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from cortex.runtime.knowledge import Resolved
 from cortex.runtime.knowledge.finding import Knowledge
 from cortex.runtime.log import BlobStore
 
-from ..options import with_home, with_screen
+from ..errors import NotFoundError
+from ..options import question_of, with_home, with_screen
 from ..running import knowledge_roots, knowledge_topics
 from ..screen import Screen
 from ..tree import Family
 
 SHOWN_LINES = 6  # of a passage
+SHOWN_SCOPES = 12  # where none of them was meant
 
 
 class IndexDocument(msgspec.Struct):
@@ -88,8 +91,10 @@ def find(
 
     TEXT is words as people say them; a question will do.
     """
+    question = question_of((question,))
     with _opened(home) as opened:
         opened.update(keep=BlobStore(home.blobs).put)
+        _check_under(under, opened.topics() if under else ())
         found = opened.find(question, limit, under=under)
     screen.document(found)
     for note in found.notes:
@@ -100,7 +105,7 @@ def find(
         screen.line(f"{passage.score:.2f}  {place}{heading}", "bold")
         screen.block(screen.cut(passage.text.strip(), SHOWN_LINES))
         if why:
-            screen.line("  " + ", ".join(f"{k} {v:.2f}" for k, v in passage.why.items()), "dim")
+            screen.line(f"  {_why(passage.why)}", "dim")
     if not found.passages:
         screen.line("nothing was found")
 
@@ -139,6 +144,26 @@ def stats(home: Home, screen: Screen) -> None:
     screen.line(f"vectors   {told.vectors:,} by {told.embedder or 'no embedder'}")
     for note in told.notes:
         screen.note(note, "yellow")
+
+
+def _why(parts: Mapping[str, float]) -> str:
+    """The parts of a score: `said` is a factor, 1 where the question names no speaker."""
+    summed = ", ".join(f"{name} {part:.2f}" for name, part in parts.items() if name != "said")
+    factor = parts.get("said", 1.0)
+    named = f"; x{factor:.2f}, said by whom the question names" if factor != 1.0 else ""
+    return f"{summed}{named}"
+
+
+def _check_under(under: tuple[str, ...], topics: tuple[str, ...]) -> None:
+    for wanted in under:
+        if not any(topic == wanted or topic.startswith(f"{wanted}.") for topic in topics):
+            counts = Counter(topic.partition(".")[0] for topic in topics)
+            files = (f"{name} ({n:,})" for name, n in counts.most_common(SHOWN_SCOPES))
+            more = f" and {len(counts) - SHOWN_SCOPES:,} more" if len(counts) > SHOWN_SCOPES else ""
+            hint = f"has no file in it or below it: there are {', '.join(files)}{more}"
+            if not topics:
+                hint = "has no file in it or below it: nothing is indexed"
+            raise NotFoundError("topic", wanted, hint)
 
 
 @contextmanager

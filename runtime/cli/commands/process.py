@@ -8,20 +8,23 @@ import click
 import msgspec
 
 from cortex.runtime.kernel import Home
+from cortex.runtime.log import BlobError
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
 
 from ..completing import process_names
-from ..options import with_home, with_screen
+from ..errors import RefusedError
+from ..options import question_of, with_home, with_screen
 from ..reading import (
     Catalog,
     Compiled,
     Fared,
     History,
+    Hit,
     demands_of,
     diff_as_written,
     duration,
     fared,
-    has_words,
+    find_processes,
     iso,
     local,
     parse_time,
@@ -42,11 +45,18 @@ class ProcessRow(msgspec.Struct, kw_only=True):
     name: str
     version: int
     kind: str  # process, abstract or interface
-    status: str  # ready, unlinked or retired
+    status: str  # ready, unlinked, retired or unreadable
     description: str
-    missing: list[str]  # what keeps it from being run
+    missing: list[str]  # what keeps it from being run; why it cannot be read
     digest: str
     file: str
+
+
+class FoundProcess(ProcessRow, kw_only=True):
+    """A process that was found."""
+
+    score: float  # 1 is the best by words and meaning; links may add to it
+    why: dict[str, float]  # the parts of the score
 
 
 class InspectDocument(msgspec.Struct, kw_only=True):
@@ -72,17 +82,35 @@ process.add_command(dry_run)
 def list_(all_: bool, home: Home, screen: Screen) -> None:
     """List processes and interfaces in their newest versions."""
     with open_shelf(home, screen) as history:
-        _show_rows(screen, _rows(Catalog(history), (), retired=all_))
+        _show_rows(screen, _rows(Catalog(history), retired=all_))
 
 
 @process.command()
-@click.argument("words", nargs=-1, required=True)
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @with_home
 @with_screen
-def find(words: tuple[str, ...], home: Home, screen: Screen) -> None:
-    """List processes that have all WORDS in name or description."""
+def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
+    """Find the processes that have most to do with TEXT, best first.
+
+    TEXT is words as people say them: "the process that handles CI failures". Names, descriptions,
+    inputs, steps and triggers are looked into, as passages of knowledge are.
+    """
+    question = question_of(words)
     with open_shelf(home, screen) as history:
-        _show_rows(screen, _rows(Catalog(history), words, retired=False))
+        found = find_processes(history, question, limit)
+        catalog = Catalog(history)
+        rows = [_found(catalog, hit) for hit in found.hits]
+    screen.document(rows)
+    for note in found.notes:
+        screen.note(note, "yellow")
+    if rows:
+        screen.table(
+            ("score", "name", "status", "description"),
+            ((f"{r.score:.2f}", r.name, r.status, _about(r)) for r in rows),
+        )
+    else:
+        screen.line("no process here has to do with that: `cortex process list` shows all")
 
 
 @process.command(name="inspect")
@@ -182,33 +210,45 @@ def _history(history: History, name: str) -> list[Fared]:
     )
 
 
-def _rows(catalog: Catalog, words: tuple[str, ...], *, retired: bool) -> list[ProcessRow]:
+def _rows(catalog: Catalog, *, retired: bool) -> list[ProcessRow]:
     names = {name for name, _ in catalog.compiled} if retired else set(catalog.names())
-    rows = [_row(catalog, catalog.get(name)) for name in sorted(names)]
-    return [row for row in rows if has_words(words, f"{row.name} {row.description}")]
+    return [_row(catalog, catalog.get(name)) for name in sorted(names)]
+
+
+def _found(catalog: Catalog, hit: Hit) -> FoundProcess:
+    row = _row(catalog, catalog.get(hit.key))
+    return FoundProcess(**msgspec.structs.asdict(row), score=hit.score, why=hit.why)
 
 
 def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:
     event = compiled.event
-    linked = catalog.linked(compiled)
     missing = list(catalog.missing.get(event.name, ()))
-    interface = isinstance(linked, LinkedInterface)
     status = "retired" if event.name in catalog.retired else "unlinked" if missing else "ready"
+    interface, description = False, ""
+    try:
+        linked = catalog.linked(compiled)
+        interface, description = isinstance(linked, LinkedInterface), linked.description
+    except (BlobError, RefusedError) as error:  # the others are there all the same
+        status, missing = "unreadable", [str(error)]
     return ProcessRow(
         name=event.name,
         version=event.process_version,
         kind="interface" if interface else "abstract" if event.abstract else "process",
         status=status,
-        description=linked.description,
+        description=description,
         missing=missing,
         digest=event.digest,
         file=event.file,
     )
 
 
+def _about(row: ProcessRow) -> str:
+    return "; ".join(row.missing) if row.status == "unreadable" else row.description
+
+
 def _show_rows(screen: Screen, rows: list[ProcessRow]) -> None:
     screen.document(rows)
     screen.table(
         ("name", "version", "kind", "status", "description"),
-        ((r.name, str(r.version), r.kind, r.status, r.description) for r in rows),
+        ((r.name, str(r.version), r.kind, r.status, _about(r)) for r in rows),
     )

@@ -10,15 +10,19 @@ from ..completing import execution_ids
 from ..errors import NotFoundError
 from ..options import with_home, with_screen
 from ..prompting import (
-    PromptDiff,
     PromptDocument,
     PromptRow,
-    PromptStats,
+    counting_of,
     diff_of,
+    digest_shown,
     document_of,
     find_prompt,
     newest_prompts,
+    rebuilt_document,
     row_of,
+    show_diff,
+    show_manifest,
+    show_stats,
     stats_of,
 )
 from ..prompting import why_of as why_of_item
@@ -26,11 +30,9 @@ from ..reading import History
 from ..screen import Screen
 from ..tree import Family
 
+SET_IN = 4  # columns of a line that is quoted
 UNREAD = 3  # prompts without a manifest that are named
-SHOWN = 12  # characters of a digest, enough to name it
 HEADERS = ("prompt", "execution", "step", "turn", "tokens", "of window", "in", "cacheable", "model")
-ITEM_HEADERS = ("item", "section", "state", "tokens", "score", "why")
-SOURCE_HEADERS = ("source", "section", "considered", "included", "tokens", "saved")
 
 
 @click.group(cls=Family)
@@ -59,31 +61,45 @@ def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
 @prompt.command()
 @click.argument("name", metavar="PROMPT")
 @click.option("--manifest", "only_manifest", is_flag=True, help="Show the manifest, not the text.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Compile it again from what it was compiled from; fails if a byte differs.",
+)
 @with_home
 @with_screen
-def show(name: str, only_manifest: bool, home: Home, screen: Screen) -> None:
+def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Screen) -> None:
     """Show a prompt as it was sent, or its manifest."""
     with History.open(home) as history:
-        document = document_of(history, find_prompt(history, name))
+        compiled = find_prompt(history, name)
+        document = (rebuilt_document if rebuild else document_of)(history, compiled)
     screen.document(document)
     if only_manifest:
-        _show_manifest(screen, document)
+        show_manifest(screen, document)
     else:
         screen.block(document.text)
+        _note_counting(screen, document)
+    if rebuild:
+        size = len(document.text.encode())
+        screen.note(f"compiled again to the same {size:,} bytes from what the home keeps", "green")
 
 
 @prompt.command()
 @click.argument("before", metavar="PROMPT")
 @click.argument("after", metavar="PROMPT")
+@click.option("--brief", is_flag=True, help="Leave the texts out: which items changed, and why.")
 @with_home
 @with_screen
-def diff(before: str, after: str, home: Home, screen: Screen) -> None:
-    """Show which items changed from one prompt to another, and why."""
+def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> None:
+    """Show what changed from one prompt to another, item by item, and why.
+
+    Lines that came are marked +, lines that left -.
+    """
     with History.open(home) as history:
         documents = [document_of(history, find_prompt(history, name)) for name in (before, after)]
     found = diff_of(*documents)
     screen.document(found)
-    _show_diff(screen, found)
+    show_diff(screen, found, texts=not brief)
 
 
 @prompt.command()
@@ -96,7 +112,8 @@ def diff(before: str, after: str, home: Home, screen: Screen) -> None:
 def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Screen) -> None:
     """Say why ITEM was in a prompt, or was left out.
 
-    ITEM is an id as a manifest has it, or a source. The newest prompts come first.
+    ITEM is an id as a manifest has it, or a source, or the end of its path. ITEM:LINE asks for a
+    line of it: which chunk held it, and what became of that. The newest prompts come first.
     """
     unread: list[str] = []
     with History.open(home) as history:
@@ -112,8 +129,10 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
     screen.document(rows)
     for row in rows:
         about = row.prompt
-        lead = f"{_digest(about.prompt)}  {about.execution[:8]}/{about.step}/{about.turn}  "
+        lead = f"{digest_shown(about.prompt)}  {about.execution[:8]}/{about.step}/{about.turn}  "
         screen.paragraph(row.because, lead=lead)
+        if row.line and row.line.text:
+            screen.paragraph(row.line.text, lead=f"{' ' * SET_IN}{row.line.line}: ")
 
 
 @prompt.command()
@@ -122,13 +141,24 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
 @with_home
 @with_screen
 def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
-    """Show what each section costs, and which sources are never used."""
+    """Show what each section costs, and which sources are never used.
+
+    Over the newest prompts: `-n` says how many. Dollars are shown where a model has a price.
+    """
     with History.open(home) as history:
         known = history.execution_id(execution_id) if execution_id else ""
         found = stats_of(history, islice(newest_prompts(history, known), limit))
     screen.document(found)
     _note_unread(screen, found.unread)
-    _show_stats(screen, found)
+    show_stats(screen, found)
+
+
+def _note_counting(screen: Screen, document: PromptDocument) -> None:
+    manifest = document.manifest
+    if not manifest.exact:
+        screen.note(f"{manifest.tokens:,} tokens: {counting_of(manifest)}", "yellow")
+    for warning in manifest.warnings:
+        screen.note(warning, "yellow")
 
 
 def _note_unread(screen: Screen, unread: list[str]) -> None:
@@ -138,13 +168,9 @@ def _note_unread(screen: Screen, unread: list[str]) -> None:
         screen.note(f"and {len(unread) - UNREAD:,} prompts more are left out", "yellow")
 
 
-def _digest(digest: str) -> str:
-    return digest.rpartition(":")[2][:SHOWN]
-
-
 def _cells(row: PromptRow) -> tuple[str, ...]:
     return (
-        _digest(row.prompt),
+        digest_shown(row.prompt),
         row.execution[:8],
         row.step,
         str(row.turn),
@@ -154,62 +180,3 @@ def _cells(row: PromptRow) -> tuple[str, ...]:
         f"{row.eligible:,}",
         row.model,
     )
-
-
-def _show_manifest(screen: Screen, document: PromptDocument) -> None:
-    manifest = document.manifest
-    screen.table(
-        ITEM_HEADERS,
-        (
-            (e.id, e.section, e.state, f"{e.tokens:,}", f"{e.score:.3f}", e.reason)
-            for e in manifest.items
-        ),
-    )
-    screen.line()
-    for name, tokens in manifest.sections.items():
-        if tokens:
-            screen.line(f"{name:<13} {tokens:>7,} of {manifest.budgets.get(name, 0):,}")
-    screen.line(
-        f"{'prompt':<13} {manifest.tokens:>7,} of {manifest.effective_window:,}, "
-        f"{manifest.headroom:,} of them kept for the answer"
-    )
-    stretches = ", ".join(f"{each.stretch} {each.tokens:,}" for each in manifest.segments)
-    screen.line(f"{'stretches':<13} {stretches}; {manifest.strategy}")
-    for over in manifest.passed_over:
-        screen.line(f"{'passed over':<13} {over.count:,} items of {over.section}: {over.reason}")
-    for warning in manifest.warnings:
-        screen.line(f"{'warning':<13} {warning}", "yellow")
-
-
-def _show_diff(screen: Screen, found: PromptDiff) -> None:
-    if found.same:
-        screen.line("the same prompt, to the byte")
-        return
-    sections = ", ".join(f"{name} {tokens:+,}" for name, tokens in found.sections.items())
-    screen.line(f"{found.tokens:+,} tokens{sections and ': '}{sections}")
-    screen.line(f"both begin with the same {found.shared:,} characters")
-    for epoch in found.epochs:
-        screen.line(epoch)
-    for item in found.items:
-        screen.line(f"{item.change:<12}  {item.id}  {item.tokens:+,} tokens", "bold")
-        screen.paragraph(item.before, lead="    before  ")
-        screen.paragraph(item.after, lead="    after   ")
-
-
-def _show_stats(screen: Screen, found: PromptStats) -> None:
-    screen.line(
-        f"{found.prompts:,} prompts, {found.distinct:,} texts, {found.tokens:,} tokens, "
-        f"{found.eligible:,} of them cacheable, {found.epochs:,} epochs"
-    )
-    for each in found.sections:
-        screen.line(f"{each.section:<13} {each.tokens:>9,}  {each.share:>6.1%}  most {each.most:,}")
-    screen.line()
-    screen.table(
-        SOURCE_HEADERS,
-        (
-            (e.source, e.section, str(e.considered), str(e.included), f"{e.tokens:,}", str(e.saved))
-            for e in found.sources
-        ),
-    )
-    for name in found.unused:
-        screen.note(f"never used: {name}")

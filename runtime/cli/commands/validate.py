@@ -16,6 +16,7 @@ from cortex.runtime.processes import (
     read_folder,
     read_source,
 )
+from cortex.runtime.serving import found as hub_on
 
 from ..errors import NotFoundError
 from ..exits import FAILED, OK
@@ -25,6 +26,7 @@ from ..running import registry_of, sources_of, topics_of
 from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}
+_UNSERVED = ("P401", "P402")
 ROUNDS = 20  # of fixes, each of which may allow the next
 
 
@@ -47,7 +49,8 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
     """Check sources: FILE:LINE:COLUMN: severity, code, what is wrong; then what to do.
 
     Without a name, the processes of the home are checked. They are compiled together with those of
-    the home and of the library, which they may extend or run.
+    the home and of the library, which they may extend or run. What serves their actions and gates
+    are the components of the home, its plugins, and, while a hub is up, its workers.
     """
     sources, problems = _named(paths or (home.processes,), required=bool(paths))
     checker = _Checker(home, strict=strict)
@@ -77,6 +80,7 @@ class _Checker:
     def __init__(self, home: Home, *, strict: bool) -> None:
         self._registry, self._topics, self._strict = registry_of(home), topics_of(home), strict
         self._around = sources_of(home).texts
+        self._up = hub_on(home) is not None
         self._previous: Any = None
         self._known: dict[tuple[str, int], str] = {}
         if home.path.exists():
@@ -96,7 +100,20 @@ class _Checker:
             strict=self._strict,
             previous=self._previous,
         )
-        return [each for each in self._previous.diagnostics if each.file in sources]
+        found = [each for each in self._previous.diagnostics if each.file in sources]
+        return found if self._up else [_with_absent(each) for each in found]
+
+
+def _with_absent(diagnostic: Diagnostic) -> Diagnostic:
+    """What is unknown here may be served by somebody whom only a hub knows, and none is up."""
+    if diagnostic.code not in _UNSERVED or diagnostic.fix:
+        return diagnostic
+    return msgspec.structs.replace(
+        diagnostic,
+        message=diagnostic.message.replace("no component", "no component here", 1)
+        + ": a worker or a plugin must",
+        remedy=f"{diagnostic.remedy}; no hub is up that could be asked: `cortex up`",
+    )
 
 
 def _named(paths: tuple[Path, ...], *, required: bool) -> tuple[dict[str, str], list[Diagnostic]]:

@@ -1,9 +1,14 @@
 """How full the context of an execution is, and what was done about it last."""
 
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
 import msgspec
 
 from ..reading import History
 from .recorded import Compiled, manifest_of
+
+BAR: Final = 30  # columns
 
 
 class SectionHealth(msgspec.Struct):
@@ -74,3 +79,34 @@ def health_of(history: History, prompts: list[Compiled]) -> Health:
         actions=event.actions,
         turns=same_step[::-1],
     )
+
+
+class Line(NamedTuple):
+    """One line for a screen."""
+
+    text: str
+    style: str = ""
+
+
+def health_lines(found: Health) -> Iterator[Line]:
+    """How a health reads."""
+    yield Line(f"execution {found.execution}  step {found.step}  turn {found.turn}", "bold")
+    yield Line(f"{_bar(found.utilisation)}  {found.utilisation:.0%} of V_e = {found.window:,}")
+    for each in found.sections:
+        if each.tokens:
+            share = each.tokens / max(each.budget, 1)
+            of = f"{each.tokens:>7,} of {each.budget:>7,}"
+            yield Line(f"  {each.section:<13} {of}  {share:>4.0%}")
+    yield Line(f"  {'headroom':<13} {found.headroom:>7,}")
+    stretches = ", ".join(f"{name} {tokens:,}" for name, tokens in found.stretches.items())
+    yield Line(f"  {found.strategy}: {stretches}; {found.eligible:,} cacheable")
+    yield Line(f"  {found.epochs} epochs; tokens by turn: {', '.join(map(str, found.turns))}")
+    for warning in found.warnings:
+        yield Line(f"  {warning}", "yellow")
+    for action in found.actions:
+        yield Line(f"  - {action}")
+
+
+def _bar(share: float) -> str:
+    full = round(min(max(share, 0.0), 1.0) * BAR)
+    return f"[{'#' * full}{'.' * (BAR - full)}]"

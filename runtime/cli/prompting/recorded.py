@@ -8,14 +8,14 @@ import msgspec
 
 from cortex.bus.events import ContextCompiled
 from cortex.runtime.context import Manifest
-from cortex.runtime.log import BlobCorruptError, BlobError
+from cortex.runtime.log import BlobCorruptError, BlobError, BlobMissingError
 
-from ..errors import NotFoundError
+from ..errors import NotFoundError, PromptGoneError
 from ..reading import History, Selection, iso
 
 SHOWN: Final = 12  # characters of a digest, in a table
 _TOPIC: Final = ContextCompiled.topic_name()
-_DIGEST = re.compile(r"(?:[a-z0-9]+:)?[0-9a-f]{6,64}")
+_DIGEST = re.compile(r"(?:[a-z0-9]+:)?[0-9a-f]{4,64}")
 _SEEK: Final = "`cortex prompt list` shows what is"
 
 
@@ -54,6 +54,7 @@ class PromptDocument(msgspec.Struct):
     text: str
     manifest: Manifest
     actions: tuple[str, ...]
+    rebuilt: bool = False  # compiled again, to these bytes, from what it was compiled from
 
 
 def newest_prompts(history: History, execution: str = "") -> Iterator[Compiled]:
@@ -62,6 +63,12 @@ def newest_prompts(history: History, execution: str = "") -> Iterator[Compiled]:
         event = history.event(record)
         if isinstance(event, ContextCompiled):
             yield Compiled(record.position, record.time_ns, event)
+
+
+def prompts_of_one(history: History, execution: str) -> list[Compiled]:
+    """The prompts of *execution*, or of the one that compiled one last; the newest first."""
+    first = next(newest_prompts(history, execution), None)
+    return list(newest_prompts(history, first.event.execution_id)) if first else []
 
 
 def find_prompt(history: History, name: str) -> Compiled:
@@ -157,11 +164,18 @@ def document_of(history: History, compiled: Compiled) -> PromptDocument:
     """A prompt with its bytes and its manifest.
 
     Raises:
-        BlobError: They are not kept any more, or damaged.
+        PromptGoneError: Its bytes are not kept any more, and may be compiled again.
+        BlobError: They or the manifest are not kept any more, or damaged.
     """
+    try:
+        text = history.blobs.get(compiled.event.prompt)
+    except BlobMissingError as error:
+        if compiled.event.inputs:
+            raise PromptGoneError(compiled.event.prompt) from error
+        raise
     return PromptDocument(
         about=row_of(compiled),
-        text=history.blobs.get(compiled.event.prompt).decode(errors="replace"),
+        text=text.decode(errors="replace"),
         manifest=manifest_of(history, compiled),
         actions=compiled.event.actions,
     )

@@ -9,6 +9,7 @@ from .contract import asyncapi_document, schema_document
 from .demands import demands_of, fields_of
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
+from .meaning import Hit, Hits, find_executions, find_processes
 from .models import ModelRow, models_of
 from .results import readable, scalars
 from .review import REVIEW_LINES, log_lines, review_of
@@ -29,7 +30,6 @@ from .summary import (
 )
 from .templates import as_written, condition_as_written, diff_as_written
 from .times import duration, iso, local, parse_end, parse_time, recent
-from .words import has_words
 
 __all__ = [
     "GAP",
@@ -46,6 +46,8 @@ __all__ = [
     "ExecutionSummary",
     "Fared",
     "History",
+    "Hit",
+    "Hits",
     "ModelCall",
     "ModelChoice",
     "ModelRow",
@@ -69,7 +71,8 @@ __all__ = [
     "exit_code",
     "fared",
     "fields_of",
-    "has_words",
+    "find_executions",
+    "find_processes",
     "iso",
     "local",
     "log_lines",

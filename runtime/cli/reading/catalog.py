@@ -5,7 +5,7 @@ import msgspec
 from cortex.bus.events import ProcessCompiled, ProcessRejected, ProcessRetired, ProcessUnlinked
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
-from ..errors import NotFoundError
+from ..errors import NotFoundError, RefusedError
 from .history import History
 from .selection import Selection
 
@@ -83,12 +83,21 @@ class Catalog:
 
         Raises:
             BlobError: It cannot be read.
+            RefusedError: What is there is no linked process.
         """
-        data = self._history.blobs.get(compiled.event.linked)
+        event = compiled.event
+        data = self._history.blobs.get(event.linked)
         try:
-            return msgspec.json.decode(data, type=LinkedProcess)
-        except msgspec.ValidationError:
-            return msgspec.json.decode(data, type=LinkedInterface)
+            try:
+                return msgspec.json.decode(data, type=LinkedProcess)
+            except msgspec.ValidationError:
+                return msgspec.json.decode(data, type=LinkedInterface)
+        except msgspec.DecodeError as error:
+            raise RefusedError(
+                f"{event.name} {event.process_version} cannot be read: the blob "
+                f"{event.linked[:12]} that event {compiled.position} names is no linked process "
+                f"({error}); compile it again under a new version"
+            ) from None
 
     def process(self, name: str, version: int | None = None) -> LinkedProcess:
         """The linked process *name*.

@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from cortex.runtime.processes import LinkedStep
+from cortex.runtime.processes import Find, LinkedStep
 
 from .amounts import dollars
+from .templates import as_written
 from .times import duration
 
 
@@ -17,6 +18,10 @@ def demands_of(step: LinkedStep) -> Iterator[tuple[str, str]]:
     needs = {k: v for k, v in msgspec.to_builtins(step.needs).items() if v is not None}
     if needs:
         yield "needs", ", ".join(f"{name} {_plain(need)}" for name, need in needs.items())
+    if step.find is not UNSET:
+        yield "find", ", ".join(_find(step.find))
+    if step.strategy is not UNSET:
+        yield "strategy", step.strategy
     if step.tools:
         yield "tools", ", ".join(step.tools)
     if budget := list(_budget(step)):
@@ -36,6 +41,16 @@ def fields_of(schema: dict[str, Any]) -> str:
         schema = schema.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
     fields = schema.get("properties", {})
     return ", ".join(f"{name}: {_type(each)}" for name, each in fields.items())
+
+
+def _find(find: Find) -> Iterator[str]:
+    for text in find.texts:
+        yield f'"{as_written(msgspec.to_builtins(text))}"'
+    if find.under:
+        yield f"under {' and '.join(find.under)}"
+    yield f"{find.passages} passages"
+    if find.tokens is not None:
+        yield f"{find.tokens:,} tokens"
 
 
 def _budget(step: LinkedStep) -> Iterator[str]:

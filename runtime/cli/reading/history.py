@@ -87,6 +87,11 @@ class History:
             if selection.fits(record):
                 yield record
 
+    def at(self, position: int) -> Recorded | None:
+        """The event at *position*; None where the log is not as long."""
+        found = self._page(position - 1, 1)
+        return found[0] if found else None
+
     def event(self, record: Recorded) -> Event | None:
         """The typed event in *record*; None for a topic that only a plugin knows."""
         return self.vocabulary.read(record) if record.topic in self.vocabulary else None

@@ -16,6 +16,8 @@ from cortex.bus.events import (
     ExecutionRequest,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -58,7 +60,7 @@ class Span(msgspec.Struct, kw_only=True):
     id: str  # "12": position of its first event
     parent: str  # id of the span around it; "" for the execution itself
     primitive: Primitive
-    kind: str  # "execution", "gate", "step", "context", "model", "tool", or an event's topic
+    kind: str  # "execution", "gate", "step", "knowledge", "context", "model", "tool", or a topic
     name: str  # of the gate, step, model, ...
     status: str  # "passed", "completed", ...; "open" where no answer was recorded
     position: int  # of its first event
@@ -99,6 +101,10 @@ class _Builder:
         match event:
             case GateEvaluate() | GateEvaluated():
                 self._gate(record, event)
+            case KnowledgeRequest():
+                self._knowledge_asked(record, event)
+            case KnowledgeRequested() if not event.call_id:
+                self._knowledge_told(record, event)
             case ContextCompile() | ContextCompiled() | ContextRefused():
                 self._context(record, event)
             case ModelSelected() | ModelInvoke() | ModelResponded():
@@ -126,6 +132,19 @@ class _Builder:
             self._open[where] = self._begin(record, "gate", event.gate, around, said)
         elif (span := self._open.pop(where, None)) is not None:
             _end(span, record, event.outcome, {"reason": event.reason, "evidence": event.evidence})
+
+    def _knowledge_asked(self, record: Recorded, event: KnowledgeRequest) -> None:
+        step = self._attempt(record, event.step_id, event.attempt, "")
+        said = {k: v for k, v in _attributes(event, record).items() if k != "attempt"}
+        where = ("knowledge", event.step_id, event.attempt)
+        self._open[where] = self._begin(record, "knowledge", event.step_id, step, said)
+
+    def _knowledge_told(self, record: Recorded, event: KnowledgeRequested) -> None:
+        span = self._open.pop(("knowledge", event.step_id, event.attempt), None)
+        if span is not None:
+            said = {"topics": event.topics, "found": event.found, "notes": event.notes}
+            _end(span, record, "failed" if event.problem else "found", said)
+            span.attributes |= {"problem": event.problem} if event.problem else {}
 
     def _context(
         self, record: Recorded, event: ContextCompile | ContextCompiled | ContextRefused

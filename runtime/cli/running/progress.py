@@ -30,7 +30,15 @@ from .tally import Tally
 from .telling import Teller
 
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
-FAMILIES = ("execution.*", "step.*", "gate.*", "context.*", "model.*", "tool.*")
+FAMILIES = (
+    "execution.*",
+    "step.*",
+    "gate.*",
+    "knowledge.*",
+    "context.*",
+    "model.*",
+    "tool.*",
+)
 LEAD = 9  # columns of the leading word
 Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
 _STOPS = (

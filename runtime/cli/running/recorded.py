@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Recorded
+from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import (
     BlobError,
@@ -23,9 +24,12 @@ from .findings import Check
 
 # the fields of an event that hold the digest of a blob, or a map of such digests
 HOLDERS = {
-    "context.compiled": ("prompt", "manifest"),
+    "context.compile": ("found",),
+    "context.compiled": ("prompt", "manifest", "inputs"),
     "execution.paused": ("prompt",),
     "execution.started": ("linked",),
+    "knowledge.indexed": ("blob",),
+    "knowledge.requested": ("found",),
     "model.invoke": ("prompt",),
     "model.responded": ("prompt",),
     "process.compiled": ("linked", "source"),
@@ -90,7 +94,7 @@ def _blobs(home: Home, log: EventLog) -> Check:
     named: dict[str, Recorded] = {}  # by digest, the first event that names it
     store = BlobStore(home.blobs)
     for record in History(home, log, store).read():
-        for digest in blobs_of(record):
+        for digest in (*blobs_of(record), *_texts(store, record)):
             named.setdefault(digest, record)
     lost: list[tuple[str, BlobError]] = []
     for digest in named:
@@ -110,6 +114,17 @@ def _blobs(home: Home, log: EventLog) -> Check:
         f"damaged; the first, of {first.topic} at position {first.position}: {reason}",
         "restore blobs/ from a backup; what does not need these goes on working",
     )
+
+
+def _texts(store: BlobStore, record: Recorded) -> tuple[str, ...]:
+    """Digests of the texts that a prompt was compiled from, which its inputs name."""
+    if record.topic != "context.compiled":
+        return ()
+    inputs = msgspec.msgpack.decode(record.body).get("inputs")
+    try:
+        return texts_of_inputs(store.get(inputs)) if inputs else ()
+    except (BlobError, msgspec.DecodeError):
+        return ()  # that blob is told of by itself
 
 
 def _projections(home: Home, log: EventLog) -> Check:

@@ -1,27 +1,58 @@
 """What the compiler binds to, without a runtime: what components serve, and knowledge topics."""
 
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
-from cortex.runtime.kernel import Config, Home, announcement_of, configured, load
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.runtime.kernel import PLUGIN, Config, Home, announcement_of, configured, load
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.processes import Announced, KnowledgeTopics, Registry
+from cortex.runtime.serving import found
 
+from ..reading import History
 from .sources import LIBRARY
+
+REGISTRY = "registry"  # the stream of announcements
 
 
 def registry_of(home: Home) -> Registry:
-    """What the components that a runtime on *home* would start serve.
+    """What the components serve that a runtime on *home* would start, and who else says so.
+
+    While a hub is up these are its workers and plugins, as the log has them; otherwise its plugins
+    alone, which start with any runtime: what workers said is of no use without them.
 
     Raises:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    announced, config = Announced(), Config.load(home)
+    config = Config.load(home)
+    announced = Announced()
+    for event in _announced_elsewhere(home):
+        announced.fold(event)
     for component in (load(entry.component) for entry in configured(home, config)):
         for serves in component.announces(config):
             announced.fold(announcement_of(component, serves))
     return announced.registry()
+
+
+def _announced_elsewhere(home: Home) -> Iterable[ComponentAnnounced]:
+    if not home.path.exists():
+        return ()
+    everybody = found(home) is not None
+    standing: dict[tuple[str, str], ComponentAnnounced] = {}
+    with History.open(home) as history:
+        for record in history.stream(REGISTRY):
+            event = history.event(record)
+            if isinstance(event, ComponentAnnounced):
+                standing.pop((event.kind, event.name), None)
+                if everybody or record.source.startswith(PLUGIN):
+                    standing[event.kind, event.name] = event
+            elif isinstance(event, ComponentWithdrawn):
+                said = standing.get((event.kind, event.name))
+                if said is not None and said.component == event.component:
+                    del standing[event.kind, event.name]
+    return standing.values()
 
 
 def topics_of(home: Home) -> KnowledgeTopics:

@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ContextRefused,
     ExecutionStarted,
     GateEvaluated,
+    KnowledgeRequested,
     ModelSelected,
 )
 from cortex.runtime.context import split
@@ -36,7 +37,7 @@ from cortex.runtime.processes import (
 )
 from cortex.runtime.processes.execution import Execution
 
-from ...processes.execution.asking import context_compile, gate_evaluate
+from ...processes.execution.asking import context_compile, gate_evaluate, knowledge_request
 from .station import Station
 
 ANSWER_S = 60.0
@@ -165,7 +166,11 @@ class Rehearsal:
         return GateReport(gate=gate.name, outcome="not asked", reason=why)
 
     def _compile(self, step: LinkedStep, parameters: dict[str, Any], report: StepReport) -> None:
-        asked = context_compile(self._state, self._process, step, 1, parameters)
+        found = self._found(step, report)
+        if report.refused:
+            return
+        state = msgspec.structs.replace(self._state, found=found)
+        asked = context_compile(state, self._process, step, 1, parameters)
         said = self._said(asked, "model.selected", "context.compiled", "context.refused")
         answer = said[-1] if said else None
         for event in said:
@@ -180,6 +185,22 @@ class Rehearsal:
             report.refused = answer.reason
         else:
             report.refused = f"it was not compiled within {ANSWER_S:g} s"
+
+    def _found(self, step: LinkedStep, report: StepReport) -> str:
+        """The digest of what the step's `find:` brings now; "" where it asks nothing."""
+        try:
+            asked = knowledge_request(self._state, step, 1)
+        except MissingValueError as error:
+            report.later = sorted({*report.later, error.reference})
+            return ""
+        if asked is None:
+            return ""
+        answer = next(iter(self._said(asked, "knowledge.requested")), None)
+        if not isinstance(answer, KnowledgeRequested):
+            report.refused = f"nothing was found within {ANSWER_S:g} s"
+            return ""
+        report.refused = answer.problem
+        return answer.found
 
     def _said(self, asked: Event, *topics: str) -> list[Event]:
         """What follows from *asked*, up to its answer; empty where nobody answers."""

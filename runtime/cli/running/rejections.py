@@ -81,8 +81,9 @@ def _answers(process: LinkedProcess, fields: Mapping[str, Any]) -> bool:
     return any(fits_event(each, fields) for each in events)
 
 
-def in_passing(rejected: list[RejectedError]) -> str:
+def in_passing(rejected: list[RejectedError], before: Catalog) -> str:
     """One line about *rejected*, for a command that does not need them."""
     first = rejected[0]
     more = f" (and {len(rejected) - 1} more)" if len(rejected) > 1 else ""
-    return f"{first.file}{more} was rejected and stays as it was: see `cortex process validate`"
+    stays = " and stays as it was" if first.file in before.sources else ""
+    return f"{first.file}{more} was rejected{stays}: see `cortex process validate`"

@@ -49,7 +49,7 @@ HEARD_S = 0.1  # Ctrl-C is heard at least this often
 UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
 LEAVING = "leaving execution {} in the middle of a step; it goes on with"
 UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
-LEFT_TO_HUB = "execution {} pauses on the hub when that is done; it goes on with"
+LEFT_TO_HUB = "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
 VERDICTS = ("approved", "denied")  # what a gate is answered
 
 

@@ -42,7 +42,7 @@ class Submitter:
         own = stands_in_the_way(name, found.rejected, found.texts, found.before) if name else None
         if own:
             raise own
-        self._tell(found.rejected)
+        self._tell(found)
 
     def for_trigger(self, fields: Mapping[str, Any], version: int | None) -> None:
         """As `changed`, for a trigger with *fields*.
@@ -54,7 +54,7 @@ class Submitter:
         """
         found = self._submit_changed()
         refuse_older(fields, version, found.rejected, found.texts, Catalog(self._history))
-        self._tell(found.rejected)
+        self._tell(found)
 
     def file(self, path: Path) -> str:
         """Compile the source at *path*; the name of the process to run from it comes back.
@@ -93,6 +93,6 @@ class Submitter:
             return by_file(error)
         return []
 
-    def _tell(self, rejected: list[RejectedError]) -> None:
-        if rejected:
-            self._screen.note(in_passing(rejected), "yellow")
+    def _tell(self, found: _Outcome) -> None:
+        if found.rejected:
+            self._screen.note(in_passing(found.rejected, found.before), "yellow")

@@ -19,6 +19,8 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelDelta,
     ModelFailed,
     ModelInvoke,
@@ -100,6 +102,11 @@ class Tally:
                 self._open(execution_id, where, f"gate {event.gate}", now_s)
             case GateEvaluated():
                 self._close(execution_id, event.step_id, "gate", event.index)
+            case KnowledgeRequest():
+                told = f"{event.step_id}: looking into the knowledge store"
+                self._open(execution_id, (event.step_id, "knowledge"), told, now_s)
+            case KnowledgeRequested():
+                self._close(execution_id, event.step_id, "knowledge")
             case ContextCompile():
                 told = f"{event.step_id}: compiling its context"
                 self._open(execution_id, (event.step_id, "context"), told, now_s)

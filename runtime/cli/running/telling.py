@@ -13,6 +13,8 @@ from cortex.bus.events import (
     ContextRefused,
     ExecutionResumed,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -38,6 +40,7 @@ from cortex.runtime.models import Usage
 from ..reading import PERSON, counted, dollars, duration
 
 SHORT = 60  # characters of a tool's arguments
+TOPICS = 3  # of those in which a step found something
 LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
 _BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
@@ -62,7 +65,7 @@ class Teller:
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
         match event:
-            case ContextCompile() | StepExecute() | StepDelegated():
+            case KnowledgeRequest() | ContextCompile() | StepExecute() | StepDelegated():
                 self._began(record, event.execution_id, event.step_id, event.attempt)
             case ModelInvoke():
                 return self._invoked(record, event)
@@ -75,6 +78,8 @@ class Teller:
                 self._calls[event.execution_id, event.call_id] = event
             case ToolReturned() | ToolFailed() | ToolDenied() | ToolEnabled():
                 return self._tool(record, event)
+            case KnowledgeRequested() if not (event.call_id or event.problem):
+                return _found(event)
             case GateEvaluated() if event.outcome == "failed":
                 return Told("gate", f"{event.gate} failed: {event.reason}", "red")
             case GateEvaluated() if event.outcome == "passed":
@@ -192,6 +197,12 @@ def one_line(text: str, most: int = LINE) -> str:
     """The first line of *text* that says something, cut where it is too long."""
     line = next((" ".join(each.split()) for each in text.splitlines() if each.strip()), "")
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _found(event: KnowledgeRequested) -> Told:
+    named = ", ".join(event.topics[:TOPICS])
+    more = f" and {len(event.topics) - TOPICS} more" if len(event.topics) > TOPICS else ""
+    return Told("found", f"{event.step_id}: {named or 'nothing'}{more}", "cyan")
 
 
 def _turn(turn: int) -> str:

@@ -10,6 +10,7 @@ from cortex.bus.events import (
     ContextCompiled,
     ExecutionRequest,
     GateEvaluate,
+    KnowledgeRequest,
     ModelInvoke,
     StepExecute,
     StepWake,
@@ -18,6 +19,7 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Forget, Later
 from cortex.runtime.tools import ToolSpec
 
+from ..evaluate import fill
 from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
 from .failures import told_to
 from .spending import left
@@ -55,6 +57,29 @@ def gate_evaluate(
     )
 
 
+def knowledge_request(state: Execution, step: LinkedStep, attempt: int) -> KnowledgeRequest | None:
+    """Ask for the passages that the `find:` of *step* is about; None where it asks nothing.
+
+    Raises:
+        MissingValueError: A reference inside a text has no value.
+    """
+    find = step.find
+    if find is UNSET:
+        return None
+    values = [fill(text, state.scope(attempt)) for text in find.texts]
+    texts = [_written(value).strip() for value in values if value is not None]
+    if not any(texts):
+        return None
+    return KnowledgeRequest(
+        execution_id=state.execution_id,
+        step_id=step.id,
+        attempt=attempt,
+        texts=tuple(filter(None, texts)),
+        under=find.under,
+        limit=find.passages,
+    )
+
+
 def context_compile(
     state: Execution,
     process: LinkedProcess,
@@ -79,10 +104,13 @@ def context_compile(
             {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
             for t in step.knowledge
         ),
+        found=state.found,
+        found_tokens=step.find.tokens if step.find is not UNSET else None,
         carry=_carried(state, step.carry),
         needs=_laid_down(step.needs),
         budget=_laid_down(step.budget),
         tools=step.tools,
+        strategy=step.strategy or "",
         turn=turn,
         answer_schema=answer_schema(step),
         problem=problem,
@@ -260,6 +288,10 @@ def forget_gate(execution_id: str, step_id: str, index: int, attempt: int) -> Fo
 def forget_wake(state: Execution, what: str) -> Forget:
     """Drop the deadline of the attempt that *state* stands at."""
     return Forget(_deadline(state, state.step_id, state.attempt, what))
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _deadline(state: Execution, step_id: str, attempt: int, what: str) -> str:

@@ -17,7 +17,14 @@ from ..linked import (
     LinkedStep,
     RunProcess,
 )
-from .asking import GATE_DEADLINE_S, context_compile, gate_evaluate, model_invoke, step_execute
+from .asking import (
+    GATE_DEADLINE_S,
+    context_compile,
+    gate_evaluate,
+    knowledge_request,
+    model_invoke,
+    step_execute,
+)
 from .dialogue import Dialogue, Offers
 from .retrying import MOST_LOOKS, wait_before_look, wait_before_retry
 from .spending import spent_by_execution
@@ -54,6 +61,18 @@ class Course:
                 return
             self._voice.skip(step.id, "its condition `when` does not hold")
         self._complete()
+
+    def found(self, problem: str) -> None:
+        """The knowledge store answered: compile the prompt with what it found."""
+        state, step = self._voice.state, self._step()
+        if problem:
+            self.fail(problem, "failed")
+            return
+        parameters = fill(step.parameters, state.scope(state.attempt))  # as when it was asked
+        asked = context_compile(state, self._process, step, state.attempt, parameters)
+        too_much = self._voice.ask(asked)
+        if too_much:
+            self.fail(too_much, "refused", retry=False)
 
     def show_prompt(self) -> None:
         """Send the prompt that was compiled, or stop and show it first."""
@@ -140,8 +159,8 @@ class Course:
         return isinstance(step.on_failure, Halt) and not tried_again
 
     def restart_timeout(self) -> None:
-        """Bound the attempt anew, after it stood still with its child or for a person."""
-        if self._voice.state.stage in ("child", "model"):
+        """Bound the attempt anew, after it stood still."""
+        if self._voice.state.stage in ("child", "model", "handler"):
             self._voice.set_timeout(self._step())
 
     def gate_ran_out(self) -> None:
@@ -274,11 +293,14 @@ class Course:
         voice, state = self._voice, self._voice.state
         try:
             parameters = fill(step.parameters, state.scope(attempt))
+            wanted = knowledge_request(state, step, attempt)
         except MissingValueError as error:
             return str(error)
         if step.child is not None:
             return voice.delegate(step.id, attempt, step.child, parameters)
         if step.action is not None and step.action.asks_model:
+            if wanted is not None:
+                return voice.ask(wanted)
             return voice.ask(context_compile(state, self._process, step, attempt, parameters))
         return voice.ask(step_execute(state, step, attempt, parameters))
 

@@ -27,12 +27,15 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepUnclaimed,
     StepWake,
     ToolCall,
     ToolDenied,
@@ -55,6 +58,7 @@ NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chai
 
 _ASKS: Mapping[type[Event], Stage] = {
     GateEvaluate: "gate",
+    KnowledgeRequest: "knowledge",
     ContextCompile: "context",
     ModelInvoke: "model",
     ToolCall: "tools",
@@ -117,7 +121,7 @@ def take_back(
             if (asked.step_id, asked.index, asked.attempt) == place:
                 voice.drop_gate_timeout(*place)
                 voice.halt(reason, asked.step_id, gate=asked.gate)
-        case ContextCompile() | ModelInvoke() | StepExecute():
+        case KnowledgeRequest() | ContextCompile() | ModelInvoke() | StepExecute():
             same_call = getattr(asked, "call", state.call) == state.call
             if stage is not None and answers(state, asked, stage) and same_call:
                 Course(process, voice, offers).fail(reason, "failed")
@@ -142,6 +146,8 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
                 course.go_on()
         case GateEvaluated():
             _after_gate(course, voice, event)
+        case KnowledgeRequested():
+            course.found(event.problem)
         case ContextCompiled():
             course.show_prompt()
         case ContextRefused():
@@ -152,10 +158,14 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
             course.dialogue.model_failed(event)
         case ToolReturned() | ToolFailed() | ToolDenied():
             course.dialogue.tool_told()
+        case StepCompleted() | StepFailed() if voice.state.status == "paused":
+            pass  # it is looked at on resume
         case StepCompleted() if not voice.state.adhoc:
             course.settle()
         case StepFailed() if not voice.state.adhoc:
             course.recover(event)
+        case StepUnclaimed():
+            _pause_unclaimed(course, voice)
         case StepWake():
             _wake(course, voice, event)
         case ExecutionPause():
@@ -227,6 +237,16 @@ def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
         voice.pause(state.pausing, state.step_id)
     elif state.stage in ("child", "cleanup"):
         voice.pause_child(f"its parent was asked to pause: {state.pausing}")
+    else:
+        _pause_unclaimed(course, voice)
+
+
+def _pause_unclaimed(course: Course, voice: Voice) -> None:
+    """Take a pause at once where the step at hand waits for somebody to take it."""
+    state = voice.state
+    if state.stage == "handler" and state.unclaimed and state.pausing is not None:
+        course.drop_deadlines()
+        voice.pause(state.pausing, state.step_id)
 
 
 def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
@@ -247,6 +267,10 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         course.restart_timeout()  # whoever is asked answers now, or asks again
     elif not stands:
         return  # the pause was not taken yet, so that something is asked
+    elif stage == "handler":
+        course.restart_timeout()  # it still waits for somebody to take it
+    elif state.statuses.get(state.step_id) == "completed":
+        course.settle()  # somebody did take it during the pause
     elif stage in ("compiled", "waiting", "tools"):
         course.go_on_attempting()
     else:

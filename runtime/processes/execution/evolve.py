@@ -26,6 +26,8 @@ from cortex.bus.events import (
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -35,6 +37,7 @@ from cortex.bus.events import (
     StepFailed,
     StepReopened,
     StepSkipped,
+    StepUnclaimed,
     ToolCall,
     ToolDenied,
     ToolEnabled,
@@ -47,6 +50,7 @@ from .failures import with_gate, with_step, without_gate, without_step
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
 
 _STAGES: Mapping[type[Event], Stage] = {
+    KnowledgeRequest: "knowledge",
     ContextCompile: "context",
     StepExecute: "handler",
     StepDelegated: "child",
@@ -94,7 +98,9 @@ def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
 
 
 def _attempted(
-    state: Execution, event: ContextCompile | StepExecute | StepDelegated, _: int
+    state: Execution,
+    event: KnowledgeRequest | ContextCompile | StepExecute | StepDelegated,
+    _: int,
 ) -> Execution:
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
     if isinstance(event, StepDelegated):
@@ -114,16 +120,24 @@ def _attempted(
         stage=_STAGES[type(event)],
         attempt=event.attempt,
         attempts={**state.attempts, event.step_id: event.attempt},
-        parameters={} if isinstance(event, StepDelegated) else event.parameters,
+        parameters=getattr(event, "parameters", {}),  # a child, and a store, are given none
+        found=event.found if isinstance(event, ContextCompile) else "",
         child=event.child if isinstance(event, StepDelegated) else "",
         statuses=without(state.statuses, event.step_id),
     )
 
 
+def _found(state: Execution, event: KnowledgeRequested, _: int) -> Execution:
+    """What the step's `find:` brought; what a tool of its model found is none of it."""
+    if event.call_id or not answers(state, event, "knowledge"):
+        return state
+    return replace(state, found=event.found, reason=event.problem or state.reason)
+
+
 def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "completed", event.result)
-    return _settled(state, event) if answers(state, event, "handler") else state
+    return _settled(state, event) if _ends(state, event) else state
 
 
 def _child_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
@@ -143,7 +157,20 @@ def _settled(state: Execution, event: StepCompleted) -> Execution:
 def _failed(state: Execution, event: StepFailed, _: int) -> Execution:
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "failed", {})
-    return _broken(state, event) if answers(state, event, "handler") else state
+    return _broken(state, event) if _ends(state, event) else state
+
+
+def _unclaimed(state: Execution, event: StepUnclaimed, _: int) -> Execution:
+    if state.status != "running" or (state.stage, state.step_id) != ("handler", event.step_id):
+        return state
+    return replace(state, unclaimed=True)
+
+
+def _ends(state: Execution, event: StepCompleted | StepFailed) -> bool:
+    """Whether the handler speaks of its attempt; what nobody took may be done during a pause."""
+    stood = state.status == "paused" and state.stage == "handler"
+    here = (state.step_id, state.attempt) == (event.step_id, event.attempt)
+    return (stood and here) or answers(state, event, "handler")
 
 
 def _given_up(state: Execution, event: StepFailed, _: int) -> Execution:
@@ -200,6 +227,7 @@ INPUTS: Mapping[type[Event], Fold] = {
     ExecutionPause: lifecycle.pause,
     ExecutionFailed: lifecycle.refused,
     GateEvaluated: _gate_answered,
+    KnowledgeRequested: _found,
     ContextCompiled: turns.compiled,
     ContextRefused: turns.refused,
     ModelResponded: turns.responded,
@@ -209,6 +237,7 @@ INPUTS: Mapping[type[Event], Fold] = {
     ToolDenied: turns.told,
     StepCompleted: _completed,
     StepFailed: _failed,
+    StepUnclaimed: _unclaimed,
 }
 
 # What the engine says: folded where it says it, and not again when it comes back from the log.
@@ -221,6 +250,7 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ExecutionCancelled: lifecycle.ended,
     ExecutionCharged: lifecycle.charged,
     GateEvaluate: _gate_asked,
+    KnowledgeRequest: _attempted,
     ContextCompile: _attempted,
     ModelInvoke: turns.invoked,
     ToolCall: turns.called,

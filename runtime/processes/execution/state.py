@@ -25,6 +25,7 @@ Stage: TypeAlias = Literal[
     "idle",  # nothing is asked: the next thing is to be found
     "gate",  # a gate was asked
     "gate_open",  # the gate said failed or waiting; it is asked again on resume
+    "knowledge",  # the knowledge store was asked what the step is to find
     "context",  # the context compiler was asked
     "compiled",  # the prompt stands, the model was not asked
     "model",  # a model was asked
@@ -39,7 +40,17 @@ Stage: TypeAlias = Literal[
 
 OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
-    ("context", "compiled", "model", "waiting", "answered", "tools", "handler", "child")
+    (
+        "knowledge",
+        "context",
+        "compiled",
+        "model",
+        "waiting",
+        "answered",
+        "tools",
+        "handler",
+        "child",
+    )
 )
 
 
@@ -62,11 +73,13 @@ class Execution(Struct, frozen=True, kw_only=True):
     attempts: dict[str, int] = {}  # the newest of each step, by id: they are counted through
     first_attempt: int = 1  # where the count for `retry:` began: a resume after a halt starts anew
     parameters: dict[str, Any] = {}  # of the attempt, as they were filled in
+    found: str = ""  # digest of the blob with what the attempt's `find:` brought
     turn: int = 0  # of the attempt: the number of its prompt
     call: int = 0  # how often that prompt was sent
     compiled: ContextCompiled | None = None  # the prompt
     answer: dict[str, Any] = {}  # of the model, to this prompt
     stop: str = ""  # why that answer ends
+    unclaimed: bool = False  # the hub has said that nobody takes the step of the attempt
     open_calls: dict[str, str] = {}  # tools that were asked in this turn and are at work, by call
     call_ids: frozenset[str] = frozenset()  # of every call so far
     enabled: tuple[str, ...] = ()  # packs, in this attempt
@@ -147,6 +160,7 @@ def anew(state: Execution) -> Execution:
         compiled=None,
         answer={},
         stop="",
+        unclaimed=False,
         open_calls={},
         enabled=(),
         problems=0,
