@@ -46,6 +46,10 @@ class Access(Protocol):
         """Whether *client* may *verb* events of any topic at all."""
         ...
 
+    def answers(self, client: str, topic: str) -> bool:
+        """Whether *client* may answer the queries of *topic*: whoever may work it, unless said."""
+        return self.allows(client, "work", topic)
+
     def holds(self, client: str, subscription: str) -> bool:
         """Whether *subscription* is the client's to use, as a subscription or as a source.
 

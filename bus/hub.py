@@ -14,7 +14,7 @@ from .errors import CortexError, LogError, SubscriptionError
 from .event import Recorded, decode
 from .filter import Filter
 from .known import Known
-from .log import Log
+from .log import Log, Work
 from .requests import (
     Answer,
     Attempt,
@@ -37,6 +37,7 @@ from .requests import (
 from .tail import Tail
 from .tries import Trial, Tries
 from .turn import Turn
+from .unclaimed import STEP, Unclaimed, report
 from .vocabulary import Vocabulary
 
 LOOKED_AT = 4_096  # records one fetch looks at before it answers, so that no fetch takes long
@@ -65,6 +66,7 @@ class Hub:
         self._due = [(d.due_ns, d.name) for d in known.deadlines.values()]
         heapq.heapify(self._due)
         self._tail = Tail(known.head)
+        self._unclaimed = Unclaimed(known)
 
     @property
     def head(self) -> int:
@@ -99,8 +101,15 @@ class Hub:
         return answers
 
     def tick(self, now_ns: int, steady_ns: int | None = None) -> None:
-        """Append the events whose deadlines have come, and wake who waits for a lease to lapse."""
+        """Append the events whose deadlines have come, and wake who waits for a lease to lapse.
+
+        A step that nobody has claimed for a while is told then, too.
+        """
         turn = self._turn(now_ns, steady_ns)
+        steady_ns = now_ns if steady_ns is None else steady_ns
+        lapsed = {n for n, q in self._known.queues.items() if q.mature(steady_ns)}
+        self._woken |= lapsed
+        self._unclaimed.lapsed(self._known, lapsed, steady_ns)
         due: dict[str, int] = {}  # a name that was set twice for one time stands twice in the heap
         while self._due and self._due[0][0] <= now_ns:
             due_ns, name = heapq.heappop(self._due)
@@ -109,13 +118,13 @@ class Hub:
                 due[name] = due_ns
                 turn.fire(deadline)
         try:
+            overdue = self._tell_unclaimed(turn, steady_ns)
             self._settle(turn)
         except BaseException:
             for name, due_ns in due.items():  # still to be done: they are on disk
                 heapq.heappush(self._due, (due_ns, name))
             raise
-        steady_ns = now_ns if steady_ns is None else steady_ns
-        self._woken |= {n for n, q in self._known.queues.items() if q.mature(steady_ns)}
+        self._unclaimed.told(overdue)
         self._woken |= self._tries.lapse(steady_ns)
 
     def end(self, now_ns: int) -> None:
@@ -151,6 +160,9 @@ class Hub:
         times = [t for q in self._known.queues.values() if (t := q.next_due_ns()) is not None]
         if self._tries.alone is not None:
             times.append(self._tries.alone.until_ns)
+        look_ns = self._unclaimed.due_ns()
+        if look_ns is not None:
+            times.append(look_ns)
         return min(times, default=None)
 
     def last_number(self, client: str) -> int:
@@ -223,6 +235,20 @@ class Hub:
             now_ns,
             steady_ns,
         )
+
+    def _tell_unclaimed(self, turn: Turn, steady_ns: int) -> list[Work]:
+        """Stage the reports of steps that nobody claims; the work they are about."""
+        overdue = self._unclaimed.overdue(
+            self._known,
+            steady_ns,
+            lambda work: turn.trial.must_wait((work.subscription, work.position)),
+        )
+        for work in overdue:
+            record = self.record(work.position)
+            if record.topic == STEP:
+                waited_s = max(0, turn.time_ns - record.time_ns) / 1e9
+                turn.tell(report(STEP, record.body, record.position, waited_s))
+        return overdue
 
     def record(self, position: int) -> Recorded:
         """The durable event at *position*, which is there."""
@@ -324,6 +350,8 @@ class Hub:
         known.versions.update(turn.versions)
         self._tail.extend(turn.records)
         known.head, known.time_ns = turn.head, turn.time_ns
+        if turn.offered:
+            self._unclaimed.offered(turn.offered, turn.steady_ns)
         if turn.ephemeral:
             self._ring.extend(turn.ephemeral)
             self._rung += len(turn.ephemeral)

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -24,6 +24,9 @@ from .vocabulary import Vocabulary
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
 RETRY_NS = 1_000_000_000  # when the log cannot be written, deadlines try again after this
 TICK_S = 30.0  # the longest sleep of the clock thread: somebody may have set the clock meanwhile
+
+
+Relay = Callable[[str, bytes, float], Answer]  # topic, body and how long it may take
 
 
 class _Ticket:
@@ -47,6 +50,7 @@ class LocalHub:
         self._waiting: deque[_Ticket] = deque()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
         self._asked: dict[type[Event], Asked] = {}
+        self._relays: dict[str, Relay] = {}
         self._alarm = threading.Condition()
         self._alarm_ns: int | None = None  # when the clock thread has something to do; steady
         self._deadline_ns: int | None = None  # the recorded one that it was told of
@@ -60,6 +64,11 @@ class LocalHub:
     def head(self) -> int:
         """Position of the newest durable event."""
         return self._hub.head
+
+    @property
+    def away(self) -> bool:
+        """Never: it is in this process."""
+        return False
 
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
         """Answer *requests* once everything they changed is durable; refusals are answers too.
@@ -149,6 +158,31 @@ class LocalHub:
     def unanswer(self, query: type[Event]) -> None:
         """Take back an `answer`."""
         self._asked.pop(query, None)
+
+    def relay(self, topic: str, asked: Relay) -> None:
+        """Let *asked* answer the queries of *topic*, whose class this process does not know.
+
+        Raises:
+            SubscriptionError: Somebody answers it already.
+        """
+        if topic in self._relays:
+            raise SubscriptionError(topic, "is answered by another client already")
+        self._relays[topic] = asked
+
+    def unrelay(self, topic: str) -> None:
+        """Take back a `relay`."""
+        self._relays.pop(topic, None)
+
+    def relayed(self, topic: str, body: bytes, timeout_s: float) -> Answer:
+        """The answer of whoever `relay` names.
+
+        Raises:
+            UnansweredError: Nobody does.
+        """
+        asked = self._relays.get(topic)
+        if asked is None:
+            raise UnansweredError(topic)
+        return asked(topic, body, timeout_s)
 
     def ask(self, query: Query, timeout_s: float) -> Event:
         """Put *query* to the component that answers it, past the log.

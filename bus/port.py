@@ -22,6 +22,11 @@ class HubPort(Protocol):
         """Position of the newest durable event."""
         ...
 
+    @property
+    def away(self) -> bool:
+        """Whether it was not there when it was last looked for."""
+        ...
+
     def submit(self, client: str, requests: Sequence[Request]) -> list[Answer]:
         """Answer *requests* once everything they changed is durable; refusals are answers too.
 

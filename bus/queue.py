@@ -10,6 +10,7 @@ class WorkQueue:
     """Work by position. A lease and a backoff are the same thing: nobody gets it before a time."""
 
     def __init__(self, works: Iterable[Work] = ()) -> None:
+        self.touched = 0  # how often a worker showed a sign of life
         self._works: dict[int, Work] = {}
         self._ready: list[int] = []  # heap of positions; may hold some that are gone
         self._later: list[tuple[int, int]] = []  # heap of (not before, position); the same
@@ -29,6 +30,8 @@ class WorkQueue:
     def put(self, work: Work) -> None:
         """Add work, or replace what stands at its position."""
         self._works[work.position] = work
+        if work.epoch:
+            self.touched += 1
         if work.not_before_ns:
             heapq.heappush(self._later, (work.not_before_ns, work.position))
         else:
@@ -36,6 +39,7 @@ class WorkQueue:
 
     def remove(self, position: int) -> None:
         """Forget finished work."""
+        self.touched += 1
         self._works.pop(position, None)
 
     def claimable(self, now_ns: int) -> Iterator[Work]:

@@ -35,7 +35,7 @@ from .requests import (
     refuse_no_text,
 )
 from .tries import Trial
-from .unclaimed import REPORTS, SOURCE
+from .unclaimed import REPORTS, SOURCE, STEP, report
 from .vocabulary import Vocabulary
 
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
@@ -64,10 +64,11 @@ class Turn:
         self.versions: dict[str, int] = {}
         self.passing: dict[str, Standing] = {}  # subscriptions that are not kept on disk
         self.woken: set[str] = set()
+        self.offered: set[str] = set()  # work subscriptions that steps were handed to
         self.head = known.head
         self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
         self.trial = trial
-        self._now_ns = steady_ns  # what leases and backoffs are measured by
+        self.steady_ns = steady_ns  # what leases and backoffs are measured by
         self._known = known
         self._log = log
         self._vocabulary = vocabulary
@@ -129,12 +130,12 @@ class Turn:
         if queue is None or request.subscription in self.batch.dropped:
             return Claimed(())  # it is new in this very batch
         if not request.limit:
-            return Claimed((), queue.any_claimable(self._now_ns))
+            return Claimed((), queue.any_claimable(self.steady_ns))
         popped: list[int] = []
         left: list[int] = []  # suspects, each of which is to be tried alone
         taken: list[tuple[Work, Recorded]] = []
         try:
-            for work in queue.claimable(self._now_ns):
+            for work in queue.claimable(self.steady_ns):
                 popped.append(work.position)
                 key = (work.subscription, work.position)
                 if key in self.batch.work or key in self._gone:
@@ -159,13 +160,13 @@ class Turn:
     def renew(self, request: Renew) -> Answer:
         """Hold one event longer."""
         work = self._held(request.subscription, request.position, request.epoch)
-        self._keep(work, self._now_ns + request.lease_ns)
+        self._keep(work, self.steady_ns + request.lease_ns)
         return Appended()
 
     def release(self, request: Release) -> Answer:
         """Give one event back."""
         work = self._held(request.subscription, request.position, request.epoch)
-        self._keep(work, self._now_ns + request.backoff_ns)
+        self._keep(work, self.steady_ns + request.backoff_ns)
         self.trial.make_room((request.subscription, request.position))
         self.woken.add(request.subscription)
         return Appended()
@@ -228,6 +229,10 @@ class Turn:
         self.batch.forgotten.append(deadline.name)
         self._append(deadline.source, (_READ_DRAFT(deadline.draft),))
 
+    def tell(self, draft: Draft) -> None:
+        """Append what the hub itself has to say."""
+        self._append(SOURCE, (draft,))
+
     def put_back(self) -> None:
         """Make the claimed work claimable again: the batch was not written."""
         for name, position in self._popped:
@@ -286,8 +291,7 @@ class Turn:
                 unclaimed.append((draft, position))
         answer = Appended(first, self.head) if self.head >= first else Appended()
         for draft, position in unclaimed:  # after the answer, which speaks of the request alone
-            report = REPORTS[draft.topic](draft)
-            self._append(SOURCE, (Draft.of(report, causation=position),))
+            self.tell(report(draft.topic, draft.body, position))
         return answer
 
     def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
@@ -320,6 +324,8 @@ class Turn:
             if name not in self._remade:
                 self.batch.work[name, position] = Work(name, position)
                 taken = True
+        if draft.topic == STEP:
+            self.offered.update(route.work, self._remade)
         for name, seen in self._remade.items():
             if seen is not None and seen.matches(draft.topic, draft.key):
                 self.batch.work[name, position] = Work(name, position)
@@ -370,7 +376,7 @@ class Turn:
     def _leased(self, work: Work, record: Recorded, lease_ns: int) -> Lease:
         key = (work.subscription, work.position)
         attempts = work.attempts + self.trial.begin(key)
-        self.batch.work[key] = Work(*key, work.epoch + 1, attempts, self._now_ns + lease_ns)
+        self.batch.work[key] = Work(*key, work.epoch + 1, attempts, self.steady_ns + lease_ns)
         return Lease(record, work.epoch + 1, attempts, self.trial.fallen(key))
 
     def _keep(self, work: Work, not_before_ns: int) -> None:

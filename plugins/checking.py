@@ -55,7 +55,9 @@ def _uncovered(manifest: Manifest, component: type[Component]) -> Iterator[str]:
     for route in routes_of(component):
         topic = route.event.topic_name()
         if issubclass(route.event, Query):
-            yield f"{component.__name__} answers {topic}: only components of the runtime do that"
+            if not asked.may_answer(manifest.name, topic):
+                own = f"x.{manifest.name}."
+                yield f"{component.__name__} answers {topic!r}: name it in subscribes, as {own}..."
         elif not asked.may_see((topic, route.key)):
             pattern = f"{topic}={route.key}" if route.key else topic
             yield f"{component.__name__} handles {pattern!r}: name it in subscribes"

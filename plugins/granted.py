@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from cortex.bus import Draft, Pair
+from cortex.bus import FOREIGN, Draft, Pair
 from cortex.bus.events import GrantGiven, ModelInvoke
 
 from .manifest import ASK_MODELS, FileWant, Manifest
@@ -61,6 +61,11 @@ class Granted(Struct, frozen=True):
             _fits(pattern, topic) and (granted is None or granted == key)
             for pattern, granted in self.subscribe
         )
+
+    def may_answer(self, plugin: str, topic: str) -> bool:
+        """Whether *plugin* may answer the queries of this topic, which nobody else then can."""
+        own = f"{FOREIGN}{plugin}."
+        return topic.startswith(own) and self.may_see((topic, None))
 
     def grant(self, client: str, token_sha256: str, names: Sequence[str]) -> GrantGiven:
         """The grant of its client, by topic; keys are held by the guard beside the hub."""

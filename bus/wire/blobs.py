@@ -3,20 +3,22 @@
 import hashlib
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Protocol
 
 import msgspec
 
 from ..errors import CortexError, FrameError
+from ..port import Wake
 from ..requests import Answer, Appended
 from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
 from .link import Link
 
 BLOB_BYTES = 64 << 20  # the most that one client may put at once
 UNDER_WAY_BYTES = 4 * BLOB_BYTES  # that have arrived of all blobs that are being put
-A_CLIENT_BYTES = 2 * BLOB_BYTES  # of them, those of one client program
+A_CLIENT_BYTES = 2 * BLOB_BYTES  # of them, those of one client; the owner's programs count apart
 A_CLIENT_BLOBS = 16  # that it puts at once
+IDLE_NS = 60_000_000_000  # without a further piece, after which a blob is dropped
 KEPT_BYTES = 64 << 20  # of blobs that are being read, so that no piece costs a whole one
 
 
@@ -43,19 +45,33 @@ class BlobKeeper(Protocol):
 class Upload(msgspec.Struct):
     """A blob that comes in pieces."""
 
+    whose: Hashable
     size_bytes: int
+    idle_ns: int  # from when on it is dropped
     data: bytearray
 
 
 class BlobDesk:
-    """The hub's side."""
+    """The hub's side.
 
-    def __init__(self, blobs: BlobKeeper | None) -> None:
+    Args:
+        blobs: Where they are kept; None where there is no such store.
+        steady_ns: The clock that uploads which stand still are dropped by.
+        alarm: Calls back at a time of that clock.
+    """
+
+    def __init__(
+        self,
+        blobs: BlobKeeper | None,
+        steady_ns: Callable[[], int],
+        alarm: Callable[[int, Wake], None],
+    ) -> None:
         self._blobs = blobs
+        self._steady_ns, self._alarm = steady_ns, alarm
         self._lock = threading.Lock()
-        self._uploads: dict[int, dict[str, Upload]] = {}  # of each link, by digest
-        self._arrived: dict[int, int] = {}  # bytes of them
-        self._arrived_bytes = 0  # of all together
+        self._uploads: dict[tuple[Link, str], Upload] = {}  # by digest
+        self._arrived: dict[Hashable, int] = {}  # bytes of them, by whose they are
+        self._alarmed = False
         self._newest: tuple[str, bytes] = ("", b"")
 
     def answer(self, link: Link, request: PutBlob | GetBlob) -> Answer:
@@ -75,8 +91,8 @@ class BlobDesk:
     def leave(self, link: Link) -> None:
         """The client is gone: what it did not finish is dropped."""
         with self._lock:
-            self._uploads.pop(id(link), None)
-            self._arrived_bytes -= self._arrived.pop(id(link), 0)
+            for key in [key for key in self._uploads if key[0] is link]:
+                self._drop(key)
 
     def _put(self, blobs: BlobKeeper, link: Link, request: PutBlob) -> Answer:
         if not 0 <= request.size_bytes <= BLOB_BYTES:
@@ -85,7 +101,7 @@ class BlobDesk:
             upload = self._arrive(link, request)
             if len(upload.data) < upload.size_bytes:
                 return Appended()
-            self._drop(link, request.digest)
+            self._drop((link, request.digest))
         data = bytes(upload.data)
         if hashlib.sha256(data).hexdigest() != request.digest:
             raise FrameError("the pieces of a blob do not give its digest")
@@ -94,30 +110,51 @@ class BlobDesk:
 
     def _arrive(self, link: Link, request: PutBlob) -> Upload:
         """The upload with this piece at its end; one for which there is no room is dropped."""
-        uploads = self._uploads.setdefault(id(link), {})
-        self._arrived.setdefault(id(link), 0)
+        key = (link, request.digest)
         if not request.offset:
-            self._drop(link, request.digest)
-            if len(uploads) >= A_CLIENT_BLOBS:
+            self._drop(key)
+            own_count = sum(1 for each in self._uploads.values() if each.whose == link.whose)
+            if own_count >= A_CLIENT_BLOBS:
                 raise FrameError(f"{A_CLIENT_BLOBS} blobs are being put at once: finish some")
-            uploads[request.digest] = Upload(request.size_bytes, bytearray())
-        upload = uploads.get(request.digest)
+            self._uploads[key] = Upload(link.whose, request.size_bytes, 0, bytearray())
+        upload = self._uploads.get(key)
         if upload is None or len(upload.data) != request.offset:
-            raise FrameError("a piece of a blob does not follow the one before")
-        size, own = len(request.piece), self._arrived[id(link)]
-        if own + size > A_CLIENT_BYTES or self._arrived_bytes + size > UNDER_WAY_BYTES:
-            self._drop(link, request.digest)
+            raise FrameError(
+                "a piece of a blob does not follow the one before, or came after more than "
+                f"{IDLE_NS // 1_000_000_000} s: put the blob again from its start"
+            )
+        size, own = len(request.piece), self._arrived.get(link.whose, 0)
+        if own + size > A_CLIENT_BYTES or sum(self._arrived.values()) + size > UNDER_WAY_BYTES:
+            self._drop(key)
             raise FrameError("too much of blobs is being put at once: put this one again later")
         upload.data += request.piece
-        self._arrived[id(link)] = own + size
-        self._arrived_bytes += size
+        upload.idle_ns = self._steady_ns() + IDLE_NS
+        self._arrived[link.whose] = own + size
+        self._set_alarm()
         return upload
 
-    def _drop(self, link: Link, digest: str) -> None:
-        upload = self._uploads.get(id(link), {}).pop(digest, None)
+    def _drop(self, key: tuple[Link, str]) -> None:
+        upload = self._uploads.pop(key, None)
         if upload is not None:
-            self._arrived[id(link)] -= len(upload.data)
-            self._arrived_bytes -= len(upload.data)
+            left = self._arrived.get(upload.whose, 0) - len(upload.data)
+            self._arrived[upload.whose] = left
+            if not left:
+                del self._arrived[upload.whose]
+
+    def _set_alarm(self) -> None:
+        """Look again when the first of the uploads has stood still for too long."""
+        if self._uploads and not self._alarmed:
+            self._alarmed = True
+            first_ns = min(upload.idle_ns for upload in self._uploads.values())
+            self._alarm(first_ns, self._drop_idle)
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            self._alarmed = False
+            now_ns = self._steady_ns()
+            for key in [key for key, each in self._uploads.items() if each.idle_ns <= now_ns]:
+                self._drop(key)
+            self._set_alarm()
 
     def _get(self, blobs: BlobKeeper, request: GetBlob) -> Answer:
         if not blobs.has(request.digest):

@@ -19,7 +19,7 @@ from ..once import TAG_SHIFT
 from ..requests import Answer, Commit, Finish, Publish, Request
 from .channel import Channel
 from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said
-from .lines import Lines
+from .lines import CLOSE_S, Lines
 from .pipe import Gone
 
 FULL_BYTES = 1 << 20  # a frame that is this large takes no more
@@ -92,8 +92,11 @@ class Command:
 
     def close(self) -> None:
         """Let go of the connection, once its lines are closed."""
-        with self._turn:
-            self._drop()
+        if self._turn.acquire(timeout=CLOSE_S):  # whoever is dialling lets go of it by itself
+            try:
+                self._drop()
+            finally:
+                self._turn.release()
 
     def _enqueue(self, ticket: Ticket) -> None:
         if ticket.size_bytes > FRAME_BYTES:

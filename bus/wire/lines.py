@@ -12,6 +12,7 @@ from .frames import Frame
 from .pipe import Gone
 
 FIRST_S, MOST_S = 0.02, 2.0  # backoff between two tries to dial
+CLOSE_S = 1.0  # how long a close waits for a thread that dials
 SPARE = 4  # idle connections that are kept
 JITTER = random.SystemRandom()
 
@@ -23,6 +24,7 @@ class Lines:
         self.way = way
         self.url = way.address.url
         self.closed = threading.Event()
+        self.away = False  # nobody was there when it was last dialled
         self._lock = threading.Lock()
         self._spare: list[Channel] = []
         self._used: set[Channel] = set()
@@ -37,7 +39,15 @@ class Lines:
         """
         if self.closed.is_set():
             raise HubClosedError
-        channel = Channel(self.way)
+        try:
+            channel = Channel(self.way)
+        except Gone:
+            self.away = True
+            raise
+        except CortexError:
+            self.away = False  # it is there, and refuses
+            raise
+        self.away = False
         with self._lock:
             self._used.add(channel)
         if self.closed.is_set():
@@ -133,9 +143,12 @@ class Tended:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until the thread has ended, which it does once the lines are closed."""
+        """Wait until the thread has ended, which it does once the lines are closed.
+
+        One that is just dialling a hub that does not answer is not waited for.
+        """
         if self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(CLOSE_S)
 
     def _run(self) -> None:
         backoff_s, closed = FIRST_S, self._lines.closed

@@ -1,7 +1,7 @@
 """One client program at a hub: what its connections share, and what ends with the last of them."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from ..access import Peer
 from ..errors import CortexError
@@ -18,6 +18,7 @@ class Link:
 
     def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
         self.client, self.peer = client, peer
+        self.whose: Hashable = self  # with whom it shares what one client may take of the hub
         self.since_ns = hub.clock.now_ns()
         self.answerer = Answerer()
         self.connections: set[object] = set()  # the server's to change

@@ -70,6 +70,8 @@ class Questions:
                     cls = self._hub.vocabulary.classes().get(topic)
                     if cls is not None:
                         self._hub.answer(cls, self._from_inside)
+                    else:
+                        self._hub.relay(topic, self._from_elsewhere)
                     self._serving[topic] = answerer
                     answerer.topics.add(topic)
 
@@ -81,6 +83,8 @@ class Questions:
                 cls = self._hub.vocabulary.classes().get(topic)
                 if cls is not None:
                     self._hub.unanswer(cls)
+                else:
+                    self._hub.unrelay(topic)
                 self._serving.pop(topic, None)
 
     def leave(self, answerer: Answerer) -> None:
@@ -150,11 +154,13 @@ class Questions:
             question.give(reply.refused or Answered(reply.topic, reply.body))
 
     def here(self, topic: str, body: bytes, timeout_s: float) -> Answer:
-        """The answer of a component in the hub's own process."""
+        """The answer of a component in the hub's own process, or of a client of another server."""
         cls = self._hub.vocabulary.classes().get(topic)
-        if cls is None or not issubclass(cls, Query):
-            return Refused.of(UnansweredError(topic))
         try:
+            if cls is None:
+                return self._hub.relayed(topic, body, timeout_s)
+            if not issubclass(cls, Query):
+                raise UnansweredError(topic)
             query = msgspec.msgpack.decode(body, type=cls)
             reply = self._hub.ask(query, timeout_s)
         except msgspec.MsgspecError as error:
@@ -165,6 +171,13 @@ class Questions:
 
     def _from_inside(self, query: Query, timeout_s: float) -> Event:
         """Ask a client on behalf of a component of this process."""
+        topic, body = query.topic_name(), msgspec.msgpack.encode(query)
+        return event_of(
+            self._from_elsewhere(topic, body, timeout_s), self._hub.vocabulary.classes()
+        )
+
+    def _from_elsewhere(self, topic: str, body: bytes, timeout_s: float) -> Answer:
+        """Ask a client of this server on behalf of somebody who is none."""
         there = threading.Event()
         found: list[Answer] = []
 
@@ -173,14 +186,13 @@ class Questions:
             there.set()
             return True
 
-        topic = query.topic_name()
-        number = self.ask(topic, msgspec.msgpack.encode(query), timeout_s, give)
+        number = self.ask(topic, body, timeout_s, give)
         if number is None:
             raise UnansweredError(topic)
         if not there.wait(timeout_s):
             self.forget(number)
             raise AskTimeoutError(topic, timeout_s)
-        return event_of(found[0], self._hub.vocabulary.classes())
+        return found[0]
 
 
 def event_of(answer: Answer, classes: Mapping[str, type[Event]]) -> Event:

@@ -92,6 +92,11 @@ class RemoteHub:
         """Position of the newest durable event."""
         return self.value(Head())
 
+    @property
+    def away(self) -> bool:
+        """Whether it was not there when it was last dialled."""
+        return self._lines.away
+
     def value(self, request: Head | LastNumber, source: str = "") -> int:
         """A number that the hub knows."""
         answer = self.ask_one(source, request)

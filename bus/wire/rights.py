@@ -67,7 +67,7 @@ class Rights:
             case Unsubscribe():
                 return self._holds(request.name)
             case Serve():
-                return self._all("work", request.topics)
+                return self._answers(request.topics)
             case Ask():
                 return self._all("read", (request.topic,))
             case PutBlob():
@@ -128,6 +128,12 @@ class Rights:
         if verb == "subscribe":
             topics = [t for t in topics if t != "*" and not t.endswith(".*")]
         return self._all(verb, topics)
+
+    def _answers(self, topics: Iterable[str]) -> CortexError | None:
+        for topic in topics:
+            if not self._access.answers(self._client, topic):
+                return self._access.deny(self._client, "work", topic)
+        return None
 
     def _all(self, verb: str, topics: Iterable[str]) -> CortexError | None:
         for topic in topics:

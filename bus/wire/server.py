@@ -69,7 +69,7 @@ class HubServer:
         self._hub, self._log = hub, log
         self._access: Access = access or Open()
         self._questions = Questions(hub)
-        self._blobs = BlobDesk(blobs)
+        self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm)
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], Link] = {}
@@ -184,6 +184,7 @@ class HubServer:
             if link is None:
                 fresh = True
                 link = self._links[key] = Link(client, peer, self._hub, self._questions)
+                link.whose = root if counted else link
             link.connections.add(connection)
             connection.link = link
         if fresh:

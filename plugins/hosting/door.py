@@ -112,6 +112,11 @@ class DoorAccess(Access):
         seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
         return _any_fits(seen, topic)
 
+    def answers(self, client: str, topic: str) -> bool:
+        """Whether a plugin may answer these queries: those of its own that it was granted."""
+        each = self.pass_of(client)
+        return each is not None and each.granted.may_answer(each.plugin, topic)
+
     def allows_some(self, client: str, verb: str) -> bool:
         """Whether a plugin may do this with anything at all."""
         each = self.pass_of(client)

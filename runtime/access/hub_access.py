@@ -34,6 +34,8 @@ from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft
 
 from .denials import Denial, Denials, Told
 from .grants import GRANTS, OWNER, Grants, Outcome, root_of
+from .presence import CAME, LEFT, Presence
+from .presence import Told as Presented
 from .redaction import redacted
 from .tokens import digest_of, owner_token
 
@@ -68,13 +70,13 @@ class HubAccess(Access):
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._owner_digest = digest_of(owner_token(keys))
         self._grants = Grants()
-        self._denials = Denials()
+        self._denials, self._presence = Denials(), Presence()
         self._changed: tuple[Callable[[str], None], ...] = ()
         self._reading = threading.Lock()
         self._counting = threading.Lock()
         self._stale = True
         self._expiry_ns: int | None = None  # for which an alarm is set
-        self._flush_set = self._closed = False
+        self._flush_set = self._pairs_set = self._closed = False
         pairs = (("grant.*", None),)
         hub.ask_one(SOURCE, Subscribe(SUBSCRIPTION, "ordered", pairs, lasting=False))
         hub.watch(SUBSCRIPTION, self._wake)
@@ -144,23 +146,12 @@ class HubAccess(Access):
         return not self._stale and grant is not None and not grant.expired(self._hub.clock.now_ns())
 
     def connected(self, client: str, peer: Peer) -> None:
-        """Record that *client* is there."""
-        self._record(
-            ClientConnected(
-                client=client,
-                carrier=peer.carrier,
-                address=peer.address,
-                certificate=peer.certificate,
-            )
-        )
+        """Record that *client* is there; of one that comes and goes, with how often it did."""
+        self._note_presence(CAME, client, peer)
 
     def left(self, client: str, peer: Peer, reason: str) -> None:
         """Record that *client* is gone, and why."""
-        self._record(
-            ClientLeft(
-                client=client, carrier=peer.carrier, address=peer.address, reason=_shown(reason)
-            )
-        )
+        self._note_presence(LEFT, client, peer, _shown(reason))
 
     def close(self) -> None:
         """Follow the grants no longer, and record what was counted; a second call does nothing."""
@@ -169,8 +160,9 @@ class HubAccess(Access):
         self._closed = True
         self._hub.unwatch(SUBSCRIPTION, self._wake)
         with self._counting:
-            told = self._denials.rest()
+            told, pairs = self._denials.rest(), self._presence.rest()
         self._tell(told)
+        self._tell_presence(pairs)
         with contextlib.suppress(CortexError):  # it goes with the hub
             self._hub.ask_one(SOURCE, Unsubscribe(SUBSCRIPTION))
 
@@ -274,6 +266,32 @@ class HubAccess(Access):
         self._tell(told)
         self._set_flush()
 
+    def _note_presence(self, how: str, client: str, peer: Peer, reason: str = "") -> None:
+        with self._counting:
+            told = self._presence.note(how, client, peer, self._hub.steady_ns(), reason)
+        if told is not None:
+            self._tell_presence([told])
+        self._set_pairs()
+
+    def _set_pairs(self) -> None:
+        with self._counting:
+            next_ns = self._presence.next_ns()
+            if self._pairs_set or next_ns is None:
+                return
+            self._pairs_set = True
+        self._hub.alarm(next_ns, self._flush_pairs)
+
+    def _flush_pairs(self) -> None:
+        with self._counting:
+            self._pairs_set = False
+            told = self._presence.due(self._hub.steady_ns())
+        self._tell_presence(told)
+        self._set_pairs()
+
+    def _tell_presence(self, many: Sequence[Presented]) -> None:
+        if many:
+            self._record(*map(_presented, many))
+
     def _tell(self, many: Sequence[Told]) -> None:
         events = [
             ClientDenied(
@@ -296,6 +314,13 @@ class HubAccess(Access):
             self._hub.ask_one(SOURCE, Publish(tuple(Draft.of(event) for event in events)))
         except CortexError as error:  # nobody is let in the more for it
             log.warning("not_recorded", topics=[e.topic_name() for e in events], error=str(error))
+
+
+def _presented(told: Presented) -> Event:
+    who = {"client": told.client, "carrier": told.peer.carrier, "address": told.peer.address}
+    if told.how == LEFT:
+        return ClientLeft(**who, reason=told.reason, times=told.times)
+    return ClientConnected(**who, certificate=told.peer.certificate, times=told.times)
 
 
 def _shown(text: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from cortex.bus import Event, HubServer, Query, ServerTls
+from cortex.bus import Clock, Event, HubServer, Query, ServerTls
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import HubAccess, client_authority, hub_certificate, read_certificate
 from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
@@ -20,7 +20,9 @@ from .errors import AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
 from .withdrawing import withdraw_with_grants
 
-WATCHER = "cortex.actors.managers:FileWatchManager"  # files start something while a hub is up
+# While a hub is up: files start something, and knowledge is indexed when it changes.
+FILE_WATCHER = "cortex.actors.managers:FileWatchManager"
+KNOWLEDGE_WATCHER = "cortex.actors.managers:KnowledgeWatchManager"
 TLS = "tls+tcp://"
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
 
@@ -34,6 +36,7 @@ class Service:
         insecure: Whether tcp:// on loopback, which is not encrypted, is meant.
         certificate: Shown on tls+tcp:// instead of the hub's own: PEM, with its key.
         components: Instead of those that the home's config.toml adds to those of Cortex.
+        clock: Where the hub's time comes from.
     """
 
     def __init__(
@@ -44,11 +47,12 @@ class Service:
         insecure: bool = False,
         certificate: Path | None = None,
         components: Iterable[str | Entry | type[Component]] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._home = home
         self._listen, self._insecure = tuple(listen), insecure
         self._certificate = certificate
-        self._components = components
+        self._components, self._clock = components, clock
         self._open = contextlib.ExitStack()
         self._note: Note | None = None
         self._runtime: Runtime | None = None
@@ -99,7 +103,9 @@ class Service:
         urls = tuple(server.listen(u, tls=tls, insecure=self._insecure) for u in self._listen)
         runtime.start()  # after those, so that a port in use is said at once
         if self._components is None:
-            runtime.add(WATCHER)
+            runtime.add(FILE_WATCHER)
+            if runtime.config.knowledge.watch:
+                runtime.add(KNOWLEDGE_WATCHER)
         self._runtime, self._server = runtime, server
         since_ns = runtime.clock.now_ns()
         self._note = Note(os.getpid(), url_of(home), urls, since_ns, VERSION, fingerprint)
@@ -111,7 +117,7 @@ class Service:
 
     def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:
         try:
-            runtime = Runtime(home, components=self._components)
+            runtime = Runtime(home, components=self._components, clock=self._clock)
         except LogHeldError as error:
             up = found(home)
             pid = up.pid if up and up.pid else error.pid

@@ -3,15 +3,10 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from cortex.bus import Client, Recorded
 from cortex.bus.events import (
@@ -24,160 +19,15 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found, note
 
-from .test_cli_json import CORTEX, MANY
+from .up_world import STUCK_S, Desk, desk, until, up
 
-STUCK_S = 120.0
-STEPS = '''
-import os, time
-from collections.abc import Iterator
-from pathlib import Path
-from cortex.bus.events import StepCompleted, StepExecute
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+__all__ = ["desk"]  # a fixture
 
-
-def done(event: StepExecute, text: str) -> Iterator[StepCompleted]:
-    result = {"text": text}
-    yield StepCompleted(execution_id=event.execution_id, step_id=event.step_id, result=result)
-
-
-class Greet(Component):
-    workers = 2
-    serves = (Serves("action", "greet"),)
-
-    @on(StepExecute, where={"action": "greet"})
-    def greet(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
-        yield from done(event, "hello")
-
-
-class Far(Component):
-    workers = 1
-    serves = (Serves("action", "far"),)
-
-    @on(StepExecute, where={"action": "far"})
-    def far(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
-        yield from done(event, "from afar")
-
-
-class Hold(Component):
-    """The first worker that gets the step says who it is and holds it until it is killed."""
-
-    workers = 1
-    lease_s = 0.5
-    serves = (Serves("action", "hold"),)
-
-    @on(StepExecute, where={"action": "hold"})
-    def hold(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
-        try:
-            with open("held", "x") as file:
-                file.write(str(os.getpid()))
-        except FileExistsError:
-            yield from done(event, f"attempt {delivery.attempt}")
-        else:
-            time.sleep(600)
-'''
 GRANTS = (
     *("--name", "Far", "--work", "step.execute", "--publish", "step.*"),
     *("--publish", "component.*", "--read", "component.*"),
     *("--subscribe", "component.*", "--subscribe", "runtime.started"),
 )
-PROCESSES = {
-    "far": "steps:\n  - { id: there, action: far }\n",
-    "echo": "trigger: { type: event, match: { source: test } }\nsteps:\n"
-    "  - { id: say, action: shell, with: { run: echo one } }\n",
-    "greeting": "steps:\n  - { id: hello, action: greet }\n",
-    "holding": "steps:\n  - { id: held, action: hold }\n",
-    "sleeping": "steps:\n  - { id: nap, action: shell, with: { run: sleep 1 } }\n"
-    "  - { id: rest, action: shell, with: { run: echo two } }\n",
-    "inbox": "trigger: { type: file, paths: inbox/*.csv, changes: [added, modified] }\n"
-    "inputs: { path: string }\nsteps:\n"
-    "  - { id: say, action: shell, with: { run: [echo, '${inputs.path}'] } }\n",
-}
-
-
-class Desk:
-    """A folder with a home on which a hub is up, and processes that use it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.home = Home.create(folder / ".cortex")
-        self.env = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
-        for name in ("CORTEX_HOME", "CORTEX_DEBUG"):
-            self.env.pop(name, None)
-        (folder / "steps.py").write_text(STEPS)
-        for name, body in PROCESSES.items():
-            (self.home.processes / f"{name}.yaml").write_text(
-                f"process: {name}\nversion: 1\n{body}"
-            )
-        (folder / "inbox").mkdir()
-        self.workers: list[subprocess.Popen[str]] = []
-        self.up: dict[str, Any] = {}  # what the hub said when it came up
-
-    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(CORTEX), *args],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=STUCK_S,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def many(self, *calls: Sequence[str]) -> list[tuple[int, Any, str]]:
-        """Exit code, document and standard error of each of *calls*, one after the other."""
-        asked = json.dumps([[*call, "--json"] for call in calls])
-        done = subprocess.run(
-            [sys.executable, "-c", MANY, asked],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=STUCK_S,
-            check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return [(code, json.loads(out), err) for code, out, err in json.loads(done.stdout)]
-
-    def begin(self, *args: str) -> "subprocess.Popen[str]":
-        """A command that goes on."""
-        process = subprocess.Popen(
-            [str(CORTEX), *args], cwd=self.folder, env=self.env, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self.workers.append(process)
-        return process
-
-    def worker(self, *args: str) -> "subprocess.Popen[str]":
-        """A worker that is ready."""
-        process = self.begin("worker", *args)
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready"), process.communicate()
-        return process
-
-    def topics(self) -> list[str]:
-        with connected(self.home) as client:
-            return [record.topic for record in client.read()]
-
-
-def until(done: Callable[[], Any], patience_s: float = STUCK_S) -> Any:
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        if found := done():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not come to that")
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    desk = Desk(tmp_path_factory.mktemp("up"))
-    try:
-        desk.up = json.loads(up(desk, "--json").stdout)
-        yield desk
-    finally:
-        for process in desk.workers:
-            process.kill()
-            process.communicate()
-        if found(desk.home):
-            desk.run("down", "--kill")
-
-
-def up(desk: Desk, *more: str) -> subprocess.CompletedProcess[str]:
-    listen = ("--listen", "tls+tcp://127.0.0.1:0", "--listen", "tcp://127.0.0.1:0", "--insecure")
-    done = desk.run("up", "--background", *listen, *more)
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def test_the_document_says_where_it_listens(desk: Desk) -> None:

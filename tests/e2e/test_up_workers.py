@@ -1,0 +1,94 @@
+"""Workers that are killed, missed, or told to end while the hub is away."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+from cortex.bus.events import StepUnclaimed
+from cortex.runtime.serving import connected, found
+
+from .up_world import STUCK_S, Desk, desk, until
+
+__all__ = ["desk"]  # a fixture
+
+TYPED = """process: typed
+version: 1
+inputs: { count: integer }
+steps:
+  - { id: hello, action: greet, with: { who: "${inputs.count}" } }
+"""
+
+
+def unclaimed(desk: Desk) -> StepUnclaimed | None:
+    with connected(desk.home) as client:
+        events = [client.vocabulary.read(r) for r in client.read() if r.topic == "step.unclaimed"]
+    return next((event for event in events if isinstance(event, StepUnclaimed)), None)
+
+
+def validated(desk: Desk, path: Path) -> tuple[str, str]:
+    """Code and message of the one diagnostic of a source."""
+    ((_, document, _),) = desk.many(("process", "validate", str(path)))
+    (told,) = document["diagnostics"]
+    return told["code"], told["message"]
+
+
+def test_a_step_whose_worker_was_killed_is_told_pauses_at_once_and_goes_on_with_the_next(
+    desk: Desk,
+) -> None:
+    worker = desk.worker("steps:Greet")
+    desk.many(("process", "list"))  # compiles what needs it
+    worker.kill()
+    worker.communicate()
+    running = desk.begin("run", "greeting", "--json")
+
+    told: Any = until(lambda: unclaimed(desk))
+    ((_, paused, _),) = desk.many(("execution", "pause", told.execution_id))
+    out, _ = running.communicate(timeout=STUCK_S)
+    resumed = desk.begin("execution", "resume", told.execution_id, "--json")
+    desk.worker("steps:Greet")
+    ended, _ = resumed.communicate(timeout=STUCK_S)
+
+    assert (told.action, told.step_id) == ("greet", "hello")
+    assert paused["status"] == json.loads(out)["status"] == "paused"
+    assert json.loads(ended)["status"] == "completed"
+    assert desk.topics().count("step.execute") == 1
+
+
+def test_a_source_is_checked_against_what_only_a_worker_serves(desk: Desk) -> None:
+    path = desk.folder / "typed.yaml"
+    path.write_text(TYPED)
+
+    desk.worker("steps:Greet")
+
+    code, message = validated(desk, path)
+    assert (code, "takes a string" in message) == ("P407", True), message
+
+
+def test_a_worker_that_is_told_to_end_while_the_hub_is_away_does_not_wait_for_it(
+    desk: Desk,
+) -> None:
+    worker = desk.worker("steps:Hold")
+    running = desk.begin("run", "holding")
+    until(lambda: (desk.folder / "held").exists())  # it has a step in hand
+    desk.run("down", "--timeout", "0", "--kill")
+
+    worker.send_signal(signal.SIGTERM)
+    _, said = worker.communicate(timeout=STUCK_S)
+    running.kill()
+
+    assert worker.returncode == 0
+    last = said.splitlines()[-1]
+    assert last.startswith("ended while the hub is away: what was in hand goes to another worker")
+
+
+def test_where_no_hub_is_up_it_is_said_that_a_worker_must_serve_it(desk: Desk) -> None:
+    path = desk.folder / "typed.yaml"
+    path.write_text(TYPED)
+    if found(desk.home):
+        desk.run("down", "--kill")
+
+    code, message = validated(desk, path)
+
+    assert code == "P401"
+    assert message == "no component here carries out `greet`: a worker or a plugin must"
