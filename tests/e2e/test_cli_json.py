@@ -2,9 +2,7 @@
 
 import importlib
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,9 @@ from typing import Any
 import click
 import pytest
 
+from .command_lines import CORTEX, environment, run_many
+
 root: click.Group = importlib.import_module("cortex.runtime.cli.tree").root
-CORTEX = Path(sys.executable).parent / "cortex"
 ECHO = """\
 process: echo
 version: 1
@@ -44,30 +43,12 @@ steps:
 WITHOUT_JSON = {"completion"}  # its output is a script
 
 
-# One process for many command lines: most of the time that one takes goes into its imports.
-MANY = """
-import contextlib, io, json, sys
-from cortex.runtime.cli import main
-ended = []
-for args in json.loads(sys.argv[1]):
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(args)
-    for each in (out, err):
-        each.flush()
-    ended.append([code, *(each.buffer.getvalue().decode() for each in (out, err))])
-print(json.dumps(ended))
-"""
-
-
 class Desk:
     """A folder with a home, in which a process ran once and another execution waits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
-        for name in ("CORTEX_HOME", "CORTEX_DEBUG"):
-            self.env.pop(name, None)
+        self.env = environment(folder)
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -83,13 +64,7 @@ class Desk:
 
     def many(self, calls: Iterable[Sequence[str]]) -> list[tuple[int, str, str]]:
         """Exit code, standard output and standard error of each of *calls*, one after the other."""
-        asked = json.dumps([[*call, "--json"] for call in calls])
-        done = subprocess.run(
-            [sys.executable, "-c", MANY, asked],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=300,
-            check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return [(code, out, err) for code, out, err in json.loads(done.stdout)]
+        return run_many(self.folder, self.env, ([*call, "--json"] for call in calls))
 
     @property
     def source(self) -> Path:

@@ -7,7 +7,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.log import BlobStore
 
-CORTEX = Path(sys.executable).parent / "cortex"
+from .command_lines import CORTEX, environment, run_many
+
 PATIENCE_S = 120.0
 TOPIC = "# Harbour\n\nThe harbour closes at nine.\n\n" + "".join(
     f"## Part {n}\n\nOf ropes and boats, number {n}.\n{'tar ' * 90}\n\n" for n in range(20)
@@ -46,20 +46,6 @@ test -e new.md && cp new.md .cortex/knowledge/house/harbour.md
 test -e next.md && mv next.md new.md
 true
 """
-# One process for many command lines: most of the time that one takes goes into its imports.
-MANY = """
-import contextlib, io, json, sys
-from cortex.runtime.cli import main
-ended = []
-for args in json.loads(sys.argv[1]):
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(args)
-    for each in (out, err):
-        each.flush()
-    ended.append([code, *(each.buffer.getvalue().decode() for each in (out, err))])
-print(json.dumps(ended))
-"""
 
 
 class Desk:
@@ -67,20 +53,13 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "COLUMNS": "100"}
-        for name in ("CORTEX_HOME", "CORTEX_DEBUG", "NO_COLOR"):
-            self.env.pop(name, None)
+        self.env = environment(folder, COLUMNS="100")
         self.home = folder / ".cortex"
         self.idle = ""  # an execution that has asked no model
 
     def many(self, *calls: str) -> list[tuple[int, str, str]]:
         """Exit code, standard output and standard error of each of *calls*."""
-        done = subprocess.run(
-            [sys.executable, "-c", MANY, json.dumps([call.split() for call in calls])],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=300,
-            check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return [(code, out, err) for code, out, err in json.loads(done.stdout)]
+        return run_many(self.folder, self.env, (call.split() for call in calls))
 
     def one(self, call: str) -> str:
         ((code, out, err),) = self.many(call)

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found
 
-from .test_cli_json import CORTEX, MANY
+from .command_lines import CORTEX, run_many
 
 STUCK_S = 120.0
 STEPS = '''
@@ -110,13 +109,8 @@ class Desk:
 
     def many(self, *calls: Sequence[str]) -> list[tuple[int, Any, str]]:
         """Exit code, document and standard error of each of *calls*, one after the other."""
-        asked = json.dumps([[*call, "--json"] for call in calls])
-        done = subprocess.run(
-            [sys.executable, "-c", MANY, asked],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=STUCK_S,
-            check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return [(code, json.loads(out), err) for code, out, err in json.loads(done.stdout)]
+        ended = run_many(self.folder, self.env, ([*call, "--json"] for call in calls))
+        return [(code, json.loads(out), err) for code, out, err in ended]
 
     def begin(self, *args: str) -> "subprocess.Popen[str]":
         """A command that goes on."""

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +13,6 @@ import pytest
 from cortex.runtime.knowledge import (
     EmbedderError,
     KnowledgeConfig,
-    Root,
     TopicIndex,
 )
 from cortex.runtime.knowledge.finding import (
@@ -27,42 +25,9 @@ from cortex.runtime.knowledge.finding import (
     index,
 )
 
-DEPLOY = "# Deploying\n\nEvery deployment is rolled out by region. Frankfurt goes first.\n"
-LEAVE = "# Leave\n\nAsk your lead two weeks ahead.\n\n## Sick days\n\nWrite to people operations.\n"
-TALK = """\
-3 March
+from .knowledge_world import DEPLOY, LEAVE, first, folder, roots, store
 
-Maria: I started pottery classes last week.
-Jonas: Lovely! What did you make so far?
-Maria: A bowl and two cups, both a little crooked.
-Jonas: I went hiking on Saturday.
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    root = tmp_path / "knowledge"
-    (root / "ops").mkdir(parents=True)
-    (root / "ops" / "deploy.md").write_text(DEPLOY)
-    (root / "leave.md").write_text(LEAVE)
-    (root / "talk.txt").write_text(TALK)
-    return root
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
-    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
-    yield opened
-    opened.close()
-
-
-def roots(folder: Path) -> list[Root]:
-    return [Root(str(folder), "home")]
-
-
-def first(store: KnowledgeStore, question: str) -> str:
-    found = Finder(store).find(question, 1).passages
-    return found[0].text if found else ""
+__all__ = ["folder", "store"]  # fixtures
 
 
 def test_a_question_finds_the_passage_its_place_and_its_parts(

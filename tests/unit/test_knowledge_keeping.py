@@ -1,7 +1,7 @@
 """The store and its vectors are kept whole: by damage, full disks, other processes and releases."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,24 +19,9 @@ from cortex.runtime.knowledge.finding import (
     index,
 )
 
-from .test_knowledge_finding import DEPLOY, LEAVE, TALK, first, roots
+from .knowledge_world import first, folder, roots, store
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    root = tmp_path / "knowledge"
-    (root / "ops").mkdir(parents=True)
-    (root / "ops" / "deploy.md").write_text(DEPLOY)
-    (root / "leave.md").write_text(LEAVE)
-    (root / "talk.txt").write_text(TALK)
-    return root
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
-    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
-    yield opened
-    opened.close()
+__all__ = ["folder", "store"]  # fixtures
 
 
 def test_a_file_of_very_many_passages_is_written_with_all_of_them_in_order(
