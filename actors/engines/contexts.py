@@ -14,7 +14,8 @@ from cortex.runtime.models import ModelDescription
 from .failures import failure_items
 from .offered import ShownTools
 
-LONGEST_PARAMETER = 400  # characters; longer ones are material
+LONGEST_PARAMETER = 400  # characters that the step itself shows; longer texts are items
+LONGEST_WHOLE = 4_000  # characters of a text that must be in whole
 DEFAULT_WINDOW = 24_000  # tokens that budgets are reckoned for, where nobody sets any
 WINDOW_SHARE = 0.4  # of a small model's own window
 NO_TOOLS = ShownTools()
@@ -57,7 +58,7 @@ def request_of(
         window=model.window,
         persona=PERSONA,
         instructions=asked.instructions,
-        items=(*knowledge, *found, *carried, *failures, *tools.items),
+        items=(*knowledge, *found, *carried, *_given(asked), *failures, *tools.items),
         carry=tuple(asked.carry),
         tools=tools.tools,
         answer_schema=asked.answer_schema,
@@ -103,6 +104,22 @@ def _budgets(budget: dict[str, Any], config: Config, window: int | None) -> Budg
     if not sections:
         return None
     return msgspec.structs.replace(Budgets.scaled_to(window or DEFAULT_WINDOW), **sections)
+
+
+def _given(asked: ContextCompile) -> list[Item]:
+    """What the step was given in texts too long to stand beside its description."""
+    return [
+        Item(
+            id=f"with.{name}",
+            section="history",
+            kind="parameter",
+            text=value,
+            must_include=len(value) <= LONGEST_WHOLE,
+            priority=1,  # before what nobody gave: its author named it
+        )
+        for name, value in asked.parameters.items()
+        if isinstance(value, str) and not _is_small(value)
+    ]
 
 
 def _is_small(value: Any) -> bool:

@@ -164,6 +164,7 @@ def test_the_examples_four_components_are_at_work(home: Path) -> None:
     manifest = described(manifest_here(plugin)).manifest
     load = PluginLoad(
         plugin="ticker",
+        package=plugin.package,
         version=manifest.version,
         digest=manifest.digest(),
         granted=manifest.parts(),

@@ -105,6 +105,22 @@ def test_small_parameters_are_shown_and_material_is_not() -> None:
     assert request.step.parameters == {"question": "When?", "limit": "3", "deep": "true"}
 
 
+def test_a_long_text_that_a_step_was_given_is_in_the_prompt_whole_or_cut_as_the_manifest_says() -> (
+    None
+):
+    question = "When is the harbour of the second of the four towns " * 10 + "closed?"
+    log = "".join(f"line {n} of what the build said\n" for n in range(20_000))
+    event = asked(parameters={"question": question, "log": log})
+
+    request, _ = request_of(event, SMALL, Config())
+    prompt = ContextCompiler().compile(request)
+
+    said = {item.id: item.state for item in prompt.manifest.items}
+    assert question in prompt.text
+    assert said["with.question"] == "in"
+    assert said["with.log"] == "partial"
+
+
 @pytest.mark.parametrize(
     ("config", "budget", "window", "knowledge"),
     [
