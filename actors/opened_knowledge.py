@@ -1,17 +1,24 @@
 """The knowledge of a home as components use it: opened by the first question, kept up to date."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.knowledge import EmbedderError, KnowledgeConfig, Root, roots_of_home
+from cortex.runtime.knowledge import (
+    EmbedderError,
+    KnowledgeConfig,
+    QuestionTooLargeError,
+    Root,
+    above_and_itself,
+    roots_of_home,
+)
 
 from .library import library_knowledge
 
@@ -20,7 +27,13 @@ if TYPE_CHECKING:
 
 EMBEDDED: Final = 2_000  # passages at most, while somebody waits for the answer
 LONGEST_TEXT: Final = 1_000  # characters of a question
+LONGEST_ASKED: Final = 10_000  # characters of a text that is taken at all, by its beginning
+MOST_UNDER: Final = 100  # topics of a question
+TOLD_BYTES: Final = 128 << 10  # of what one event lists, where the bus takes twice as much
 LEFT_S: Final = 2.0  # that a close waits for a question that was left behind
+
+
+Item = TypeVar("Item")
 
 
 class OpenedKnowledge:
@@ -69,8 +82,13 @@ class OpenedKnowledge:
         """What was new in the files, and the passages that have most to do with one of *texts*.
 
         Raises:
-            KnowledgeError: The store cannot be read or written.
+            KnowledgeError: The store cannot be read or written; or *under* is over its bound.
         """
+        if len(under) > MOST_UNDER:
+            raise QuestionTooLargeError(
+                f"{len(under):,} topics stand under `under`, a question may have {MOST_UNDER}: "
+                "name one above them"
+            )
         with self._lock:
             knowledge = self._opened()
             indexed = self._updated(knowledge)
@@ -105,23 +123,39 @@ def roots_of(home: Home | None) -> tuple[Root, ...]:
 
 
 def told(indexed: "Indexed") -> Iterator[Event]:
-    """What a bringing up to date says: nothing where nothing had changed."""
+    """What a bringing up to date says, in events that the bus takes; nothing if nothing changed."""
     for batch in indexed.batches:
-        yield KnowledgeIndexed(
-            blob=batch.blob,
-            files=tuple(msgspec.to_builtins(file) for file in batch.files),
-            chunks=sum(file.chunks for file in batch.files),
-        )
-    if indexed.removed:
-        yield KnowledgeRemoved(paths=indexed.removed)
+        for files in _parted(batch.files):
+            yield KnowledgeIndexed(
+                blob=batch.blob,
+                files=tuple(msgspec.to_builtins(file) for file in files),
+                chunks=sum(file.chunks for file in files),
+            )
+    for paths in _parted(indexed.removed):
+        yield KnowledgeRemoved(paths=paths)
+
+
+def _parted(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+    """*items* in their order, as many together as have `TOLD_BYTES` encoded."""
+    part: list[Item] = []
+    size = 0
+    for item in items:
+        size += len(msgspec.msgpack.encode(item))
+        if part and size > TOLD_BYTES:
+            yield tuple(part)
+            part, size = [], len(msgspec.msgpack.encode(item))
+        part.append(item)
+    if part:
+        yield tuple(part)
 
 
 def _notes(texts: Sequence[str], under: Sequence[str], topics: Sequence[str]) -> Iterator[str]:
     for text in texts:
         if len(text) > LONGEST_TEXT:
             yield f"a text of {len(text):,} characters was asked by its first {LONGEST_TEXT:,}"
+    standing = {above for topic in topics for above in above_and_itself(topic)}
     for wanted in under:
-        if not any(topic == wanted or topic.startswith(f"{wanted}.") for topic in topics):
+        if wanted not in standing:
             yield f"no knowledge stands under {wanted}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import ConflictError, HubAwayError, HubClosedError
+from .errors import ConflictError, EventInvalidError, HubAwayError, HubClosedError
 from .event import Draft, Event, Query, Recorded, decode
 from .log import Log
 from .port import HubPort
@@ -144,8 +144,13 @@ class Client:
         Raises:
             UnansweredError: There is none.
             AskTimeoutError: It took longer than *timeout_s*.
+            EventInvalidError: It holds what is no text.
         """
-        return self._hub.ask(query, timeout_s)
+        try:
+            return self._hub.ask(query, timeout_s)
+        except UnicodeEncodeError as error:
+            problem = f"{error.object[error.start : error.end]!a} is no text"
+            raise EventInvalidError(query.topic_name(), problem) from None
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Recorded]:
         """Every durable event after position *after*, to *until* or to the end, in order."""

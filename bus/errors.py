@@ -189,7 +189,11 @@ class NotGrantedError(CortexError):
         root, topic = self.client.partition("/")[0], shlex.quote(self.topic)
         family, _, plugin = root.partition(".")
         if family == "plugin" and plugin:
-            return f"{said}say so when it is loaded, with `cortex plugin load {plugin} --grant ...`"
+            return (
+                f"{said}load it again without --deny: `cortex plugin load {plugin}`; or with "
+                f"--grant for every part it may have (`cortex plugin info {plugin}` lists those it "
+                "asks for; one that is missing there belongs into its manifest)"
+            )
         option = "name" if self.verb == "hold" else self.verb
         return f"{said}the owner of the hub says `cortex client grant {root} --{option} {topic}`"
 

@@ -245,7 +245,7 @@ class Hub:
         )
         for work in overdue:
             record = self.record(work.position)
-            if record.topic == STEP:
+            if record.topic == STEP and not turn.drop_moot(work, record):
                 waited_s = max(0, turn.time_ns - record.time_ns) / 1e9
                 turn.tell(report(STEP, record.body, record.position, waited_s))
         return overdue

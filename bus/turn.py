@@ -1,6 +1,5 @@
 """One batch of requests being staged: what each would change, before anything is written."""
 
-import struct
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -11,10 +10,12 @@ from .errors import (
     LeaseLostError,
     SubscriptionError,
 )
-from .event import FORMAT, Draft, Recorded, encode
+from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
+from .moot import ENDS, can_be_moot, is_moot, waiting_of
+from .recording import recorded
 from .requests import (
     Answer,
     Appended,
@@ -41,7 +42,6 @@ from .vocabulary import Vocabulary
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
 _READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
 _WRITE = msgspec.msgpack.Encoder().encode
-_PACK = struct.Struct(">QQ").pack
 
 
 class Turn:
@@ -144,7 +144,10 @@ class Turn:
                 if suspect and (taken or self.trial.must_wait(key)):
                     left.append(popped.pop())
                     continue
-                taken.append((work, self._record(work.position)))
+                record = self._record(work.position)
+                if self.drop_moot(work, record):
+                    continue
+                taken.append((work, record))
                 if suspect or len(taken) >= request.limit:
                     break
         except BaseException:
@@ -175,10 +178,7 @@ class Turn:
         """End one event's work and append."""
         self._held(request.subscription, request.position, request.epoch)
         answer = self._take(client, request.events, request.due, request.forget)
-        self.batch.work.pop((request.subscription, request.position), None)
-        self.batch.finished.append((request.subscription, request.position))
-        self._gone.add((request.subscription, request.position))
-        self.trial.end((request.subscription, request.position))
+        self._end((request.subscription, request.position))
         return answer
 
     def subscribe(self, request: Subscribe) -> Answer:
@@ -232,6 +232,19 @@ class Turn:
     def tell(self, draft: Draft) -> None:
         """Append what the hub itself has to say."""
         self._append(SOURCE, (draft,))
+
+    def drop_moot(self, work: Work, record: Recorded) -> bool:
+        """End *work*, which *record* asked for, where nobody wants it any more; whether so."""
+        seen = self._known.filters[work.subscription]
+        if (
+            not can_be_moot(record)
+            or not seen.names(record.topic, record.key)  # an observer sees it all the same
+            or self._version(record.stream) == record.version  # nothing was said since
+            or not is_moot(record, self._log, self.records)
+        ):
+            return False
+        self._end((work.subscription, work.position))
+        return True
 
     def put_back(self) -> None:
         """Make the claimed work claimable again: the batch was not written."""
@@ -289,29 +302,28 @@ class Turn:
             self.batch.rows.append(Row(position, stream, version, encode(record)))
             if not self._route(draft, position) and draft.topic in REPORTS:
                 unclaimed.append((draft, position))
+            if draft.topic in ENDS:
+                self._drop_waiting(stream)
         answer = Appended(first, self.head) if self.head >= first else Appended()
         for draft, position in unclaimed:  # after the answer, which speaks of the request alone
             self.tell(report(draft.topic, draft.body, position))
         return answer
 
+    def _drop_waiting(self, stream: str) -> None:
+        for key in waiting_of(stream, self._known, self._log, self.steady_ns):
+            if key not in self.batch.work and key not in self._gone:
+                self._end(key)
+
+    def _end(self, key: tuple[str, int]) -> None:
+        self.batch.work.pop(key, None)
+        self.batch.finished.append(key)
+        self._gone.add(key)
+        self.trial.end(key)
+
     def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
-        count = len(self.records) + len(self.ephemeral)
-        return Recorded(
-            FORMAT,
-            position,
-            draft.stream,
-            version,
-            _uuid7(self.time_ns, count, self._random + count),
-            self.time_ns,
-            draft.topic,
-            draft.schema,
-            draft.correlation,
-            draft.causation,
-            source,
-            draft.key,
-            draft.subject,
-            draft.body,
-        )
+        index = len(self.records) + len(self.ephemeral)
+        place = position, version
+        return recorded(draft, source, place, self.time_ns, index, self._random)
 
     def _route(self, draft: Draft, position: int) -> bool:
         """Hand an event to the subscriptions that see it; whether one of them answers for it."""
@@ -383,9 +395,3 @@ class Turn:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(
             work, not_before_ns=not_before_ns
         )
-
-
-def _uuid7(time_ns: int, index: int, random: int) -> bytes:
-    """RFC 9562 §5.7: 48 bits of milliseconds, then a counter within the batch, then randomness."""
-    high = (time_ns // 1_000_000) << 16 | 0x7000 | index & 0xFFF
-    return _PACK(high, 2 << 62 | random & 0x3FFF_FFFF_FFFF_FFFF)

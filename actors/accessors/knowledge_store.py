@@ -17,7 +17,7 @@ from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 
-from ..opened_knowledge import OpenedKnowledge, told
+from ..opened_knowledge import LONGEST_ASKED, OpenedKnowledge, told
 
 MOST_PASSAGES = 100  # in one answer
 EMPTY = "an empty text finds nothing: say what is to be found"
@@ -71,8 +71,8 @@ class KnowledgeStoreAccessor(Component):
     def find(self, event: KnowledgeFind, delivery: Delivery) -> Iterator[Event]:
         """The passages for whoever asks."""
         text, limit = event.text.strip(), min(max(event.limit, 1), MOST_PASSAGES)
-        if not text:
-            yield KnowledgeAnswer(passages=(), problem=EMPTY)
+        if not text or len(text) > LONGEST_ASKED:
+            yield KnowledgeAnswer(passages=(), problem=_too_long(text) if text else EMPTY)
             return
         try:
             _, found = self._knowledge.find((text,), limit, event.under)
@@ -81,6 +81,13 @@ class KnowledgeStoreAccessor(Component):
             return
         passages = tuple(msgspec.to_builtins(passage) for passage in found.passages)
         yield KnowledgeAnswer(passages=passages, notes=found.notes)
+
+
+def _too_long(text: str) -> str:
+    return (
+        f"the text has {len(text):,} characters, a question may have {LONGEST_ASKED:,}: "
+        "ask in a few words"
+    )
 
 
 def _requested(

@@ -68,7 +68,7 @@ class BranchClean(Component):
             return ()
         said = ask_git(event.workspace, "rev-parse", "--show-toplevel", timeout_s=event.timeout_s)
         top = Path(os.fsdecode(said.stdout).removesuffix("\n")).resolve()
-        home = self._home.path.resolve()
+        home = self._home.own.path.resolve()
         if said.returncode or not home.is_relative_to(top):
             return ()
         return ("--", ":/", f":(top,exclude,literal){home.relative_to(top)}")

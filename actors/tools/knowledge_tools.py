@@ -78,7 +78,8 @@ class KnowledgeTools(Component):
         topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
         kept = self._blobs.put(msgspec.json.encode(found))
         asked_for = _requested(event, query, topics, kept, found.notes)
-        summary = f"{len(found.passages)} passages for {query}"
+        number = len(found.passages)
+        summary = f"{number} passage{'' if number == 1 else 's'} for {query}"
         return Told(_shown(found, query), summary, events=(*told(indexed), asked_for))
 
     def _read(self, topic: str) -> str:

@@ -24,7 +24,7 @@ MEANINGS = {
     DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
     INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
     BROKEN_PIPE: "whoever read the output went away, as `head` does",
-    TERMINATED: "ended by SIGTERM; a running execution goes on when it is resumed",
+    TERMINATED: "ended by SIGTERM; an execution on a hub goes on, another when it is resumed",
 }
 
 

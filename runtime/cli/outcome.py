@@ -181,6 +181,7 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
         ("goal", document.goal),
         ("workspace", document.workspace),
         ("reason", document.reason),
+        ("waiting", f"{document.step}: {document.waiting}" if document.waiting else ""),
         ("asks", document.question),
         ("verdict", document.verdict),
     ):

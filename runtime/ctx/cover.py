@@ -1,9 +1,11 @@
 """A text, and which of its phrases were already given a name."""
 
+import re
 from array import array
 from itertools import pairwise
 
 _TAKEN = 1
+_WORD_END = re.compile(r"[\W_]")
 
 
 class Cover:
@@ -65,12 +67,15 @@ def places_of(phrase: str, text: str) -> list[int]:
     at = text.find(phrase)
     while at >= 0:
         end = at + size
-        inside = (head and at > 0 and text[at - 1].isalnum()) or (
-            tail and text[end : end + 1].isalnum()
-        )
-        if not inside:
+        if head and at > 0 and text[at - 1].isalnum():
+            # Not one character on: within a word of a million no other place is better.
+            word_end = _WORD_END.search(text, at)
+            at = text.find(phrase, word_end.end()) if word_end else -1
+        elif tail and text[end : end + 1].isalnum():
+            at = text.find(phrase, at + 1)
+        else:
             found.append(at)
-        at = text.find(phrase, at + 1 if inside else end)
+            at = text.find(phrase, end)
     return found
 
 

@@ -31,6 +31,7 @@ _MIN_GAIN = 2  # tokens; less is not worth a line of the legend
 _MIN_RUN = 3  # tokens of a phrase that is no single word
 _MIN_LINES_RUN = 8  # tokens of a phrase that goes over the end of a line
 _WORD_CHARS = 8
+_PHRASE_CHARS = 12  # from which on two tokens in two words are a long phrase too
 _MIN_TEXT_TOKENS = 40
 SEARCHED_CHARS = 128_000  # of a longer text: stretches of it that are together so long
 _STRETCHES = 8
@@ -88,8 +89,9 @@ def _within_sentences(found: dict[str, Use]) -> dict[str, Use]:
 
 def _is_readable(phrase: str, tokens: int, over_lines: int) -> bool:
     # Short ones would name what any sentence says ("to do", "in the"); a long word may be named.
-    is_word = len(phrase) >= _WORD_CHARS and " " not in phrase.strip(" ")
-    return tokens >= (over_lines if "\n" in phrase else 2 if is_word else _MIN_RUN)
+    is_word = " " not in phrase.strip(" ")
+    is_long = len(phrase) >= (_WORD_CHARS if is_word else _PHRASE_CHARS)
+    return tokens >= (over_lines if "\n" in phrase else 2 if is_long else _MIN_RUN)
 
 
 def _chosen(

@@ -46,6 +46,7 @@ RETRY_NS = 100_000_000  # first backoff of an event that failed; doubles with ea
 RETRY_MOST_NS = 30_000_000_000
 FALLS = 10  # tries that ended with the whole runtime; then an event is parked for that
 LAZY = 256  # positions; a cursor need not move at once past events that nothing came of
+QUIET_NS = 1_000_000_000  # without an event, after which the cursor moves all the same
 IDLE_COMMIT = 10_000  # a cursor this far behind moves although nothing was for it
 
 
@@ -90,21 +91,23 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     cursor = seen = standing.cursor  # what is committed, what was looked at
     slow_until = standing.head if standing.attempts else 0
     ring, counted = -1, False  # ephemeral events from before this start are of no use
+    handled, quiet = cursor, False  # up to where something was for it; whether it rested since
     while True:
         limit = 1 if seen < slow_until else PAGE
         page = yield from _ask(Fetch(feeding.name, seen, limit, ring_after=ring), Page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
-            if seen - cursor >= IDLE_COMMIT:
+            if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
                 cursor = yield from _commit(feeding, cursor, seen, ())
                 recall.arrive(cursor)
-            if idle and not (yield from _rest()):
+            quiet = idle
+            if idle and not (yield from _rest(QUIET_NS if handled > cursor else None)):
                 if seen > cursor:
                     recall.arrive((yield from _commit(feeding, cursor, seen, ())))
                 recall.save()
                 return
             continue
-        begun = _UNCOUNTED
+        begun, quiet = _UNCOUNTED, False
         if page.records and (not counted or limit == 1):
             host.make_ready()  # while it starts, no event is under way
             begun = yield from _begin(feeding)
@@ -118,14 +121,15 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
         else:
             recall.leave()
             cursor, seen = yield from _handle_page(feeding, host, cursor, page, begun)
+            handled = seen
             if cursor == seen:
                 recall.arrive(cursor)
 
 
-def _rest() -> Generator[Step, Sequence[Answer], bool]:
+def _rest(for_ns: int | None) -> Generator[Step, Sequence[Answer], bool]:
     """Wait for more; False where none is wanted any more."""
     try:
-        yield Idle()
+        yield Idle(for_ns)
     except Flush:
         return False
     return True

@@ -33,6 +33,7 @@ class Home(msgspec.Struct, frozen=True):
     """Where things are; the folder itself need not be there yet."""
 
     path: Path
+    stands_for: "Home | None" = None  # the user's own, for a scratch home of a dry run
 
     @classmethod
     def find(cls, start: Path | None = None) -> "Home":
@@ -88,7 +89,7 @@ class Home(msgspec.Struct, frozen=True):
         Raises:
             HomeError: As for `create`.
         """
-        return self.create(self.path)
+        return msgspec.structs.replace(self.create(self.path), stands_for=self.stands_for)
 
     def check(self) -> None:
         """Say what keeps this home from being read; nothing is made.
@@ -100,6 +101,11 @@ class Home(msgspec.Struct, frozen=True):
             raise HomeError(str(self.path), "there is no home here: make one with `cortex init`")
         self._refuse_newer()
         examine(self.path)
+
+    @property
+    def own(self) -> "Home":
+        """The home that users know: what it holds is named by its place there."""
+        return self.stands_for or self
 
     @property
     def config_path(self) -> Path:

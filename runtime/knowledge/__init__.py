@@ -6,12 +6,22 @@ from .errors import (
     KnowledgeError,
     KnowledgeTooLargeError,
     KnowledgeUnreadableError,
+    QuestionTooLargeError,
     TopicInvalidError,
 )
 from .index import TopicIndex
 from .reading import Document, read_document
 from .settings import KnowledgeConfig
-from .topics import NARROWEST_FIRST, Ambiguous, Resolved, Root, Scope, roots_of_home
+from .topics import (
+    NARROWEST_FIRST,
+    Ambiguous,
+    Resolved,
+    Root,
+    Scope,
+    above_and_itself,
+    roots_of_home,
+)
+from .watching import Shown, counts, shown
 
 __all__ = [
     "NARROWEST_FIRST",
@@ -23,11 +33,16 @@ __all__ = [
     "KnowledgeError",
     "KnowledgeTooLargeError",
     "KnowledgeUnreadableError",
+    "QuestionTooLargeError",
     "Resolved",
     "Root",
     "Scope",
+    "Shown",
     "TopicIndex",
     "TopicInvalidError",
+    "above_and_itself",
+    "counts",
     "read_document",
     "roots_of_home",
+    "shown",
 ]

@@ -6,6 +6,7 @@ CortexError
     ├── KnowledgeTooLargeError    the file is over the bound
     ├── KnowledgeUnreadableError  the file is no text, or cannot be read
     ├── KnowledgeDiskError        the store's own file cannot be read or written
+    ├── QuestionTooLargeError     what is asked is over a bound
     └── EmbedderError             an embedder is not there, or does not answer as it should
 """
 
@@ -67,6 +68,17 @@ class KnowledgeDiskError(KnowledgeError):
             f"the knowledge store {self.path} cannot be used: {self.problem}; make room or check "
             "its mode, then index again. The file may be deleted at any time"
         )
+
+
+class QuestionTooLargeError(KnowledgeError):
+    """What is asked is over a bound; nothing was looked at."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 class EmbedderError(KnowledgeError):

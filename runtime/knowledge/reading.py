@@ -39,7 +39,10 @@ def read_bytes(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     try:
         with path.open("rb") as file:
             size_bytes = os.fstat(file.fileno()).st_size
-            data = b"" if size_bytes > largest_bytes else file.read(largest_bytes + 1)
+            # Room for the largest would be made, and given back, for each small one.
+            data = b"" if size_bytes > largest_bytes else file.read(size_bytes + 1)
+            if len(data) > size_bytes:  # it grows, or has a size only as it is read
+                data += file.read(largest_bytes + 1 - len(data))
     except OSError as error:
         raise KnowledgeUnreadableError(str(path), error.strerror or str(error)) from error
     if max(size_bytes, len(data)) > largest_bytes:  # it may have grown since

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -69,6 +69,15 @@ def parts_of(topic: str) -> tuple[str, ...]:
     if not all(map(_NAME.fullmatch, parts)):
         raise TopicInvalidError(topic)
     return parts
+
+
+def above_and_itself(topic: str) -> Iterator[str]:
+    """What *topic* stands under: a, a.b and a.b.c of a.b.c."""
+    end = topic.find(".")
+    while end >= 0:
+        yield topic[:end]
+        end = topic.find(".", end + 1)
+    yield topic
 
 
 def is_name(text: str) -> bool:

@@ -122,6 +122,23 @@ def test_ctrl_c_while_following_pauses_what_the_hub_runs(desk: Desk) -> None:
     assert (resumed[0], resumed[1]["status"]) == (0, "completed")
 
 
+def test_sigterm_while_following_leaves_what_the_hub_runs_to_the_hub(desk: Desk) -> None:
+    before = desk.topics().count("step.execute")
+    following = desk.begin("run", "sleeping")
+    until(lambda: desk.topics().count("step.execute") > before)
+
+    following.send_signal(signal.SIGTERM)
+    _, said = following.communicate(timeout=STUCK_S)
+
+    ((_, listed, _),) = desk.many(("execution", "list"))
+    found = listed[0]["id"]
+    assert following.returncode == 143
+    assert f"execution {found} goes on, on the hub" in said
+    assert f"cortex execution show {found}\ncortex execution pause {found}\n" in said
+    assert "execution resume" not in said
+    until(lambda: desk.many(("execution", "show", found))[0][1]["status"] == "completed")
+
+
 def _about(desk: Desk, topic: str, step: str) -> Iterable[bool]:
     with connected(desk.home) as client:
         for record in client.read():

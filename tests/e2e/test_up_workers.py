@@ -55,6 +55,35 @@ def test_a_step_whose_worker_was_killed_is_told_pauses_at_once_and_goes_on_with_
     assert desk.topics().count("step.execute") == 1
 
 
+def test_a_step_that_waits_is_shown_and_is_carried_out_by_nobody_once_it_is_cancelled(
+    desk: Desk,
+) -> None:
+    desk.worker("steps:Greet")
+    for worker in desk.workers:
+        worker.kill()
+        worker.communicate()
+    before = desk.topics().count("step.unclaimed")
+    following = desk.begin("run", "greeting", "--json")
+    until(lambda: desk.topics().count("step.unclaimed") > before)
+
+    ((_, (row, *_), _),) = desk.many(("execution", "list"))
+    shown = desk.run("execution", "show", row["id"]).stdout
+    listed = desk.run("execution", "list").stdout
+    _, (_, standing, _) = desk.many(("execution", "cancel", row["id"]), ("status",))
+    following.communicate(timeout=STUCK_S)
+    desk.worker("steps:Greet")
+    ((_, later, _),) = desk.many(("run", "greeting"))  # the worker takes the oldest first
+
+    assert row["waiting"] == "nobody carries out greet"
+    assert "waiting    hello: nobody carries out greet" in shown
+    assert "nobody carries out greet" in listed
+    assert [s["lag"] for s in standing["subscriptions"] if s["name"] == "Greet"] == [0]
+    assert later["status"] == "completed"
+    with connected(desk.home) as client:
+        told = [record.topic for record in client.read_stream(f"execution/{row['id']}")]
+    assert told[-1] == "execution.cancelled"
+
+
 def test_a_source_is_checked_against_what_only_a_worker_serves(desk: Desk) -> None:
     path = desk.folder / "typed.yaml"
     path.write_text(TYPED)

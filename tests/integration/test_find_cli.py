@@ -82,3 +82,24 @@ def test_processes_are_told_with_their_score_best_first(said: Said) -> None:
     assert len(table.splitlines()) == 3
     assert [row["name"] for row in rows] == ["answer_from_notes"]
     assert rows[0]["score"] >= 1
+
+
+def test_several_words_are_asked_without_quotes(said: Said) -> None:
+    told = said.json("knowledge", "find", "who", "is", "on", "call", "--under", "team")
+
+    assert told == said.json("knowledge", "find", "who is on call", "--under", "team")
+    assert told["passages"]
+
+
+def test_a_file_that_is_no_text_is_no_topic_that_is_offered(said: Said, noted: Home) -> None:
+    picture = noted.knowledge / "picture.md"
+    picture.write_bytes(b"\0\1\2")
+    try:
+        shown = said("knowledge", "list")
+        hint = said("knowledge", "find", "call", "--under", "nosuch", code=NOT_FOUND)
+    finally:
+        picture.unlink()
+
+    assert "picture.md cannot be used as knowledge: it holds zero bytes" in shown
+    assert not any(line.startswith("picture") for line in shown.splitlines())
+    assert "picture" not in hint

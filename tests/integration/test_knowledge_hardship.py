@@ -13,7 +13,7 @@ import pytest
 from cortex.runtime.knowledge import KnowledgeConfig, KnowledgeDiskError, Root
 from cortex.runtime.knowledge.finding import Knowledge, KnowledgeStore
 
-FILES = 70  # of 20 kB: two transactions
+FILES = 210  # of 7 kB: two transactions, and so many that words are merged at the end
 # Loads once, then, for each line, has a child bring a home up to date and kills it so many seconds
 # later; prints how it ended.
 PROGRAM = """
@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def page(number: int) -> str:
-    rules = (f"Stall {number * 7 + i} opens at {i}. " * 36 for i in range(20))
+    rules = (f"Stall {number * 7 + i} opens at {i}. " * 12 for i in range(20))
     return f"# Market {number}\n\n" + "\n\n".join(rules)
 
 

@@ -1,9 +1,12 @@
 """While a hub is up, knowledge that changes is indexed without anybody asking."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Home
@@ -52,6 +55,42 @@ def test_a_hub_that_is_up_indexes_what_changes_and_leaves_no_thread_behind(tmp_p
         until(lambda: str(page) in recorded(home)[1])
 
     assert not is_watched()
+
+
+def test_a_name_that_is_not_text_and_links_out_of_the_root_hold_up_no_other_file(
+    tmp_path: Path,
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    bad = os.fsencode(home.knowledge)
+    elsewhere = tmp_path / "elsewhere"
+    try:
+        os.mkdir(bad + b"/fold\xff")  # noqa: PTH102 - no Path of bytes
+    except OSError:
+        pytest.skip("this file system takes text names only")
+    (home.knowledge / "team").mkdir()
+    (home.knowledge / "team" / "rootlink").symlink_to("/")
+    elsewhere.mkdir()
+    (home.knowledge / "beside").symlink_to(elsewhere)
+    page = home.knowledge / "team" / "parking.md"
+
+    def changed(topic: str) -> bool:
+        page.write_text(f"# Parking\n\nThe garage closes at {time.monotonic()}.\n")
+        time.sleep(0.2)
+        return topic in recorded(home)[0]
+
+    with Service(home):
+        until(lambda: changed("team.parking"))
+        with open(bad + b"/bad\xff.md", "w") as file:  # noqa: PTH123 - no Path of bytes
+            file.write("# Bad name\n")
+        page = home.knowledge / "made" / "later.md"
+        page.parent.mkdir()
+        until(lambda: changed("made.later"))
+        page.unlink()
+        page.parent.rmdir()
+        until(lambda: str(page) in recorded(home)[1])
+        page.parent.mkdir()
+        page = page.with_name("again.md")
+        until(lambda: changed("made.again"))
 
 
 def test_nothing_is_watched_where_it_is_switched_off(tmp_path: Path) -> None:

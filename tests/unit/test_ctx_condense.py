@@ -186,7 +186,7 @@ def test_the_checker_names_what_is_missing() -> None:
 PARAGRAPH = (
     "It is important to note that the harbour of Port Ellen, as everybody on the island "
     "knows, opens at 06:30 and does not open on Sundays unless Mary Stone agrees. The fee "
-    "that has to be paid at the desk is 12.50 euros in 2024. Boats of more than 18 metres "
+    "that is paid at the desk is 12.50 euros in 2024. Boats of more than 18 metres "
     "must be announced 48 hours in advance. Owners who come from far away should call "
     "`announce(boat_id)` if the desk can not be reached."
 )

@@ -185,6 +185,30 @@ def test_a_cursor_moves_although_nothing_was_for_it(writer: Fed) -> None:
     assert standing.cursor >= feed.IDLE_COMMIT
 
 
+class Silent(Component):
+    """Looks at plans and has nothing to say of them."""
+
+    @on(PlanWrite)
+    def look(self, event: PlanWrite, delivery: Delivery) -> Iterator[Output]:
+        yield from ()
+
+
+def test_a_cursor_moves_once_it_is_quiet_although_nothing_came_of_what_it_passed() -> None:
+    silent = fed(Silent)
+    program = silent.ordered()
+    silent.run(program)
+    silent.world.one(Publish((draft("a"),)))
+    silent.run(program)  # the first page is counted, so that the cursor moves with it
+    silent.world.one(Publish((draft("b"),)))
+    began_ns = silent.world.now_ns
+
+    silent.run(program)
+
+    (standing,) = silent.world.log.state().standings
+    assert standing.cursor == 2
+    assert silent.world.now_ns - began_ns == feed.QUIET_NS
+
+
 def test_ephemeral_events_are_handled_and_one_that_fails_is_dropped(writer: Fed) -> None:
     writer.feeding = feed.Feeding("c", (("plan.*", None),))
     program = writer.ordered()

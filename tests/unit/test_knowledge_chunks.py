@@ -43,6 +43,18 @@ def test_markdown_is_cut_at_headings_and_fences_stay_whole() -> None:
     ]
 
 
+def test_titles_stand_with_the_long_paragraph_that_follows_them() -> None:
+    long = "Words of a rule. " * 70
+    text = f"# Guide\n\n## Use\n\n{long}\n\n## Leave\n\n{long}\n\n# Rest\n\n{'x' * 2_000}"
+
+    assert texts(".md", text) == [
+        ("Guide > Use", f"# Guide\n\n## Use\n\n{long.strip()}"),
+        ("Guide > Leave", f"## Leave\n\n{long.strip()}"),
+        ("Rest", "# Rest"),
+        ("Rest", "x" * 2_000),
+    ]
+
+
 def test_rest_titles_nest_by_the_order_of_their_marks() -> None:
     text = f"Top\n===\n\n{'One. ' * 30}\n\nInner\n-----\n\nTwo.\n"
 
@@ -104,6 +116,7 @@ def test_every_character_that_shows_is_in_exactly_one_chunk(suffix: str, text: s
         (".py", f"export{' ' * 300_000}y"),
         (".py", f"{'export ' * 50_000}y"),
         (".py", f"pub({'x' * 300_000}"),
+        (".md", f"{'#' * 300_000}\n{'# x' * 400}{chr(10) * 300_000}y"),
         (".txt", f"{'x' * 300_000}"),
         (".txt", f"{' ' * 300_000}y"),
         (".txt", f"{chr(10) * 300_000}y"),

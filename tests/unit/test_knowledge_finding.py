@@ -230,7 +230,7 @@ def test_a_name_that_is_not_utf8_is_told_in_one_line_and_holds_up_nobody(
         rf"{folder}/bad\xff.md",
     ]
     assert all(note.endswith("its name is not UTF-8; rename it") for note in notes)
-    assert indexed.files == 5
+    assert indexed.files == 3
     assert knowledge.find("deployment region").passages[0].topic == "ops.deploy"
     assert "\\xff" in msgspec.json.encode(indexed.batches).decode()
     bad.with_suffix(".md").rename(folder / "good.md")

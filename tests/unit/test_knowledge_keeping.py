@@ -1,6 +1,8 @@
 """The store and its vectors are kept whole: by damage, full disks, other processes and releases."""
 
+import gc
 import sqlite3
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +57,56 @@ def test_a_full_disk_is_an_error_and_the_store_stays_as_it_was(
         index(store, roots(folder))
 
     assert "people operations" in first(store, "sick days")
+
+
+def test_files_that_are_remembered_are_those_that_stand_in_the_store(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    def same_as_read_again() -> bool:
+        again = KnowledgeStore.open(store.path)
+        found = again.files()
+        again.close()
+        return store.files() == found and bool(found)
+
+    def removed_and_undone() -> None:
+        with store.writing():
+            store.remove(store.files()[0].path)
+            raise ZeroDivisionError
+
+    index(store, roots(folder))
+    remembered = [same_as_read_again()]
+    (folder / "leave.md").write_text("Leave is over.\n")
+    (folder / "ops" / "deploy.md").unlink()
+    (folder / "empty.md").write_text("")
+    index(store, roots(folder))
+    remembered.append(same_as_read_again())
+    with pytest.raises(ZeroDivisionError):
+        removed_and_undone()
+    remembered.append(same_as_read_again())
+    other = KnowledgeStore.open(store.path)
+    (folder / "other.md").write_text("Another process was first.\n")
+    index(other, roots(folder))
+    other.close()
+    (folder / "leave.md").write_text("Leave begins.\n")
+    index(store, roots(folder))
+    remembered.append(same_as_read_again())
+
+    assert remembered == [True] * 4
+    assert [Path(file.path).name for file in store.files()][-1] == "leave.md"
+
+
+def test_what_was_filled_is_in_the_file_itself_and_no_thread_is_left(
+    store: KnowledgeStore, folder: Path
+) -> None:
+    for number in range(250):
+        (folder / f"page{number}.md").write_text(f"# Page {number}\n\n" + f"Word{number} " * 900)
+
+    index(store, roots(folder))
+
+    names = {thread.name for thread in threading.enumerate()}
+    assert not {name for name in names if name.startswith("knowledge-")}
+    assert store.path.stat().st_size > 1_000_000
+    assert gc.get_threshold()[0] < 100_000, "the collector was left as it was found"
 
 
 @pytest.mark.parametrize("damage", [b"no database at all" * 100, b""])

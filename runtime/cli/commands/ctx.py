@@ -84,6 +84,8 @@ def encode_(
     if draft is not None and str(file) == str(draft) == "-":
         raise RefusedError("FILE and --draft are both standard input: give one of them by name")
     package = _package(file, kind, condensed, draft)
+    if draft is not None and package.mode != "drafted":
+        screen.note("the draft was not taken: the package says the source itself", "yellow")
     screen.document(package)
     if not screen.as_json:
         click.echo(package.text)

@@ -29,7 +29,7 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, input_text, pairs_of, user_name
+from ..running import Station, input_text, pairs_of, user_name, waiting_for
 from ..screen import Screen
 from ..tree import Family
 
@@ -111,6 +111,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         found = history.execution_id(execution_id)
         document = document_of(history.execution(found), rows_of(history, found), history.blobs)
+        document.waiting = waiting_for(history, found)
     show_execution(screen, document)
 
 
@@ -232,6 +233,7 @@ def _rows(
         row = row_of(state, rows_of(history, record.correlation))
         if process and row.process != process:
             continue
+        row.waiting = waiting_for(history, record.correlation)
         found.append(row)
         if len(found) == limit:
             break

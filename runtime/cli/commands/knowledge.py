@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.knowledge import Resolved
+from cortex.runtime.knowledge import KnowledgeError, Resolved, above_and_itself
 from cortex.runtime.knowledge.finding import Knowledge
 from cortex.runtime.log import BlobStore
 
@@ -78,20 +78,25 @@ def index_(home: Home, screen: Screen) -> None:
 
 
 @knowledge.command()
-@click.argument("question", metavar="TEXT")
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 100), default=5, show_default=True)
 @click.option("--under", multiple=True, metavar="TOPIC", help="Only this topic and those below it.")
 @click.option("--why", is_flag=True, help="Show the parts of each score.")
 @with_home
 @with_screen
 def find(
-    question: str, limit: int, under: tuple[str, ...], why: bool, home: Home, screen: Screen
+    words: tuple[str, ...],
+    limit: int,
+    under: tuple[str, ...],
+    why: bool,
+    home: Home,
+    screen: Screen,
 ) -> None:
     """Find the passages that have most to do with TEXT, best first.
 
     TEXT is words as people say them; a question will do.
     """
-    question = question_of((question,))
+    question = question_of(words)
     with _opened(home) as opened:
         opened.update(keep=BlobStore(home.blobs).put)
         _check_under(under, opened.topics() if under else ())
@@ -114,14 +119,25 @@ def find(
 @with_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
-    """List the topics that processes may declare, with the file that each stands for."""
+    """List the topics that processes may declare, with the file that each stands for.
+
+    A file that cannot be read as text is named, and is no topic.
+    """
     rows: list[TopicRow] = []
+    notes: list[str] = []
     topics = knowledge_topics(home)
     for topic in topics.topics():
-        resolved = topics.resolve(topic)
-        if isinstance(resolved, Resolved):
+        try:
+            resolved = topics.resolve(topic)
+            usable = isinstance(resolved, Resolved) and topics.read(resolved)
+        except KnowledgeError as error:
+            notes.append(str(error))
+            continue
+        if usable and isinstance(resolved, Resolved):
             rows.append(TopicRow(topic, resolved.scope, resolved.path, resolved.size_bytes))
     screen.document(rows)
+    for note in notes:
+        screen.note(note, "yellow")
     screen.table(
         ("topic", "scope", "bytes", "file"),
         ((row.topic, row.scope, f"{row.size_bytes:,}", row.path) for row in rows),
@@ -155,8 +171,9 @@ def _why(parts: Mapping[str, float]) -> str:
 
 
 def _check_under(under: tuple[str, ...], topics: tuple[str, ...]) -> None:
+    standing = {above for topic in topics for above in above_and_itself(topic)}
     for wanted in under:
-        if not any(topic == wanted or topic.startswith(f"{wanted}.") for topic in topics):
+        if wanted not in standing:
             counts = Counter(topic.partition(".")[0] for topic in topics)
             files = (f"{name} ({n:,})" for name, n in counts.most_common(SHOWN_SCOPES))
             more = f" and {len(counts) - SHOWN_SCOPES:,} more" if len(counts) > SHOWN_SCOPES else ""

@@ -30,6 +30,11 @@ class History:
         self.vocabulary = vocabulary
         self._log = log
 
+    @property
+    def log(self) -> Log | None:
+        """What is read; None where nothing was recorded yet."""
+        return self._log
+
     @classmethod
     @contextmanager
     def open(cls, home: Home) -> "Iterator[History]":

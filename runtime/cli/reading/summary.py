@@ -52,6 +52,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     reason: str  # why it is paused, halted, failed or cancelled
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
+    waiting: str = ""  # for whom the step at hand waits: "nobody carries out greet"
 
 
 class CompiledContext(msgspec.Struct, kw_only=True):
@@ -186,7 +187,7 @@ def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...
         local(requested_ns) if now_ns is None else recent(requested_ns, now_ns),
         duration(row.duration_s),
         f"{row.tokens:,}",
-        row.reason or row.goal,
+        row.reason or row.waiting or row.goal,
     )
 
 

@@ -18,7 +18,7 @@ from .sources import Sources, changed, gone, is_path, source_at, sources_of
 from .station import Station
 from .tally import Tally
 from .telling import Teller, Told
-from .untaken import untaken_action
+from .untaken import untaken_action, waiting_for
 
 __all__ = [
     "Check",
@@ -64,5 +64,6 @@ __all__ = [
     "untaken_action",
     "user_name",
     "wait_for",
+    "waiting_for",
     "written_answer",
 ]

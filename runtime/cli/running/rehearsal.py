@@ -89,7 +89,7 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
 def stage_of(home: Home) -> Iterator[Home]:
     """A home for one dry run."""
     with tempfile.TemporaryDirectory(prefix="cortex-") as folder:
-        stage = Home(Path(folder).resolve() / ".cortex").open()
+        stage = Home(Path(folder).resolve() / ".cortex", stands_for=home).open()
         if home.config_path.exists():
             shutil.copy(home.config_path, stage.config_path)
         for own, staged in ((home.knowledge, stage.knowledge), (home.processes, stage.processes)):

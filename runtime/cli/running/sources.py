@@ -32,7 +32,7 @@ def sources_of(home: Home) -> Sources:
     user = Home.of_user()
     if user != home:
         _add(found, user.processes, f"{user.processes}/")
-    _add(found, home.processes, f"{home.processes}/")
+    _add(found, home.processes, f"{home.own.processes}/")
     return found
 
 

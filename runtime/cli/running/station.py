@@ -49,7 +49,10 @@ HEARD_S = 0.1  # Ctrl-C is heard at least this often
 UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
 LEAVING = "leaving execution {} in the middle of a step; it goes on with"
 UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
-LEFT_TO_HUB = "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
+LEFT_TO_PAUSE = (
+    "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
+)
+LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
 VERDICTS = ("approved", "denied")  # what a gate is answered
 
 
@@ -356,9 +359,13 @@ class Station:
 
     def _leave(self, execution_id: str) -> None:
         """Leave in the middle of a step."""
-        said = LEAVING if self._ground.embedded else LEFT_TO_HUB
+        said, verbs = LEAVING, ["resume"]
+        if not self._ground.embedded:
+            pausing = self.history.execution(execution_id).pausing is not None
+            said, verbs = (LEFT_TO_PAUSE, verbs) if pausing else (LEFT_TO_HUB, ["show", "pause"])
         self.screen.note(said.format(execution_id), "yellow")
-        self.screen.note(f"cortex execution resume {execution_id}", "cyan")
+        for verb in verbs:
+            self.screen.note(f"cortex execution {verb} {execution_id}", "cyan")
         self.screen.document(self.document(execution_id))
         # Calls that are dropped in the middle are what was asked for, not news.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)

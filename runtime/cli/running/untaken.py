@@ -26,6 +26,17 @@ def untaken_action(history: History, log: Log, execution_id: str) -> str:
     return action if _waits(log.state(), asked, reported=reported) else ""
 
 
+def waiting_for(history: History, execution_id: str) -> str:
+    """What an execution was told to wait for, "nobody carries out greet", if it still does."""
+    state = history.execution(execution_id)
+    while state.stage == "child" and state.child:
+        state = history.execution(state.child)
+    if history.log is None or state.status != "running" or not state.unclaimed:
+        return ""
+    action = untaken_action(history, history.log, state.execution_id)
+    return f"nobody carries out {action}" if action else ""
+
+
 def _waits(state: State, position: int, *, reported: bool) -> bool:
     if any(work.position == position for work in state.work):
         return is_untaken(state, position, time.monotonic_ns())  # the hub is on this machine

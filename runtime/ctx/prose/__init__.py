@@ -5,6 +5,7 @@ from .checker import Fact, facts, holds, missing
 from .comparing import lost
 from .condensing import condense
 from .drafts import restored
+from .language import is_english, is_foreign
 from .rules import MARKUP, RULES, Rule, shorten
 from .wordings import PARTICIPLES, SHORT_FORMS
 
@@ -18,6 +19,8 @@ __all__ = [
     "condense",
     "facts",
     "holds",
+    "is_english",
+    "is_foreign",
     "lost",
     "missing",
     "prose_of",

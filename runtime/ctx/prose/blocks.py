@@ -11,7 +11,8 @@ import msgspec
 from . import sentences
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")
-_ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,3}[.)]|#\.)\s+(?:\[[ xX]\]\s+)?|\s*>\s?)")
+_ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,3}[.)]|#\.)\s+(?:\[[ xX]\]\s+)?)")
+_QUOTED = re.compile(rf"(?:{_ITEM.pattern})?\s*>")
 _HEADING = re.compile(r"#{1,6}\s")
 _RULE = re.compile(r"\s*([=\-~`^\"'*+#_.:])\1{2,}\s*$")
 _MARKUP = re.compile(
@@ -84,7 +85,12 @@ def _pieces(lines: list[str]) -> Iterator[Block]:
         yield Block(lines)
         return
     own: Block | None = None
-    for line in lines:
+    for at, line in enumerate(lines):
+        if _QUOTED.match(line):
+            if own:
+                yield own
+            yield Block(lines[at:])  # a line without the mark goes on with what is quoted
+            return
         head = _ITEM.match(line)
         indent = indent_of(line)
         if _HEADING.match(line) or _MARKUP.match(line):
@@ -96,7 +102,7 @@ def _pieces(lines: list[str]) -> Iterator[Block]:
             if own:
                 yield own
             own = Block([line], is_prose=True, head=head.group())
-        elif (own is not None and own.head.strip(">") and indent <= len(own.head) + 4) or (
+        elif (own is not None and own.head and indent <= len(own.head) + 4) or (
             own is not None and not own.head and indent == indent_of(own.lines[0])
         ):
             own.lines.append(line)
@@ -111,6 +117,13 @@ def _pieces(lines: list[str]) -> Iterator[Block]:
 def indent_of(line: str) -> int:
     """Blanks before the first word of *line*."""
     return len(line) - len(line.lstrip())
+
+
+def has_heading(block: Block) -> bool:
+    """Whether *block*, which is no prose, is or holds a heading, underlined or with its mark."""
+    if _FENCE.match(block.lines[0]):
+        return False
+    return any(map(_HEADING.match, block.lines)) or any(map(_RULE.match, block.lines[1:]))
 
 
 def _are_fields(lines: list[str]) -> bool:

@@ -17,9 +17,11 @@ _TOKEN = re.compile(
     r"|(?P<code>``[^`]+``|`[^`\n]+`)"
     r"|(?P<address>(?:https?|ftp|mailto|git|ssh)://?[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]+)"
     r"|(?P<anchor>\]\(#[^)\s]{0,300}\))"  # a place in the same text: no fact of its own
-    r"|(?P<quote>\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w))"  # noqa: RUF001
+    r"|(?P<quote>«[^»\n]{1,600}»|»[^«\n]{1,600}«|„[^“”\n]{1,600}[“”]|‚(?:[^‘’\n]|’(?=\w)){1,600}[‘’]"  # noqa: RUF001
+    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w))"  # noqa: RUF001
     r"|(?P<path>(?<![\w/])(?:~|\.{1,2})?/[\w./-]*\w|(?<![\w-])[\w-]{1,200}(?:/[\w.-]+)+)"
-    r"|(?P<number>[-+±~$€£#]?\b\d[\w]*(?:[.,:/–-]\d\w*)*(?:\s?[%°])?)"  # noqa: RUF001
+    r"|(?P<sign>[<>]=?|[≤≥≠])"
+    r"|(?P<number>[-−+±~$€£#]?[¼-¾⅐-⅞]|[-−+±~$€£#]?\b\d[\w]*(?:[.,:/–-]\d\w*)*(?:\s?[%°])?)"  # noqa: RUF001
     r"|(?P<id>\b\w*[a-z0-9][A-Z]\w*|\b\w+(?:_\w+)+\b|\b__\w+|\b\w+(?:\.\w+)+(?:\(\))?|\B--?\w[\w-]*)"
     r"|(?P<word>[^\W\d_]+(?:['’\-][^\W\d_]+)*)"  # noqa: RUF001
     r"|(?P<stop>[.!?:;]+(?=\s|$)|\n\s*\n))"
@@ -48,6 +50,22 @@ _MODALS = _words(
     "must should may might can could will would shall ought need needs required optional "
     "recommended probably perhaps possibly likely unlikely"
 )
+# Before a number that may be a year, these words count; any word does before another number.
+_UNITS = _words(
+    "kg g mg t lb lbs oz km m cm mm mi ft yd nm l ml gal w kw mw kwh v hz khz mhz ghz b kb mb gb "
+    "tb kib mib gib s ms us ns min h mph kmh rpm bps c f k usd eur gbp euro euros dollar dollars "
+    "pound pounds cent cents metre metres meter meters kilometre kilometres kilometer kilometers "
+    "mile miles foot feet inch inches yard yards gram grams kilogram kilograms kilos ton tons "
+    "tonne tonnes litre litres liter liters gallon gallons watt watts volt volts degree degrees "
+    "byte bytes bit bits token tokens second seconds minute minutes hour hours day days week weeks "
+    "month months year years percent people men women boats ships cars times items lines files "
+    "calls requests users rows events pages words characters"
+)
+_ALL_OF = _words(
+    "all any anything anyone anybody everything everyone everybody none nothing nobody no"
+)
+_FROM = frozenset({"by", "from"})  # who did what to whom, and whether to 5 or by 5
+_ASIDE_WORDS = 8  # of an aside between two commas
 _MEANT = {  # what a short form says
     "won't": ("will", "not"),
     "can't": ("can", "not"),
@@ -57,13 +75,15 @@ _MEANT = {  # what a short form says
 _GOVERNED = _NEGATIONS | _words(
     "if unless until must should may might can could will would shall only"
 )
+_CHECKED = _words("have has had but")  # facts in some places
 _TELLING = _NUMBER_WORDS | _NEGATIONS | _CONDITIONS | _MODALS | _MEANT.keys()
 _LIGHT = _words(
     "the a an is are was were be been being am it its it's that this these those there he she "
     "they we you i to of in on at for and or so as by with from very really quite simply "
     "basically actually essentially literally certainly obviously clearly naturally indeed "
     "truly thereby extremely highly particularly also then not do does did have has had "
-    "there's that's they're we're you're in fact case terms number order respective course"
+    "there's that's they're we're you're he's she's eg ie in fact case terms number order "
+    "respective course"
 )
 
 
@@ -97,7 +117,11 @@ _BOUNDS = {  # what a word before a number says of it
     "nearly": "almost",
     "over": "over",
     "under": "under",
+    "beyond": "over",
+    "circa": "about",
+    "practically": "almost",
     "up": "up to",
+    "virtually": "almost",
     "within": "within",
 }
 
@@ -115,15 +139,19 @@ def facts(text: str) -> list[Fact]:
     found: list[Fact] = []
     tokens = [(str(m.lastgroup), m.group(str(m.lastgroup))) for m in _TOKEN.finditer(text)]
     words = [(token,) if sort == "plain" else _parts(sort, token) for sort, token in tokens]
+    if ", " in text:
+        words = _Asides(words, [text[m.end() : m.end() + 1] == "," for m in _TOKEN.finditer(text)])
     opens = True  # a capital says nothing where a sentence opens
     for at, (sort, token) in enumerate(tokens):
         if sort == "plain":
-            if token in _TELLING:
+            if token in _TELLING or token in _CHECKED:
                 found += _of_word(token, False, words, at)
         elif sort == "word":
             found += _of_word(token, opens, words, at)
         elif sort == "number":
             found += _of_number(_even(token), words, at)
+        elif sort == "sign":
+            found.append(Fact("sign", token))
         elif sort == "role":
             _, name, number = token.split(":")
             found += [Fact("name", name.upper()), *_of_number(number.strip("`"), words, at)]
@@ -132,7 +160,7 @@ def facts(text: str) -> list[Fact]:
             # A link to its own address says the address once.
             if sort != "address" or found[-1:] != [fact]:
                 found.append(fact)
-        if sort != "anchor":
+        if sort not in ("anchor", "sign"):
             opens = sort == "stop"
     return found
 
@@ -202,6 +230,7 @@ def all_stand(sources: list[str], results: list[str]) -> bool:
 
 def _of_word(token: str, opens: bool, words: list[tuple[str, ...]], at: int) -> list[Fact]:
     found: list[Fact] = []
+    before = _before(words, at)
     for word in words[at]:
         about = _next(words, at) if word in _GOVERNED else ""
         if word in _NEGATIONS:
@@ -211,26 +240,57 @@ def _of_word(token: str, opens: bool, words: list[tuple[str, ...]], at: int) -> 
         if word in _MODALS:
             found.append(Fact("modal", word, about))
         if word in _NUMBER_WORDS:
-            found.append(Fact("quantity", word))
+            found += [*_bound(word, words, at), Fact("quantity", word)]
+        if word in ("has", "have", "had") and words[at + 1 : at + 2] == [("to",)]:
+            found.append(Fact("modal", "had to" if word == "had" else "must", _next(words, at)))
+        if word == "but" and before in _ALL_OF:
+            found.append(Fact("quantity", "but", _next(words, at)))
+        if word.startswith("non-"):
+            found.append(Fact("negation", "non", word[4:]))
     plain = token.lower()
     is_opener = opens and (plain in _OPENERS or plain.endswith("ly"))
     if token[0].isupper() and (not is_opener or token[1:2].isupper()) and token != "I":  # noqa: S105
+        found += _origin(token, before)
         found.append(Fact("name", token.removesuffix("'s").removesuffix("’s")))  # noqa: RUF001
     return found
 
 
 def _of_number(number: str, words: list[tuple[str, ...]], at: int) -> list[Fact]:
-    before = words[at - 1][:1] if at else ()
-    if before == ("to",) and at > 1:
-        before = words[at - 2][:1]
-        before = before if before == ("up",) else ()
-    bound = _BOUNDS.get(before[0]) if before else None
-    found = [Fact("number", number, _next(words, at) if _counts(number) else "")]
-    return [Fact("quantity", bound, number), *found] if bound else found
+    about = _next(words, at) if _counts(number) else _unit(words, at)
+    origin = _origin(number, _before(words, at))
+    return [*_bound(number, words, at), *origin, Fact("number", number, about)]
+
+
+def _bound(number: str, words: list[tuple[str, ...]], at: int) -> list[Fact]:
+    """What the words before *number* say of how exact it is."""
+    before = _before(words, at)
+    if before == "to":
+        before = "up" if words[max(at - 2, 0)][:1] == ("up",) else ""
+    bound = _BOUNDS.get(before)
+    return [Fact("quantity", bound, number)] if bound else []
+
+
+def _origin(what: str, before: str) -> list[Fact]:
+    return [Fact("relation", before, what)] if before in _FROM else []
+
+
+def _before(words: list[tuple[str, ...]], at: int) -> str:
+    """The word before *at*, over an article; empty where a sentence begins."""
+    for parts in words[at - 1 : at - 3 if at > 2 else None : -1] if at else ():
+        if parts not in (("the",), ("a",), ("an",)):
+            return parts[0] if len(parts) == 1 else ""
+    return ""
+
+
+def _unit(words: list[tuple[str, ...]], at: int) -> str:
+    behind = words[at + 1][:1] if at + 1 < len(words) else ()
+    return behind[0] if behind and behind[0] in _UNITS else ""
 
 
 def _parts(sort: str, token: str) -> tuple[str, ...]:
     """The words that *token* says, in lower case, short forms written out."""
+    if sort == "sign":
+        return ("the",)
     if sort != "word":
         return () if sort == "stop" else ("the",) if sort in ("anchor", "aside") else (token,)
     word = token.lower().replace("’", "'")  # noqa: RUF001
@@ -244,8 +304,27 @@ def _parts(sort: str, token: str) -> tuple[str, ...]:
     return (word,)
 
 
+class _Asides(list[tuple[str, ...]]):
+    """The words of a text that has commas."""
+
+    def __init__(self, words: list[tuple[str, ...]], commas: list[bool]) -> None:
+        super().__init__(words)
+        self._commas = commas  # whether one stands behind each word
+
+    def behind(self, at: int) -> int:
+        """Where a sentence goes on behind the word *at*: behind an aside between two commas."""
+        if self._commas[at]:
+            for end in range(at + 1, min(at + _ASIDE_WORDS + 1, len(self))):
+                if not self[end]:
+                    break
+                if self._commas[end]:
+                    return end + 1
+        return at + 1
+
+
 def _next(words: list[tuple[str, ...]], at: int) -> str:
     """The first word of weight behind *at*, in the same sentence."""
+    at = words.behind(at) - 1 if isinstance(words, _Asides) else at
     for parts in words[at + 1 : at + 9]:
         if not parts:
             return ""
@@ -256,7 +335,8 @@ def _next(words: list[tuple[str, ...]], at: int) -> str:
 
 
 def _counts(token: str) -> bool:
-    return len(token) < 4 or not token.isdigit()  # 2024 is a year more often than a count
+    """Whether *token* is no year, which counts nothing."""
+    return not (len(token) == 4 and token.isdigit() and "1000" <= token <= "2199")
 
 
 def _even(token: str) -> str:

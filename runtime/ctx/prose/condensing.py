@@ -5,12 +5,13 @@ import re
 import msgspec
 
 from .. import header, legend
+from ..encoding import encode
 from ..package import Counter, Kind, Mode, Package, Part
-from . import blocks, checker, rules, sentences
+from . import blocks, checker, language, rules, sentences
 from .drafts import restored
 
 REPEATED_CHARS = 60  # a shorter sentence said twice may be meant twice
-_PAIRED = re.compile(r"[\"“‘`$<]|(?<!\w)'")  # noqa: RUF001
+_PAIRED = re.compile(r"[\"“‘«»„‚`$<]|(?<!\w)'")  # noqa: RUF001
 _CONTENTS = re.compile(r"\[([^\]]{1,300})\]\(#[^)]{0,300}\)")
 
 
@@ -40,14 +41,18 @@ def condense(
 
     Returns:
         A package whose `parts` say what was condensed and what is exact; the source itself, marked
-        verbatim, where that is shorter.
+        verbatim, where that is shorter. Of a draft that is refused whole nothing is taken: the
+        package is an exact one.
     """
     mode: Mode = "condensed" if draft is None else "drafted"
     if draft is None:
         made = _by_rules(text)
     else:
+        said = restored(text, draft)
+        if _is_refused(draft, said):
+            return encode(text, kind, counter=counter)
         made = Condensed()
-        made.add(restored(text, draft).split("\n"), "drafted")
+        made.add(said.split("\n"), "drafted")
     body = "\n".join(made.lines)
     best = header.put(mode, kind, body)
     tokens, before = counter.count(best), counter.count(text)
@@ -64,15 +69,26 @@ def condense(
     return Package(best, mode, kind, tokens, before, _parts(best, made.modes))
 
 
+def _is_refused(draft: str, said: str) -> bool:
+    """Whether nothing of *draft* stands in *said*."""
+    drafted = set(filter(str.strip, blocks.units(draft)))
+    return drafted.isdisjoint(blocks.units(said))
+
+
 def _by_rules(text: str) -> Condensed:
     made = Condensed()
+    if not language.is_english(text):
+        made.add(text.split("\n"), "exact")
+        return made
     writer, levels = _Writer(text), _Levels()
     found = blocks.split(text)
     headings = {line.lstrip("# ").strip() for b in found for line in b.lines if line[:1] == "#"}
     for block in found:
         prose = blocks.prose_of(block)
-        if not block.is_prose or (not block.head.strip() and not blocks.is_prose(prose)):
-            made.add([_unpadded(line) for line in block.lines], "exact")
+        if not _is_condensed(block, prose):
+            made.add(block.lines, "exact")
+            if blocks.has_heading(block):
+                writer.begin_section()
             continue
         if (entry := _CONTENTS.fullmatch(prose)) and entry.group(1).strip() in headings:
             continue  # a table of contents says every heading once more
@@ -80,12 +96,10 @@ def _by_rules(text: str) -> Condensed:
     return made
 
 
-def _unpadded(line: str) -> str:
-    """A row of a Markdown table without what only aligns its cells; other lines as they are."""
-    if not (line[:1] == line[-1:] == "|") or "`" in line or "\\" in line:
-        return line
-    cells = [re.sub(r"^(:?)-{3,}(:?)$", r"\1---\2", cell.strip()) for cell in line.split("|")]
-    return "|".join(f" {cell} " if cell else "" for cell in cells[:-1]).strip() + "|"
+def _is_condensed(block: blocks.Block, prose: str) -> bool:
+    if not block.is_prose or not (block.head.strip() or blocks.is_prose(prose)):
+        return False
+    return not language.is_foreign(prose)
 
 
 class _Levels:
@@ -111,7 +125,11 @@ class _Writer:
 
     def __init__(self, text: str) -> None:
         self._known = rules.known_names(text)
-        self._said: set[str] = set()  # long sentences so far
+        self._said: set[str] = set()  # long sentences of this section so far
+
+    def begin_section(self) -> None:
+        """What was said under another heading is said of something else."""
+        self._said.clear()
 
     def paragraph(self, prose: str) -> str:
         """*prose*, which is on one line, each of its sentences condensed; none said twice."""

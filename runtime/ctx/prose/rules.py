@@ -16,6 +16,7 @@ from .wordings import CONTRACTIONS, EXAMPLES, OPENINGS, PARTICIPLES, POSITIVE, W
 KNOWN_USES: Final = 3  # of a name, from which on it needs no article
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*\b")
 _NOUN = rf"\b(?!{speech.NO_NOUN} )([\w\ue000]+)"
+_OPEN_ASIDE = re.compile(rf", (?!{speech.LINKS}\b)[^,.;:]{{1,30}}$")
 Becomes = str | Callable[[re.Match[str]], str]
 
 
@@ -62,6 +63,13 @@ def _participle(found: re.Match[str]) -> str:
     return f"{found[1]} {PARTICIPLES[found[2]]}"
 
 
+def _unless_closing(found: re.Match[str]) -> str:
+    """A comma goes, but one that closes an aside stays with the one that opens it."""
+    if found[1] in ("and", "or", "nor", "but", "eg", "ie"):  # the last of a list
+        return " "
+    return found[0] if _OPEN_ASIDE.search(found.string[: found.start()]) else " "
+
+
 MARKUP: tuple[Rule, ...] = (
     _rule("role", r"(?<![\w:]):(pep|rfc):`(\d{1,5})`", _specification, ":`"),
     _rule("role", rf"(?<![\w:]):(?:[a-z]{{1,4}}:)?{speech.ROLES}:(?=`[^`\n]{{1,200}}`)", "", ":`"),
@@ -78,6 +86,7 @@ RULES: tuple[Rule, ...] = (
     _rule("framing", rf"(?:^|(?<=[;:] ))(?i:{speech.FRAMES}) that ?", "", " that"),
     _rule("framing", rf"(?:^|(?<=[;:] ))(?i:{speech.ASIDES}), ?", "", ","),
     _phrases("opening", OPENINGS, r"(?:^|(?<=[;:(] ))", r"(?= )"),
+    _phrases("wording", {p: f" {s}" for p, s in EXAMPLES.items()}, r", ", r",(?= [\w(*\[\ue000])"),
     _phrases("wording", EXAMPLES, r"\b", r",?(?= [\w(*\[\ue000])"),
     _phrases("wording", WORDINGS),
     _rule(
@@ -125,9 +134,16 @@ RULES: tuple[Rule, ...] = (
         r"\1've",
         " have ",
     ),
-    _rule("comma", rf", (?={speech.LINKS}\b)", " ", ", "),
-    _rule("comma", rf"^({speech.SETTING}), (?=[a-zA-Z])", r"\1 ", ", "),
-    _rule("comma", rf"(^|[;:,] | ){speech.OPENING_WORDS},(?= )", r"\1\2", ", "),
+    _rule("comma", rf", {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
+    _rule("comma", rf", (?=({speech.LINKS})\b){speech.NO_ASIDE}", _unless_closing, ", "),
+    _rule(
+        "comma",
+        rf"^({speech.SETTING}), (?=[a-zA-Z])(?!{speech.LINKS}\b[^,.;:]{{1,60}}, )",
+        r"\1 ",
+        ", ",
+    ),
+    _rule("comma", rf"(^|[;:] ){speech.OPENING_WORDS},(?= )", r"\1\2", ", "),
+    _rule("comma", rf"(?<!,) {speech.OPENING_WORDS},(?= ){speech.NO_ASIDE}", r" \1", ", "),
     _rule("article", speech.ARTICLE),
     _rule("blanks", r"[ \t]{2,}", " "),
 )

@@ -88,6 +88,7 @@ LINKS: Final = (
     r"through|during|within|across|among|making|allowing|causing|given|despite|whether|"
     r"meaning|leading|resulting|thus|under|over|into|just|only)"
 )
+NO_ASIDE: Final = rf"(?! ?[^,.;:]{{1,40}}, (?!{LINKS}\b))"  # whose other comma would stay
 OPENING_WORDS: Final = (
     r"(So|Now|Then|But|And|Or|Thus|Here|First|Second|Third|Next|Finally|Lastly|Instead|Otherwise|"
     r"Currently|Ideally|Unfortunately|Fortunately|Typically|Usually|Often|Sometimes|Again|However|"
@@ -114,7 +115,19 @@ ROLES: Final = (  # of reStructuredText
     r"(?:func|meth|class|mod|attr|data|exc|obj|const|ref|doc|term|file|keyword|option|envvar|program|"
     r"command|samp|member|macro|type|any|download|guilabel|kbd|token|opcode|mailheader)"
 )
+_LETTER = (  # behind it `a` is a name, no article
+    r"(?<!\boption )(?<!\boptions )(?<!\bpoint )(?<!\bpoints )(?<!\b[Ll]et )(?<!\b[Pp]ress )"
+    r"(?<!\bkey )(?<!\bvariable )(?<!\bvalue of )(?<!\bvalues of )(?<!\bvariables )(?<!\bletter )"
+    r"(?<!\bcase )(?<!\bset )(?<!\bnode )(?<!\bstep )(?<!\bitem )(?<!\bcolumn )(?<!\bconstant )"
+    r"(?<!\bparameter )(?<!\bvector )"
+)
+_NO_NAME = (  # before it `a` is a name too
+    r"(?!(?:if|be|is|are|was|were|to|and|or|of|in|on|at|by|from|with|for|as|than|then|but|when|where|"
+    r"while|until|unless|because|so|has|had|does|equals|means|denotes|stands|must|should|may|might|"
+    r"could|would|will|shall|can|not)(?![\w-]))"
+)
 ARTICLE: Final = (
-    rf"\b(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])|an? (?!{_KEEP_A})(?=[a-zA-Z\ue000\[*]))"
-    rf"|^(?:The (?!{_KEEP_THE})|An? (?!{_KEEP_A}))(?=[a-z\ue000\[])"
+    rf"\b(?:the (?!{_KEEP_THE})(?=[a-z\ue000\[*])"
+    rf"|{_LETTER}an? (?!{_KEEP_A}){_NO_NAME}(?=[a-zA-Z\ue000\[*]))"
+    rf"|^(?:The (?!{_KEEP_THE})|An? (?!{_KEEP_A}){_NO_NAME})(?=[a-z\ue000\[])"
 )

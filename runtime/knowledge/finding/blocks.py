@@ -12,9 +12,10 @@ HEADING_CHARS: Final = 120  # of one title
 WHOLE_CHARS: Final = 1_000  # a section up to this length is one block
 _SAMPLE_CHARS: Final = 20_000  # of a text that say whether it is a transcript
 
-_MARKDOWN = re.compile(
-    r"^(?:(?P<marks>\#{1,6})[ \t]+(?P<title>[^\n]*)|(?P<fence>```+|~~~+)[^\n]*)$", re.MULTILINE
-)
+_MARK = r"(?:(?P<marks>\#{1,6})[ \t]+(?P<title>[^\n]*)|(?P<fence>```+|~~~+)[^\n]*)"
+_FIRST_MARK = re.compile(_MARK)
+# Not by `^`, which is tried at every character: the ends of lines are found far quicker.
+_NEXT_MARK = re.compile(rf"\n{_MARK}")
 _REST = re.compile(r"^(?P<title>\S.*)\n(?P<marks>[=\-~^\"'*+#])(?P=marks){2,}[ \t]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _TURN = re.compile(r"^[A-Z][\w .'-]{0,30}: ", re.MULTILINE)
@@ -55,20 +56,27 @@ def blocks_of(suffix: str, text: str) -> Iterator[Block]:
 def _markdown(text: str) -> Iterator[Block]:
     titles: list[tuple[int, str]] = []
     start, fence = 0, ""
-    for match in _MARKDOWN.finditer(text):
+    for match in _marks(text):
         if mark := match["fence"]:
             if not fence:
-                yield from _paragraphs(text, start, match.start(), _path(titles))
-                start, fence = match.start(), mark
+                yield from _paragraphs(text, start, match.start("fence"), _path(titles))
+                start, fence = match.start("fence"), mark
             elif mark.startswith(fence):
                 yield Block(start, match.end(), _path(titles))
                 start, fence = match.end(), ""
         elif not fence:
-            yield from _paragraphs(text, start, match.start(), _path(titles))
-            start, level = match.start(), len(match["marks"])
+            yield from _paragraphs(text, start, match.start("marks"), _path(titles))
+            start, level = match.start("marks"), len(match["marks"])
             titles = [one for one in titles if one[0] < level]
             titles.append((level, match["title"].rstrip(" \t#")[:HEADING_CHARS]))
     yield from _paragraphs(text, start, len(text), _path(titles))
+
+
+def _marks(text: str) -> Iterator[re.Match[str]]:
+    """The titles of *text*, and the ends of its fences."""
+    if first := _FIRST_MARK.match(text):
+        yield first
+    yield from _NEXT_MARK.finditer(text)
 
 
 def _rest(text: str) -> Iterator[Block]:

@@ -13,6 +13,7 @@ from .blocks import WHOLE_CHARS, Block, blocks_of
 CHUNK_CHARS: Final = WHOLE_CHARS  # a fifth of a page: what one question is about
 LONGEST_CHARS: Final = 2_000  # a block up to this length stays whole
 _BREAKS: Final = ("\n", ". ", ", ", " ")  # where a block that is too long is cut, best first
+_TITLES = re.compile(r"(?:#[^\n]*+|\s++)*+")  # possessive: it never tries another way
 _SPEAKER = re.compile(r"([A-Z][\w .'-]{0,30}): ")
 
 
@@ -37,11 +38,7 @@ def chunks_of(suffix: str, text: str) -> list[Chunk]:
             start = end = last
             match = _SPEAKER.match(text, first)
             chunks.append(Chunk(first, last, title, match[1] if match else ""))
-        elif (
-            start < end
-            and last - start <= CHUNK_CHARS
-            and (title == heading or _is_title(text, start, end))
-        ):
+        elif start < end and _belongs(text, start, end, last, title == heading):
             end, heading = last, title
         else:
             _close(chunks, start, end, heading)
@@ -55,10 +52,16 @@ def _close(chunks: list[Chunk], start: int, end: int, heading: str) -> None:
         chunks.append(Chunk(start, end, heading))
 
 
+def _belongs(text: str, start: int, end: int, last: int, same_heading: bool) -> bool:
+    """Whether what ends at *last* stands in one chunk with what stands from *start* to *end*."""
+    if last - start <= CHUNK_CHARS and same_heading:
+        return True
+    return last - start <= LONGEST_CHARS and _is_title(text, start, end)
+
+
 def _is_title(text: str, start: int, end: int) -> bool:
-    """Whether nothing stands there but a title, which is found with what follows it."""
-    part = text[start : min(end, start + WHOLE_CHARS)].strip()
-    return part.startswith("#") and "\n" not in part
+    """Whether nothing stands there but titles, which are found with what follows them."""
+    return _TITLES.fullmatch(text, start, end) is not None
 
 
 def _short(text: str, blocks: Iterable[Block]) -> Iterator[Block]:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from ..errors import EmbedderError
+from ..topics import above_and_itself
 from .embedders import Embedder
 from .links import Likeness, Links
 from .postings import Ids, Mask, Postings, Values, among
@@ -205,11 +206,9 @@ class Finder:
     def _under(self, at: Ids, topics: Sequence[str]) -> Ids:
         if not topics:
             return at
+        wanted = frozenset(topics)
         allowed = np.array(
-            [
-                any(file.topic == topic or file.topic.startswith(f"{topic}.") for topic in topics)
-                for file in self._postings.files
-            ],
+            [not wanted.isdisjoint(above_and_itself(file.topic)) for file in self._postings.files],
             np.bool_,
         )
         kept: Ids = at[allowed[self._postings.file_of[at]]]

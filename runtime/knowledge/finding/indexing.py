@@ -1,8 +1,10 @@
 """Bring the store to what stands in the files: only what changed is read and cut again."""
 
+import gc
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,9 +20,12 @@ from .store import Entry, KnowledgeStore, NewFile, StoredFile
 
 LARGEST_BYTES: Final = 32 << 20  # of one file; what is larger is data for a tool, not for a prompt
 BATCH_BYTES: Final = 8 << 20  # of text in one transaction and one blob
-FIRST_BYTES: Final = 1 << 20  # in the first of them, then twice as much: the writer waits less long
+FIRST_BYTES: Final = 1 << 20  # in the first of them
+# From one to the next: a batch that takes longer to read than the one before takes to write would
+# have the writer wait.
+GROWTH: Final = 1.25
+COLLECTED_AFTER: Final = 100_000  # objects, not 700, while many files are read
 MANY: Final = 200  # files, from where on words are merged once, at the end
-SETTLED_NS: Final = 2_000_000_000  # what changed this recently may change without a new time stamp
 
 Keep = Callable[[bytes], str]  # stores a blob, gives its digest
 
@@ -49,7 +54,7 @@ class Indexed(NamedTuple):
 
     batches: tuple[Batch, ...]
     removed: tuple[str, ...]  # paths
-    files: int  # that are in the store now
+    files: int  # that are indexed now
     chunks: int
     text_bytes: int  # that were read
 
@@ -85,11 +90,10 @@ def index(
     Raises:
         KnowledgeDiskError: The disk did not take it; what was committed before stands.
     """
-    known = {file.path: file for file in store.files()}
-    seen = {one.path: one for one in scan(roots)}
-    fresh = [one for one in seen.values() if _may_differ(one, known.get(one.path), now_ns)]
+    known = store.files_by_path()
+    paths, fresh = scan(roots, known, now_ns)
     mine = {root.path for root in roots}  # what stands under another root is another's to remove
-    gone = sorted(path for path in known.keys() - seen.keys() if known[path].root in mine)
+    gone = sorted(path for path in known.keys() - paths if known[path].root in mine)
     if gone:
         with store.writing():
             for path in gone:
@@ -97,20 +101,25 @@ def index(
     if len(fresh) < MANY:
         batches, text_bytes = _write_all(store, _changed(fresh, known, largest_bytes), keep)
     else:
-        with store.filling():
+        with store.filling(), _seldom_collected():
             batches, text_bytes = _write_all(store, _changed(fresh, known, largest_bytes), keep)
     files, chunks = store.counts()
     return Indexed(batches, tuple(gone), files, chunks, text_bytes)
 
 
-def _may_differ(seen: Seen, known: StoredFile | None, now_ns: int) -> bool:
-    if known is None or known.changed_ns != seen.changed_ns or known.size_bytes != seen.size_bytes:
-        return True
-    return bool(now_ns) and now_ns - seen.changed_ns < SETTLED_NS
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Without the collector's search, over and over, through what is no garbage: a tenth of all."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECTED_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _changed(
-    seen: Sequence[Seen], known: dict[str, StoredFile], largest_bytes: int
+    seen: Sequence[Seen], known: Mapping[str, StoredFile], largest_bytes: int
 ) -> Iterator[_Prepared]:
     for one in seen:
         prepared = _prepare(one, largest_bytes)
@@ -181,13 +190,13 @@ def _write_all(
 
 def _batched(prepared: Iterator[_Prepared]) -> Iterator[list[_Prepared]]:
     part: list[_Prepared] = []
-    size, most = 0, FIRST_BYTES
+    size, most = 0, float(FIRST_BYTES)
     for one in prepared:
         part.append(one)
         size += len(one.text)
         if size >= most:
             yield part
-            part, size, most = [], 0, min(2 * most, BATCH_BYTES)
+            part, size, most = [], 0, min(GROWTH * most, BATCH_BYTES)
     if part:
         yield part
 

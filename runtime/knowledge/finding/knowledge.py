@@ -27,7 +27,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     """What a store holds."""
 
     path: str
-    files: int
+    files: int  # that are indexed
     chunks: int
     text_bytes: int
     vectors: int
@@ -122,14 +122,16 @@ class Knowledge:
                 return work()
 
     def topics(self) -> tuple[str, ...]:
-        """Every topic that was indexed last, sorted."""
+        """Every topic that was indexed last, sorted; without those whose file cannot be."""
         with self._lock, self._store.using():
-            return tuple(sorted({file.topic for file in self._store.files() if file.topic}))
+            files = self._store.files()
+            return tuple(sorted({file.topic for file in files if file.topic and file.is_indexed}))
 
     def statistics(self) -> Statistics:
         """What the store holds."""
         with self._lock, self._store.using():
-            files = self._store.files()
+            stored = self._store.files()
+            files = [file for file in stored if file.is_indexed]
             by_scope: dict[str, int] = {}
             for file in files:
                 by_scope[file.scope] = by_scope.get(file.scope, 0) + 1
@@ -141,7 +143,7 @@ class Knowledge:
                 vectors=self._finder.vectors,
                 embedder=self._finder.embedder,
                 by_scope=by_scope,
-                notes=tuple(file.note for file in files if file.note),
+                notes=tuple(file.note for file in stored if file.note),
             )
 
 

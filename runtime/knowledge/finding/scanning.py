@@ -1,7 +1,8 @@
 """Find the files of knowledge under the roots, with what the file system says of each."""
 
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -16,12 +17,14 @@ from ..topics import (
 )
 from .blocks import CODE_SUFFIXES
 from .converting import CONVERTED
+from .store import StoredFile
 
 INDEXED_SUFFIXES: Final = frozenset(
     (*SUFFIXES, ".markdown", ".yml", ".jsonl", ".tsv", *CODE_SUFFIXES, *CONVERTED)
 )
 DEEPEST: Final = 32  # folders; a bound against a file system that never ends
 NOT_UTF8: Final = "its name is not UTF-8; rename it"
+SETTLED_NS: Final = 2_000_000_000  # what changed this recently may change without a new time stamp
 
 
 class Seen(NamedTuple):
@@ -43,37 +46,49 @@ class Seen(NamedTuple):
         return ".".join((scope, *self.parts) if scope in NAMED_SCOPES else self.parts)
 
 
-def scan(roots: Iterable[Root]) -> Iterator[Seen]:
-    """Every file under *roots* that can be knowledge, each once, sorted by path within a root.
+class Scanned(NamedTuple):
+    """What stands under some roots."""
+
+    paths: set[str]  # of all that can be knowledge
+    fresh: list[Seen]  # those of them that are new, or may have changed
+
+
+def scan(
+    roots: Iterable[Root], known: Mapping[str, StoredFile] | None = None, now_ns: int = 0
+) -> Scanned:
+    """The files under *roots* that can be knowledge, each once, sorted by path within a root.
 
     Hidden files and folders are left out; symbolic links are followed to files and folders inside
     the same root only, to a folder once and never back up. What has a name that is not UTF-8 is
     told, a folder as one, and not to be read.
+
+    What has the same time and size as in *known* is not `fresh`, unless it changed shortly before
+    *now_ns*, the time; 0 to believe in time stamps whatever they say.
     """
-    known: set[str] = set()
+    settled_ns = now_ns - SETTLED_NS if now_ns else sys.maxsize
+    scanned = Scanned(set(), [])
     for root in roots:
-        for seen in _Walk(root).files():
-            if seen.path not in known:
-                known.add(seen.path)
-                yield seen
+        _Walk(root, known or {}, settled_ns, scanned).through()
+    return scanned
 
 
 class _Walk:
     """One pass over a root, in the order of names."""
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
+    def __init__(
+        self, root: Root, known: Mapping[str, StoredFile], settled_ns: int, scanned: Scanned
+    ) -> None:
+        self._root, self._known, self._settled_ns = root, known, settled_ns
         self._linked: set[Identity] = set()  # folders that were reached through a link
-        self._found: list[Seen] = []
+        self._paths, self._fresh = scanned
 
-    def files(self) -> list[Seen]:
-        """The files under the root."""
+    def through(self) -> None:
+        """Take up the files under the root."""
         try:
             status = os.stat(self._root.path)  # noqa: PTH116 - as everywhere here
         except OSError:  # it need not be there
-            return []
+            return
         self._folder(self._root.path, (), (identity_of(status),), through_link=False)
-        return self._found
 
     def _folder(
         self, folder: str, parts: tuple[str, ...], above: tuple[Identity, ...], through_link: bool
@@ -91,12 +106,35 @@ class _Walk:
                 continue
             try:
                 if entry.is_file():
-                    if seen := _file(self._root, entry, parts):
-                        self._found.append(seen)
+                    if not self._is_known(entry):
+                        self._take(_file(self._root, entry, parts))
                 elif entry.is_dir():
                     self._inner(entry, parts, above, through_link or linked)
             except OSError:  # vanished since it was listed, or a link that leads to itself
                 continue
+
+    def _is_known(self, entry: os.DirEntry[str]) -> bool:
+        """Whether *entry* is as it was: most are, and cost no more than this."""
+        known = self._known.get(entry.path)
+        if known is None:
+            return False
+        status = entry.stat()
+        if not self._is_same(known, status.st_mtime_ns, status.st_size):
+            return False
+        self._paths.add(entry.path)
+        return True
+
+    def _is_same(self, known: StoredFile, changed_ns: int, size_bytes: int) -> bool:
+        same = known.changed_ns == changed_ns and known.size_bytes == size_bytes
+        return same and changed_ns <= self._settled_ns
+
+    def _take(self, seen: Seen | None) -> None:
+        if seen is None or seen.path in self._paths:
+            return
+        self._paths.add(seen.path)
+        known = self._known.get(seen.path)
+        if known is None or not self._is_same(known, seen.changed_ns, seen.size_bytes):
+            self._fresh.append(seen)
 
     def _inner(
         self,
@@ -112,7 +150,7 @@ class _Walk:
         if scoped or again or len(above) > DEEPEST:
             return
         if not _is_readable(entry.name):
-            self._found.append(_unreadable(self._root, entry, parts))
+            self._take(_unreadable(self._root, entry, parts))
             return
         if through_link:
             self._linked.add(identity)

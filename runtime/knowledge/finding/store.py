@@ -8,19 +8,22 @@ import contextlib
 import sqlite3
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from cortex.runtime.log import create_private
 
 from ..errors import KnowledgeDiskError
-from .opening import connect, is_damage
+from .checkpoints import WAITING_PAGES, Checkpoints
+from .opening import CHECKPOINT_PAGES, connect, is_damage
 from .rows import insert
 from .schema import INDEXED, UNINDEXED, indexed_text
 
 FILES_AT_ONCE: Final = 1_024  # by one statement, which takes 32,766 values at most
+TOUCHED_MOST: Final = 500  # files; where more were, all are read again
 CHARS_A_WORD: Final = 6  # with the space after it; lengths are compared, never counted
 _FILES: Final = (
     "id, root, path, topic, scope, digest, size_bytes, changed_ns, first, chunks, lengths, note"
@@ -75,6 +78,11 @@ class StoredFile(NamedTuple):
     lengths: bytes
     note: str
 
+    @property
+    def is_indexed(self) -> bool:
+        """Whether it could be; an empty one is, too."""
+        return bool(self.chunks) or not self.note
+
 
 class StoredChunk(NamedTuple):
     """A chunk as the store has it."""
@@ -92,7 +100,11 @@ class KnowledgeStore:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self.connection = connection
-        self._files: tuple[int, list[StoredFile]] | None = None  # of which generation, and they
+        # Of which generation, and they.
+        self._files: tuple[int, dict[str, StoredFile]] | None = None
+        self._checkpoints: Checkpoints | None = None  # while much is written
+        self._touched: set[str] = set()  # paths written or removed since they were read
+        self._commits = 0  # since they were read
         self.rebuilt = False  # a damaged file was thrown away
         self.damaged = False  # it proved to be; `renewed` makes another
 
@@ -156,7 +168,11 @@ class KnowledgeStore:
                     "on conflict (name) do update set value = value + 1"
                 )
                 self.connection.execute("commit")
+                self._commits += 1
+                if self._checkpoints is not None:
+                    self._checkpoints.want()
             except BaseException:
+                self._files = None  # what was touched is as it was, and stands where it stood
                 with contextlib.suppress(sqlite3.Error):
                     self.connection.execute("rollback")
                 raise
@@ -179,12 +195,20 @@ class KnowledgeStore:
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """For much at once: words are merged at the end, not over and over."""
+        """For much at once: words are merged at the end, and syncs waited for beside the work."""
         self._tune(automerge=0, hashsize=64 << 20)
+        self._checkpoint_after(WAITING_PAGES)
+        self._checkpoints = Checkpoints(self.path)
         try:
-            yield
+            with self._checkpoints.running():
+                yield
         finally:
+            self._checkpoints = None
+            self._checkpoint_after(CHECKPOINT_PAGES)
             self._tune(automerge=4, hashsize=1 << 20)
+
+    def _checkpoint_after(self, pages: int) -> None:
+        self.connection.execute(f"pragma wal_autocheckpoint = {pages}")
 
     def _tune(self, **values: int) -> None:
         for name, value in values.items():
@@ -192,15 +216,41 @@ class KnowledgeStore:
 
     def files(self) -> list[StoredFile]:
         """Every file, in the order of its chunks; read again where something was written."""
+        return list(self.files_by_path().values())
+
+    def files_by_path(self) -> Mapping[str, StoredFile]:
+        """As `files`, by path."""
         generation = self.generation()
         if self._files is None or self._files[0] != generation:
-            rows = self.connection.execute(f"select {_FILES} from files order by first, id")  # noqa: S608
-            self._files = (generation, list(map(StoredFile._make, rows)))
+            self._files = (generation, self._patched(generation) or self._read())
+            self._touched, self._commits = set(), 0
         return self._files[1]
 
+    def _patched(self, generation: int) -> dict[str, StoredFile] | None:
+        """What was read last with what was touched since; None where that is not all."""
+        if (
+            self._files is None
+            or generation != self._files[0] + self._commits  # another process wrote
+            or len(self._touched) > TOUCHED_MOST
+        ):
+            return None
+        kept = {path: one for path, one in self._files[1].items() if path not in self._touched}
+        # Behind all others: ids of chunks are never used twice.
+        marks = ", ".join("?" * len(self._touched))
+        return kept | self._read(f"where path in ({marks})", tuple(self._touched))
+
+    def _read(self, which: str = "", values: tuple[str, ...] = ()) -> dict[str, StoredFile]:
+        rows = self.connection.execute(
+            f"select {_FILES} from files {which} order by first, id",  # noqa: S608
+            values,
+        )
+        return {file.path: file for file in map(StoredFile._make, rows)}
+
     def counts(self) -> tuple[int, int]:
-        """How many files and chunks there are."""
-        row = self.connection.execute("select count(*), sum(chunks) from files").fetchone()
+        """How many files that are indexed there are, and chunks."""
+        row = self.connection.execute(
+            "select count(*), sum(chunks) from files where chunks or note = ''"
+        ).fetchone()
         return int(row[0]), int(row[1] or 0)
 
     def text_bytes(self) -> int:
@@ -218,25 +268,22 @@ class KnowledgeStore:
 
     def put(self, files: Sequence[NewFile]) -> None:
         """Write *files*, each in the place of what stood under its path; inside `writing`."""
-        for path in self._present([file.path for file in files]):
+        paths = [file.path for file in files]
+        for path in self._present(paths):
             self.remove(path)
-        first = self._next_chunks(sum(len(file.entries) for file in files))
-        rows: list[tuple[object, ...]] = []
-        chunks: list[tuple[int, str, int, str, str]] = []
-        speakers: list[tuple[str, int]] = []
-        for file in files:
-            rows.append(_row(file, first))
-            for number, (heading, line, text, speaker) in enumerate(file.entries, first):
-                chunks.append((number, heading, line, text, speaker))
-                if speaker:
-                    speakers.extend((name, number) for name in speaker.lower().split())
-            first += len(file.entries)
+        self._touched.update(paths)
+        entries = list(chain.from_iterable(file.entries for file in files))
+        first = self._next_chunks(len(entries))
+        numbers = range(first, first + len(entries))
+        firsts = accumulate((len(file.entries) for file in files), initial=first)
+        rows = list(map(_row, files, firsts))
+        chunks = [(number, *entry) for number, entry in zip(numbers, entries, strict=True)]
+        words = [(chunk[0], indexed_text(chunk[1], chunk[3])) for chunk in chunks]
         connection = self.connection
         insert(connection, f"insert into files ({_WRITTEN})", rows, FILES_AT_ONCE)
         insert(connection, "insert into chunks", chunks)
-        words = [(chunk[0], indexed_text(chunk[1], chunk[3])) for chunk in chunks]
         insert(connection, INDEXED, words)
-        insert(connection, "insert or ignore into speakers", speakers)
+        insert(connection, "insert or ignore into speakers", _spoken(chunks))
 
     def _present(self, paths: Sequence[str]) -> list[str]:
         found: list[str] = []
@@ -263,6 +310,7 @@ class KnowledgeStore:
         ).fetchone()
         if row is None:
             return False
+        self._touched.add(path)
         file_id, first, chunks = row
         span = (first, first + chunks)
         old = self.connection.execute(
@@ -317,6 +365,11 @@ class KnowledgeStore:
         """Merge what the full text has in parts."""
         with self.writing():
             self.connection.execute("insert into words(words) values ('optimize')")
+
+
+def _spoken(chunks: Sequence[tuple[int, str, int, str, str]]) -> list[tuple[str, int]]:
+    """The words of each speaker's name, with what he says."""
+    return [(name, chunk[0]) for chunk in chunks if chunk[4] for name in chunk[4].lower().split()]
 
 
 def _row(file: NewFile, first: int) -> tuple[object, ...]:
