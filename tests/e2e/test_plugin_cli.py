@@ -184,7 +184,7 @@ def test_the_examples_four_components_are_at_work(home: Path) -> None:
             ),
             GateEvaluate(execution_id="1", gate="even_minute"),
             ModelInvoke(execution_id="1", step_id="b", **model),
-            ExecutionCompleted(execution_id="1"),
+            ExecutionCompleted(execution_id="2"),  # of the first one: its step would be dropped
         )
         wanted = {"step.completed", "gate.evaluated", "model.responded", "x.ticker.tallied"}
         while wanted - told.keys():
