@@ -18,7 +18,7 @@ _ODD_BREAK = re.compile(r"\r(?!\n)|[\x85\u2028\u2029]")  # ends a line for YAML,
 _Fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Loader(_Fast):  # type: ignore[misc]
+class Loader(_Fast):  # type: ignore[misc]  # which one there is shows when it runs
     """The safe loader; numbers remember how they were written."""
 
     def __init__(self, stream: str) -> None:

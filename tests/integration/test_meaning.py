@@ -132,7 +132,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 def fail(client: Client, execution_id: str, project: str, error: str) -> None:
     begun = {"process": "triage_ci_failure", "inputs": {"project": project}, "goal": "triage"}
     client.publish(
-        ExecutionRequest(execution_id=execution_id, **begun),  # type: ignore[arg-type]
+        ExecutionRequest(execution_id=execution_id, **begun),  # type: ignore[arg-type]  # fields of any type
         ExecutionStarted(
             execution_id=execution_id,
             process_version=1,
@@ -140,7 +140,7 @@ def fail(client: Client, execution_id: str, project: str, error: str) -> None:
             linked="",
             workspace="",
             trigger="",
-            **begun,  # type: ignore[arg-type]
+            **begun,  # type: ignore[arg-type]  # fields of any type
         ),
         StepFailed(execution_id=execution_id, step_id="s0", error=error),
         ExecutionFailed(execution_id=execution_id, reason=error),

@@ -38,7 +38,7 @@ def text(seed: int, words: int) -> str:
 
 def item(name: str, section: str, words: int = 30, **fields: Any) -> Item:
     made = text(sum(name.encode()), words)
-    return Item(id=name, section=section, kind="note", text=made, **fields)  # type: ignore[arg-type]
+    return Item(id=name, section=section, kind="note", text=made, **fields)  # type: ignore[arg-type]  # of a test's choice
 
 
 def said(number: int, words: int = 40) -> Turn:
@@ -73,7 +73,7 @@ def compiled(world: World, before: Prompt | None = None) -> Prompt:
         items=world.items,
         turns=world.turns,
         answer_schema={"type": "string"},
-        strategy=world.strategy,  # type: ignore[arg-type]
+        strategy=world.strategy,  # type: ignore[arg-type]  # drawn from the two
     )
     prefix = before.manifest.prefix if before else Prefix()
     return COMPILER.compile(request, View(items=world.held, prefix=prefix))

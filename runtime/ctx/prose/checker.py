@@ -5,6 +5,8 @@ what it counts, a name, an address, an identifier, code, a quotation; a negation
 modal counts with the word it governs, so that `not` cannot move to another verb unseen.
 """
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 import re
 from collections import Counter
 
@@ -17,13 +19,13 @@ _TOKEN = re.compile(
     r"|(?P<code>``[^`]+``|`[^`\n]+`)"
     r"|(?P<address>(?:https?|ftp|mailto|git|ssh)://?[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]+)"
     r"|(?P<anchor>\]\(#[^)\s]{0,300}\))"  # a place in the same text: no fact of its own
-    r"|(?P<quote>«[^»\n]{1,600}»|»[^«\n]{1,600}«|„[^“”\n]{1,600}[“”]|‚(?:[^‘’\n]|’(?=\w)){1,600}[‘’]"  # noqa: RUF001
-    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w))"  # noqa: RUF001
+    r"|(?P<quote>«[^»\n]{1,600}»|»[^«\n]{1,600}«|„[^“”\n]{1,600}[“”]|‚(?:[^‘’\n]|’(?=\w)){1,600}[‘’]"
+    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w))"
     r"|(?P<path>(?<![\w/])(?:~|\.{1,2})?/[\w./-]*\w|(?<![\w-])[\w-]{1,200}(?:/[\w.-]+)+)"
     r"|(?P<sign>[<>]=?|[≤≥≠])"
-    r"|(?P<number>[-−+±~$€£#]?[¼-¾⅐-⅞]|[-−+±~$€£#]?\b\d[\w]*(?:[.,:/–-]\d\w*)*(?:\s?[%°])?)"  # noqa: RUF001
+    r"|(?P<number>[-−+±~$€£#]?[¼-¾⅐-⅞]|[-−+±~$€£#]?\b\d[\w]*(?:[.,:/–-]\d\w*)*(?:\s?[%°])?)"
     r"|(?P<id>\b\w*[a-z0-9][A-Z]\w*|\b\w+(?:_\w+)+\b|\b__\w+|\b\w+(?:\.\w+)+(?:\(\))?|\B--?\w[\w-]*)"
-    r"|(?P<word>[^\W\d_]+(?:['’\-][^\W\d_]+)*)"  # noqa: RUF001
+    r"|(?P<word>[^\W\d_]+(?:['’\-][^\W\d_]+)*)"
     r"|(?P<stop>[.!?:;]+(?=\s|$)|\n\s*\n))"
 )
 
@@ -216,7 +218,7 @@ def words(text: str) -> list[str]:
     for each in _TOKEN.finditer(text):
         sort = each.lastgroup
         if sort in ("plain", "word"):
-            word = each.group(sort).lower().removesuffix("'s").removesuffix("’s")  # noqa: RUF001
+            word = each.group(sort).lower().removesuffix("'s").removesuffix("’s")
             if word not in _LIGHT and word not in _TELLING:
                 found.append(word)
     return found
@@ -251,7 +253,7 @@ def _of_word(token: str, opens: bool, words: list[tuple[str, ...]], at: int) -> 
     is_opener = opens and (plain in _OPENERS or plain.endswith("ly"))
     if token[0].isupper() and (not is_opener or token[1:2].isupper()) and token != "I":  # noqa: S105
         found += _origin(token, before)
-        found.append(Fact("name", token.removesuffix("'s").removesuffix("’s")))  # noqa: RUF001
+        found.append(Fact("name", token.removesuffix("'s").removesuffix("’s")))
     return found
 
 
@@ -293,7 +295,7 @@ def _parts(sort: str, token: str) -> tuple[str, ...]:
         return ("the",)
     if sort != "word":
         return () if sort == "stop" else ("the",) if sort in ("anchor", "aside") else (token,)
-    word = token.lower().replace("’", "'")  # noqa: RUF001
+    word = token.lower().replace("’", "'")
     if word in _MEANT:
         return _MEANT[word]
     if word.endswith("n't"):

@@ -1,5 +1,7 @@
 """Prose in fewer tokens: by the rules, or by a model's draft; behind the checker either way."""
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 import re
 
 import msgspec
@@ -11,7 +13,7 @@ from . import blocks, checker, language, rules, sentences
 from .drafts import restored
 
 REPEATED_CHARS = 60  # a shorter sentence said twice may be meant twice
-_PAIRED = re.compile(r"[\"“‘«»„‚`$<]|(?<!\w)'")  # noqa: RUF001
+_PAIRED = re.compile(r"[\"“‘«»„‚`$<]|(?<!\w)'")
 _CONTENTS = re.compile(r"\[([^\]]{1,300})\]\(#[^)]{0,300}\)")
 
 

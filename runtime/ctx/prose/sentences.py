@@ -1,18 +1,20 @@
 """Sentences of a paragraph, and the stretches in them that no rule may touch."""
 
+# ruff: noqa: RUF001  # quotation marks, dashes and signs as texts have them
+
 import re
 from collections.abc import Callable
 
 _HOLD = "\ue000"
-_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)\"'”’»“‘*_]*\s+(?=[\"'“‘«„‚»(*_`\[]*[A-Z0-9`])")  # noqa: RUF001
+_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)\"'”’»“‘*_]*\s+(?=[\"'“‘«„‚»(*_`\[]*[A-Z0-9`])")
 _SHORT = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Inc|Ltd|Jr|Sr|al)\.)$"
 )
 PROTECTED = re.compile(
     r"``[^`]+``|`[^`]+`"  # code
     r"|\bhttps?://[^\s)>\]]+|\]\([^)\s]{0,2000}\)|<[^<>\s][^<>]*>"  # addresses, targets, markup
-    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w)|‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)"  # noqa: RUF001
-    r"|«[^»\n]{1,600}»|»[^«\n]{1,600}«|„[^“”\n]{1,600}[“”]|‚(?:[^‘’\n]|’(?=\w)){1,600}[‘’]"  # noqa: RUF001
+    r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|(?<!\w)'(?:[^'\n]|'(?=\w)){2,600}'(?!\w)|‘(?:[^’\n]|’(?=\w)){1,600}’(?!\w)"
+    r"|«[^»\n]{1,600}»|»[^«\n]{1,600}«|„[^“”\n]{1,600}[“”]|‚(?:[^‘’\n]|’(?=\w)){1,600}[‘’]"
     r"|\$[^$\n]{1,80}\$|:\w+:`[^`]+`"
 )
 

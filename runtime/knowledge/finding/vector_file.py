@@ -112,7 +112,7 @@ class VectorFile:
                 parts = b"".join(self._part(*waiting) for waiting in self._waiting)
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
                 added = os.open(self._path.with_suffix(".added"), flags, 0o600)
-                with open(added, "wb") as file:  # noqa: PTH123 - a descriptor
+                with open(added, "wb") as file:  # noqa: PTH123  # opens a descriptor
                     file.write(parts)
         except (OSError, RuntimeError) as error:
             self.renew()
