@@ -1,7 +1,7 @@
 """How a component is fed: two programs that ask a hub for events and commit what comes of them.
 
-Each is a generator: it yields requests (or `Idle`) and is sent the answers, so that a thread and a
-simulator drive the very same code, and a simulator can crash it between any two of them.
+Each is a generator: it yields requests (or `Idle`, or `Backoff`) and is sent the answers, so that a
+thread and a simulator drive the very same code, and a simulator can crash it between any two.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -54,13 +54,23 @@ class Flush(Exception):  # noqa: N818  # thrown into a program that is idle, not
     """Commit what is handled and come to an end."""
 
 
+class Quiet(Exception):  # noqa: N818  # thrown into a program that is idle, not an error
+    """No wake came within the time that its `Idle` states."""
+
+
 class Idle(msgspec.Struct, frozen=True):
-    """Nothing to do until the subscription wakes, or until *for_ns* have passed."""
+    """Nothing to do until the subscription wakes: every wake ends it, at once."""
 
-    for_ns: int | None = None
+    quiet_ns: int | None = None  # after which `Quiet` is thrown instead; None for never
 
 
-Step = Sequence[Request] | Idle
+class Backoff(msgspec.Struct, frozen=True):
+    """A failed event rests for so long: no wake ends it."""
+
+    for_ns: int
+
+
+Step = Sequence[Request] | Idle | Backoff
 Program = Generator[Step, Sequence[Answer], None]
 Kind = TypeVar("Kind", bound=Answer)
 Begun = Attempted | Lease  # a try that was counted before it began
@@ -91,7 +101,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     cursor = seen = standing.cursor  # what is committed, what was looked at
     slow_until = standing.head if standing.attempts else 0
     ring, counted = -1, False  # ephemeral events from before this start are of no use
-    handled, quiet = cursor, False  # up to where something was for it; whether it rested since
+    handled, quiet = cursor, False  # up to where something was for it; whether it is quiet since
     while True:
         limit = 1 if seen < slow_until else PAGE
         page = yield from _ask(Fetch(feeding.name, seen, limit, ring_after=ring), Page)
@@ -100,8 +110,11 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
                 cursor = yield from _commit(feeding, cursor, seen, ())
                 recall.arrive(cursor)
-            quiet = idle
-            if idle and not (yield from _rest(QUIET_NS if handled > cursor else None)):
+            if not idle:
+                continue
+            try:
+                quiet = yield from _rest(QUIET_NS if handled > cursor else None)
+            except Flush:
                 if seen > cursor:
                     recall.arrive((yield from _commit(feeding, cursor, seen, ())))
                 recall.save()
@@ -126,13 +139,13 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
                 recall.arrive(cursor)
 
 
-def _rest(for_ns: int | None) -> Generator[Step, Sequence[Answer], bool]:
-    """Wait for more; False where none is wanted any more."""
+def _rest(quiet_ns: int | None) -> Generator[Step, Sequence[Answer], bool]:
+    """Wait for a wake; True where none came within *quiet_ns*."""
     try:
-        yield Idle(for_ns)
-    except Flush:
-        return False
-    return True
+        yield Idle(quiet_ns)
+    except Quiet:
+        return True
+    return False
 
 
 def _begin(feeding: Feeding) -> Generator[Step, Sequence[Answer], Attempted]:
@@ -177,7 +190,7 @@ def _handle_failing(
         if _own(begun) >= feeding.max_attempts:
             parked = _parked(feeding, failing, outcome.failure, begun.attempts)
             return (yield from _commit(feeding, cursor, failing.position, (parked,)))
-        yield Idle(backoff_ns(_own(begun)))
+        yield Backoff(backoff_ns(_own(begun)))
         begun = yield from _begin(feeding)
         outcome = host.handle((failing,), _shown(begun))
     return (yield from _commit(feeding, cursor, failing.position, outcome.done))

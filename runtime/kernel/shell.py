@@ -1,8 +1,9 @@
 """The shell: the one pykka actor class, which drives a feed and answers queries on its thread.
 
-Its mailbox holds control only: at most one `Wake`, the `Call`s of askers, and `Stop`. Events are
-fetched, so the log is the queue. Nothing that a component does gets out of `on_receive`: in pykka
-an exception after a `tell` would end the actor, and a `SystemExit` every actor of the process.
+Its mailbox holds control only: at most one `Wake`, what rings of its alarms, the `Call`s of askers,
+and `Stop`. Events are fetched, so the log is the queue. Nothing that a component does gets out of
+`on_receive`: in pykka an exception after a `tell` would end the actor, and a `SystemExit` every
+actor of the process.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ from cortex.bus import (
     UnansweredError,
 )
 
-from .feed import Flush, Idle, Program, Step
+from .feed import Backoff, Flush, Idle, Program, Quiet, Step
 from .host import Host, told
 from .leases import Leases
 from .spawned import ChildDiedError
@@ -41,6 +42,12 @@ log = structlog.get_logger("cortex.kernel")
 
 class Wake(msgspec.Struct, frozen=True):
     """There may be something to fetch."""
+
+
+class Rung(msgspec.Struct, frozen=True):
+    """The alarm that was set for *at_ns* has rung."""
+
+    at_ns: int
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -129,7 +136,9 @@ class Shell(pykka.ThreadingActor):
         self._leases = leases
         self._pulse = pulse
         self._answers: Sequence[Answer] | None = None  # what the program waits for
-        self._until_ns: int | None = None  # an `Idle` with a time is not cut short
+        self._rests: Idle | Backoff | None = None  # what the program does, if it does nothing
+        self._until_ns: int | None = None  # when that is over by itself
+        self._alarm_ns: int | None = None  # for when the hub has an alarm of this shell
         self._ended = False  # what is still in the mailbox comes too late
 
     @staticmethod
@@ -162,9 +171,12 @@ class Shell(pykka.ThreadingActor):
             if isinstance(message, Stop):
                 self._flush()
                 self._end()
+            elif isinstance(message, Rung):
+                self._ring(message)
             elif self._program is not None:
                 self._pulse.rung = False
-                self._drive(self._program)
+                if not isinstance(self._rests, Backoff):  # it fetches by itself after that
+                    self._drive(self._program)
         except BaseException as error:  # noqa: BLE001  # the supervisor decides
             if not isinstance(message, Call):
                 self._fail(error)
@@ -178,10 +190,6 @@ class Shell(pykka.ThreadingActor):
         wake(self.actor_ref, self._pulse)
 
     def _drive(self, program: Program) -> None:
-        if self._until_ns is not None:
-            if self._hub.steady_ns() < self._until_ns:
-                return
-            self._until_ns = None
         for _ in range(ROUNDS):
             self._pulse.busy_since_ns = self._hub.steady_ns()
             step = self._next(program)
@@ -189,8 +197,7 @@ class Shell(pykka.ThreadingActor):
             if self._pulse.abandoned:
                 self._end()
                 return
-            if isinstance(step, Idle):
-                self._answers = ()
+            if isinstance(step, Idle | Backoff):
                 self._rest(step)
                 return
             self._answers = self._submit(step)
@@ -199,18 +206,21 @@ class Shell(pykka.ThreadingActor):
     def _flush(self) -> None:
         """Let an idle program commit what it has put off."""
         program = self._program
-        if program is None or self._answers != () or self._until_ns is not None:
+        if program is None or not isinstance(self._rests, Idle):
             return
         with contextlib.suppress(StopIteration, Flush):
             step = program.throw(Flush)
-            while not isinstance(step, Idle):
+            while not isinstance(step, Idle | Backoff):
                 step = program.send(self._submit(step))
 
     def _next(self, program: Program) -> Step:
-        if self._answers is None:
-            return next(program)
-        answers, self._answers = self._answers, None
-        return program.send(answers)
+        rests, until_ns, answers = self._rests, self._until_ns, self._answers
+        self._rests = self._until_ns = self._answers = None
+        if isinstance(rests, Idle) and until_ns is not None and self._hub.steady_ns() >= until_ns:
+            return program.throw(Quiet)
+        if rests is not None:
+            return program.send(())
+        return next(program) if answers is None else program.send(answers)
 
     def _submit(self, step: Sequence[Request]) -> Sequence[Answer]:
         self._leases.let_go(step)
@@ -222,10 +232,33 @@ class Shell(pykka.ThreadingActor):
                 self._hooks.started()
         return answers
 
-    def _rest(self, idle: Idle) -> None:
-        if idle.for_ns is not None:
-            self._until_ns = self._hub.steady_ns() + idle.for_ns
-            self._hub.alarm(self._until_ns, self._wake)
+    def _rest(self, step: Idle | Backoff) -> None:
+        self._rests = step
+        for_ns = step.quiet_ns if isinstance(step, Idle) else step.for_ns
+        if for_ns is not None:
+            self._until_ns = self._hub.steady_ns() + for_ns
+            self._set_alarm(self._until_ns)
+
+    def _set_alarm(self, at_ns: int) -> None:
+        # One that rings earlier is enough: it sets the next. A busy feed rests a thousand times a
+        # second, and its quiet is over before any of those alarms.
+        if self._alarm_ns is None or at_ns < self._alarm_ns:
+            self._alarm_ns = at_ns
+            self._hub.alarm(at_ns, lambda: self._tell(Rung(at_ns)))
+
+    def _ring(self, rung: Rung) -> None:
+        if self._alarm_ns == rung.at_ns:
+            self._alarm_ns = None
+        if self._program is None or self._until_ns is None:
+            return
+        if self._hub.steady_ns() < self._until_ns:
+            self._set_alarm(self._until_ns)
+        else:
+            self._drive(self._program)
+
+    def _tell(self, message: Rung) -> None:
+        with contextlib.suppress(pykka.ActorDeadError):
+            self.actor_ref.tell(message)
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, HubClosedError):

@@ -46,12 +46,16 @@ class Fed:
         return feed.work(self.feeding, self._host(), self._clock)
 
     def run(self, program: Any, most: int = 1_000) -> int:
-        """Drive *program* until it rests or took *most* steps, passing backoffs over."""
+        """Drive *program* until it rests or took *most* steps; backoffs and quiet pass at once."""
         step = next(program)
         for count in range(most):
             if isinstance(step, feed.Idle):
-                if step.for_ns is None:
+                if step.quiet_ns is None:
                     return count
+                self.world.now_ns += step.quiet_ns
+                step = program.throw(feed.Quiet)
+                continue
+            if isinstance(step, feed.Backoff):
                 self.world.now_ns += step.for_ns
                 step = program.send(())
                 continue

@@ -1,11 +1,22 @@
 """Feeds: results with the cursor, poison parked, attempts on disk, work given back."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 
-from cortex.bus import Attempt, Claim, Commit, CursorError, Event, Finish, Publish, Release
+from cortex.bus import (
+    Attempt,
+    Claim,
+    Commit,
+    CursorError,
+    Event,
+    Finish,
+    Publish,
+    Release,
+    Request,
+)
 from cortex.bus.events import ComponentFailed
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
 
@@ -316,3 +327,40 @@ def test_quick_work_is_claimed_in_growing_batches_and_slow_work_alone(writer: Fe
     writer.run(writer.work())
     assert set(writer.claims()[-4:]) == {1}
     assert len(writer.results()) == 44
+
+
+def until_it_rests(silent: Fed, program: Any, step: Any) -> tuple[list[Request], Any]:
+    """What a program asks from *step* on, and how it rests then."""
+    asked: list[Request] = []
+    while not isinstance(step, feed.Idle | feed.Backoff):
+        asked += step
+        step = program.send(silent.world.ask(*step, client="c"))
+    return asked, step
+
+
+def test_a_cursor_moves_once_it_is_quiet_and_not_at_a_wake() -> None:
+    silent = fed(Silent)
+    program = silent.ordered()
+    until_it_rests(silent, program, next(program))
+    publish(silent, "a")  # the first is counted and committed
+    until_it_rests(silent, program, program.send(()))
+    publish(silent, "b")
+
+    woken, rest = until_it_rests(silent, program, program.send(()))
+    woken_again, _ = until_it_rests(silent, program, program.send(()))
+    quiet, rest_after = until_it_rests(silent, program, program.throw(feed.Quiet))
+
+    assert rest == feed.Idle(feed.QUIET_NS)
+    assert not [r for r in woken + woken_again if isinstance(r, Commit)]
+    assert [r.through for r in quiet if isinstance(r, Commit)] == [2]
+    assert rest_after == feed.Idle()  # there is nothing left to move for: no timer
+
+
+def test_a_failed_event_rests_as_nothing_else_does(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "bad")
+    program = writer.ordered()
+
+    _, rest = until_it_rests(writer, program, next(program))
+
+    assert rest == feed.Backoff(feed.RETRY_NS)

@@ -60,8 +60,11 @@ class Lives:
 
     def finish(self, program: Any, answers: Any = None) -> None:
         step = program.send(answers)
-        while not (isinstance(step, feed.Idle) and step.for_ns is None):
+        while not (isinstance(step, feed.Idle) and step.quiet_ns is None):
             if isinstance(step, feed.Idle):
+                self.fed.world.now_ns += step.quiet_ns
+                step = program.throw(feed.Quiet)
+            elif isinstance(step, feed.Backoff):
                 self.fed.world.now_ns += step.for_ns
                 step = program.send(())
             else:

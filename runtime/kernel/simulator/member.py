@@ -19,7 +19,7 @@ from cortex.bus import (
 )
 
 from .. import supervision
-from ..feed import Feeding, Idle, Program, ordered, work
+from ..feed import Backoff, Feeding, Idle, Program, Quiet, Step, ordered, work
 from ..host import LocalHost, Outcome
 from ..leases import Leases
 from ..recall import Recall, Snapshots
@@ -76,7 +76,8 @@ class Member:
         self._life = 0
         self._program: Program | None = None
         self._recall: Recall | None = None
-        self._rung = self._resting = False
+        self._rung = False
+        self._resting: Idle | None = None
         self._busy_since_ns = 0
         self._drift_ns = 0  # what handlers took, as their program's clock sees it
         self._pairs = pairs_of(role.component)
@@ -159,18 +160,18 @@ class Member:
     def _emit(self, draft: Draft) -> None:
         self._wire.post(self.label, self._role.name, (Publish((draft,)),), lambda _: None)
 
-    def _drive(self, life: int, answers: Sequence[Answer] | None) -> None:
+    def _drive(self, life: int, answers: Sequence[Answer] | Quiet | None) -> None:
         program = self._program
         if life != self._life or program is None:
             return
         self._run.steps += 1
         self._busy_since_ns = self._time.now_ns()
         try:
-            step = next(program) if answers is None else program.send(answers)
+            step = _next(program, answers)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # as a shell does
             self._fail(f"{type(error).__name__}: {error}")
             return
-        if isinstance(step, Idle):
+        if isinstance(step, Idle | Backoff):
             self._busy_since_ns = 0
             self._rest(life, step)
             return
@@ -225,18 +226,25 @@ class Member:
             elif isinstance(answer, Subscribed):
                 self._obey(supervision.started(self._watched, self._time.now_ns()))
 
-    def _rest(self, life: int, idle: Idle) -> None:
-        if idle.for_ns is not None:
-            self._time.after(idle.for_ns, lambda: self._drive(life, ()))
+    def _rest(self, life: int, step: Idle | Backoff) -> None:
+        if isinstance(step, Backoff):
+            self._time.after(step.for_ns, lambda: self._drive(life, ()))
         elif self._rung:
             self._rung = False
             self._time.after(1, lambda: self._drive(life, ()))
         else:
-            self._resting = True
+            self._resting = step
+            if step.quiet_ns is not None:
+                self._time.after(step.quiet_ns, lambda: self._quiet(life, step))
+
+    def _quiet(self, life: int, idle: Idle) -> None:
+        if self._resting is idle:  # no wake has come
+            self._resting = None
+            self._drive(life, Quiet())
 
     def _wake(self) -> None:
         if self._resting:
-            self._resting = False
+            self._resting = None
             self._drive(self._life, ())
         else:
             self._rung = True
@@ -251,5 +259,11 @@ class Member:
         self._link.close()
         self._leases.drop(self.label)
         self._program = self._recall = None
-        self._rung = self._resting = False
+        self._rung, self._resting = False, None
         self._busy_since_ns = 0
+
+
+def _next(program: Program, answers: Sequence[Answer] | Quiet | None) -> Step:
+    if answers is None:
+        return next(program)
+    return program.throw(answers) if isinstance(answers, Quiet) else program.send(answers)
