@@ -274,8 +274,8 @@ class OutcomeUnknownError(CortexError):
 
     def __str__(self) -> str:
         return (
-            f"no answer reached {self.client} before the connection was lost: read the log to see "
-            "whether it was done, then decide"
+            f"no answer reached {self.client or 'this client'}: it may be recorded, or not. "
+            "Look at the log before you do it again; the same call of the same client is safe"
         )
 
 

@@ -33,7 +33,10 @@ class HubPort(Protocol):
         Raises:
             LogError: The log could not be written; nothing of these requests was kept.
             HubClosedError: The hub was closed before.
-            HubAwayError: The hub could not be reached for longer than a client waits.
+            HubAwayError: The hub could not be reached for longer than a client waits; nothing of
+                these requests was sent.
+            OutcomeUnknownError: They were sent, and no answer came for as long. The same requests
+                again are answered with what became of them, and not done twice.
         """
         ...
 

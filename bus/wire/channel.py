@@ -57,6 +57,7 @@ class Channel:
             CortexError: The hub does not let this client in; trying again changes nothing.
         """
         self.url = way.address.url
+        self.unanswered = False  # a whole frame went out, and its answer has not come
         self._numbers = itertools.count(secrets.randbits(24))
         self._deadline_s = time.monotonic() + DIAL_S
         sock = _dialled(way.address)
@@ -86,6 +87,7 @@ class Channel:
         number = FIRST_ID | next(self._numbers) & 0x7FFF_FFFF
         self._deadline_s = time.monotonic() + PATIENCE_S + wait_s
         self._stream.send(number, frame)
+        self.unanswered = True
         there, body = self._stream.receive(self._over)
         if there != number:
             raise Gone(f"the answer has number {there:#x}, not {number:#x}")
@@ -93,6 +95,7 @@ class Channel:
             answers: Sequence[Answer] = read_answers(body)
         except msgspec.MsgspecError as error:
             raise Gone(f"an answer cannot be read ({error})") from None
+        self.unanswered = False
         asked = sum(len(said.requests) for said in frame.parts)
         if len(answers) != asked:
             raise _refused(answers[0] if answers else Failed("no answer"))

@@ -2,7 +2,8 @@
 
 Whoever holds the turn sends for everyone who waits for it, as in `LocalHub`: a lone caller pays for
 no hand-over between threads, and under load the frames grow by themselves. A frame whose answer
-was lost is sent again, with its number, before anything else.
+was lost is sent again, with its number, before anything else; where its caller cannot wait any
+longer, the hub is asked what became of it before anything else is sent (see `doubt.py`).
 """
 
 import contextlib
@@ -14,11 +15,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..errors import CortexError, FrameTooLargeError, HubAwayError, HubClosedError, LogError
+from ..errors import (
+    CortexError,
+    FrameError,
+    FrameTooLargeError,
+    HubAwayError,
+    HubClosedError,
+    LogError,
+    OutcomeUnknownError,
+)
 from ..once import TAG_SHIFT
-from ..requests import Answer, Commit, Finish, Publish, Request
+from ..requests import Answer, Commit, Finish, Publish, Refused, Request
 from .channel import Channel
-from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said
+from .doubt import Asked, Outcomes
+from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said, Settle
 from .lines import CLOSE_S, Lines
 from .pipe import Gone
 
@@ -52,6 +62,7 @@ class _Flight(msgspec.Struct):
     frame: Frame
     tickets: list[Ticket]
     until_s: float
+    sent: bool = False  # whole, so that it may have been done
 
 
 class Command:
@@ -65,20 +76,25 @@ class Command:
         self._waiting_bytes = self._waiting_requests = 0
         self._channel: Channel | None = None
         self._flight: _Flight | None = None  # sent, or about to be, and not answered
+        self._doubt: _Flight | None = None  # sent, and given up without an answer
+        self._outcomes = Outcomes()
+        self._name = ""
         self._tag = secrets.randbits(TAG_BITS)
         self._number = 0
 
     def take(self, channel: Channel) -> None:
         """Use a connection that was made already."""
         with self._turn:
-            self._channel = channel
+            self._channel, self._name = channel, channel.welcome.client
 
     def ask(self, source: str, requests: Sequence[Request]) -> list[Answer]:
         """The answers to *requests*.
 
         Raises:
-            HubAwayError: The hub was away for too long, or too much waits for it already.
-            OutcomeUnknownError: It cannot be told whether they were done.
+            HubAwayError: The hub was away for too long, or too much waits for it already; none of
+                them was sent.
+            OutcomeUnknownError: They were sent, and it cannot be told whether they were done. The
+                same requests again are safe: what was done is answered, and not done twice.
             LogError: The hub could not write them.
         """
         ticket = Ticket(source, requests, time.monotonic() + self._away_s)
@@ -117,10 +133,16 @@ class Command:
             self._flight = self._gathered()
         flight = self._flight
         try:
-            answers = iter(self._delivered(flight))
+            self._resolve(flight)
+            answers = iter(self._delivered(flight) if flight.tickets else ())
         except CortexError as error:
+            failure = error
+            if flight.sent and flight.frame.number:
+                failure = OutcomeUnknownError(self._name)
+                failure.__cause__ = error
+                self._doubt = flight
             for ticket in flight.tickets:
-                ticket.error = error
+                ticket.error = failure
         else:
             for ticket in flight.tickets:
                 _settle(ticket, [next(answers) for _ in ticket.requests])
@@ -145,8 +167,34 @@ class Command:
         if tickets[0].once:
             self._number += 1
             number = self._tag << TAG_SHIFT | self._number
-        parts = tuple(Said(t.source, tuple(t.requests)) for t in tickets)  # type: ignore[arg-type]  # a union of all of them
-        return _Flight(Frame(number, False, parts), tickets, tickets[0].until_s)
+        return _Flight(Frame(number, False, _parts(tickets)), tickets, tickets[0].until_s)
+
+    def _resolve(self, flight: _Flight) -> None:
+        """Learn what became of what is in doubt, and answer what of *flight* was done so."""
+        doubt = self._doubt
+        if doubt is not None:
+            frame = Frame(doubt.frame.number, True, (Said("", (Settle(),)),))
+            answer: Answer
+            try:
+                answer = self._delivered(_Flight(frame, [], flight.until_s))[0]
+            except FrameError as error:  # a hub that is too old to know
+                answer = Refused.of(error)
+            asked = [_asked(ticket) for ticket in doubt.tickets]
+            self._outcomes.settle(asked, answer, self._name, time.monotonic())
+            self._doubt = None
+        if not self._outcomes:
+            return
+        left: list[Ticket] = []
+        for ticket in flight.tickets:
+            outcome = self._outcomes.take(_asked(ticket), time.monotonic())
+            if outcome is None:
+                left.append(ticket)
+            elif isinstance(outcome, CortexError):
+                ticket.error = outcome
+            else:
+                _settle(ticket, outcome)
+        flight.tickets = left
+        flight.frame = msgspec.structs.replace(flight.frame, parts=_parts(left))
 
     def _delivered(self, flight: _Flight) -> Sequence[Answer]:
         while True:
@@ -155,27 +203,38 @@ class Command:
                     self._channel = self._lines.patiently(flight.until_s)
                 answers = self._channel.exchange(flight.frame)
             except Gone as gone:
-                self._drop()
+                flight.sent |= self._drop()
                 if self._lines.closed.is_set():
                     raise HubClosedError from None
                 flight.frame = msgspec.structs.replace(flight.frame, repeat=True)
                 if time.monotonic() > flight.until_s:
                     raise HubAwayError(self._lines.url, str(gone)) from None
             except CortexError:  # the hub has closed the connection with it
-                self._drop()
+                flight.sent |= self._drop()
                 raise
             except BaseException:  # Ctrl-C: the next caller finds out what became of it
-                self._drop()
+                flight.sent |= self._drop()
                 flight.frame = msgspec.structs.replace(flight.frame, repeat=True)
                 raise
             else:
                 return answers
 
-    def _drop(self) -> None:
+    def _drop(self) -> bool:
+        """Let go of the connection; whether a frame went out by it that was not answered."""
         channel, self._channel = self._channel, None
-        if channel is not None:
-            with contextlib.suppress(OSError):
-                self._lines.drop(channel)
+        if channel is None:
+            return False
+        with contextlib.suppress(OSError):
+            self._lines.drop(channel)
+        return channel.unanswered
+
+
+def _parts(tickets: Sequence[Ticket]) -> tuple[Said, ...]:
+    return tuple(Said(t.source, tuple(t.requests)) for t in tickets)  # type: ignore[arg-type]  # a union of all of them
+
+
+def _asked(ticket: Ticket) -> Asked:
+    return ticket.source, tuple(ticket.requests)
 
 
 def _settle(ticket: Ticket, answers: list[Answer]) -> None:

@@ -43,6 +43,8 @@ from .frames import (
     Records,
     Reply,
     Serve,
+    Settle,
+    Settled,
     StreamVersion,
     Unserve,
     Unwatch,
@@ -104,13 +106,18 @@ class Desk:
         return None if problem is None else Refused.of(problem)
 
     def _once(self, link: Link, frame: Frame, asked: list[Asked]) -> list[Answer]:
-        if not all(isinstance(request, ONCE) for _, request in asked):
+        settles = len(asked) == 1 and isinstance(asked[0][1], Settle)
+        if not settles and not all(isinstance(request, ONCE) for _, request in asked):
             problem = "a numbered frame holds only what changes something and answers shortly"
             return [Refused("FrameError", (problem,), problem)] * len(asked)
         if not 0 < frame.number <= LARGEST:
             raise FrameError(f"a frame has the number {frame.number}: 1 to 2**63 - 1 are taken")
-        parts = tuple((source or link.client, (request,)) for source, request in asked)
-        answer = self.hub.submit(link.client, (Once(frame.number, frame.repeat, parts),))[0]
+        # Without requests it takes the place of the frame of this number, unless that was first.
+        parts = tuple((source or link.client, (r,)) for source, r in asked if not settles)
+        once = Once(frame.number, frame.repeat or settles, parts)
+        answer = self.hub.submit(link.client, (once,))[0]
+        if settles and isinstance(answer, Done):
+            return [Settled(answer.answers)]  # type: ignore[arg-type]  # those that a receipt keeps
         if isinstance(answer, Done) and len(answer.answers) == len(asked):
             return list(answer.answers)
         if isinstance(answer, Refused):

@@ -71,6 +71,19 @@ class LastNumber(Request, frozen=True, tag="last_number"):
     """The number of the newest numbered publish under this source."""
 
 
+class Settle(Request, frozen=True, tag="settle"):
+    """What was answered to the frame of this number; one that was not done never will be.
+
+    It is alone in a frame that has the number and says that it is a repeat.
+    """
+
+
+class Settled(Answer, frozen=True, tag="settled"):
+    """The answers that the frame was given; none where it was not done."""
+
+    answers: tuple[Appended | Subscribed | Attempted | Refused, ...]
+
+
 class Watch(Request, frozen=True, tag="watch"):
     """Have `Await` tell of these subscriptions from now on."""
 
@@ -238,6 +251,7 @@ Asks = (
     | ReadStream
     | LeafHashes
     | StreamVersion
+    | Settle
     | PutBlob
     | GetBlob
 )
@@ -254,6 +268,7 @@ Answers = (
     | Asked
     | Answered
     | Records
+    | Settled
     | Piece
     | Failed
 )

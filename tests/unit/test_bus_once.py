@@ -151,3 +151,20 @@ def test_nobody_guesses_when_another_life_of_the_client_used_its_line(world: Hub
     assert isinstance(again, Refused)
     assert again.code == "OutcomeUnknownError"
     assert world.hub.head == 2
+
+
+def test_a_frame_that_is_given_up_is_settled_as_it_was_answered(world: HubWorld) -> None:
+    first = send(world, LIFE + 1, publish("a"))
+
+    assert send(world, LIFE + 1, repeat=True) == first
+    assert world.hub.head == 1
+
+
+def test_a_frame_that_is_settled_before_it_comes_is_never_done(world: HubWorld) -> None:
+    assert send(world, LIFE + 1, repeat=True) == Done(())
+
+    late = send(world, LIFE + 1, publish("a"))
+
+    assert late == Done(())
+    assert world.hub.head == 0
+    assert send(world, LIFE + 2, publish("b")) == Done((Appended(1, 1),))

@@ -1,0 +1,60 @@
+"""What was sent and never answered is settled before anything else is sent.
+
+A frame whose answer did not come within a caller's patience may lie in a socket of a hub that
+stands still, and be read later. So the next caller first has the hub *settle* its number: it gives
+the answers of what was done, or sees to it that this frame will never be. Whoever then asks the
+same again is given those answers, so that a retry is safe.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from ..errors import CortexError, OutcomeUnknownError
+from ..requests import Answer, Request
+from .frames import Settled
+
+KEPT = 1_024  # outcomes of requests that were given up; the oldest are forgotten first
+KEPT_S = 600.0  # who asks the same much later does not ask again, but anew
+
+Asked = tuple[str, tuple[Request, ...]]  # source, and what it asked
+
+
+class Outcomes:
+    """What became of requests whose callers were told that nobody knows."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Asked, tuple[float, list[list[Answer] | CortexError]]] = (
+            OrderedDict()
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def settle(self, asked: Sequence[Asked], answer: Answer, name: str, now_s: float) -> None:
+        """Take in what the hub says became of a frame that held *asked*."""
+        if isinstance(answer, Settled):
+            if not answer.answers:
+                return  # it was not done, and never will be
+            if len(answer.answers) == sum(len(requests) for _, requests in asked):
+                answers = iter(answer.answers)
+                for each in asked:
+                    self._keep(each, [next(answers) for _ in each[1]], now_s)
+                return
+        for each in asked:
+            self._keep(each, OutcomeUnknownError(name), now_s)
+
+    def take(self, asked: Asked, now_s: float) -> list[Answer] | CortexError | None:
+        """What became of the same request; once, and None where nothing is known of it."""
+        until_s, outcomes = self._known.get(asked, (0.0, []))
+        if not outcomes:
+            return None
+        found = outcomes.pop(0) if now_s <= until_s else None
+        if found is None or not outcomes:
+            del self._known[asked]
+        return found
+
+    def _keep(self, asked: Asked, outcome: list[Answer] | CortexError, now_s: float) -> None:
+        _, outcomes = self._known.pop(asked, (0.0, []))
+        self._known[asked] = (now_s + KEPT_S, [*outcomes, outcome])
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)
