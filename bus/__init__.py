@@ -17,6 +17,7 @@ from .errors import (
     FrameTooLargeError,
     HubAwayError,
     HubClosedError,
+    HubFailedError,
     HubUnverifiedError,
     LeaseLostError,
     LogError,
@@ -64,7 +65,7 @@ from .requests import (
 )
 from .subscription import Subscription
 from .vocabulary import FOREIGN, Upcaster, Vocabulary
-from .wire import HubServer, RemoteHub, ServerTls, connect
+from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
 
 __all__ = [
     "FOREIGN",
@@ -105,6 +106,8 @@ __all__ = [
     "Hub",
     "HubAwayError",
     "HubClosedError",
+    "HubFailedError",
+    "HubInside",
     "HubPort",
     "HubServer",
     "HubUnverifiedError",

@@ -23,6 +23,7 @@ CortexError
 ├── OutcomeUnknownError      a request went out and nobody can say any more whether it was done
 ├── HubAwayError             the hub cannot be reached
 ├── HubClosedError           the hub was closed
+├── HubFailedError           a defect in the hub: it failed while it answered
 └── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
 """
 
@@ -295,6 +296,21 @@ class HubClosedError(CortexError):
 
     def __str__(self) -> str:
         return "the hub is closed: what was not acknowledged is not recorded; start it and repeat"
+
+
+class HubFailedError(CortexError):
+    """A defect in the hub: it failed while it answered, and has recorded that."""
+
+    def __init__(self, failure: str, kind: str) -> None:
+        super().__init__(failure, kind)
+        self.failure, self.kind = failure, kind  # an id; the class of what was raised there
+
+    def __str__(self) -> str:
+        return (
+            f"the hub failed inside while it answered ({self.kind}, failure {self.failure}): what "
+            "was asked may be recorded, or not. Its own log has the traceback under that id, and "
+            "`cortex events query --topic component.failed` shows it; please report it"
+        )
 
 
 class LogError(CortexError):

@@ -59,7 +59,7 @@ class Hub:
         self._ring = Tail(0, RING)  # ephemeral events, by their own count
         self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
-        self._torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
+        self.torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
 
     def _load(self, known: Known) -> None:
         self._known = known
@@ -168,7 +168,7 @@ class Hub:
     def last_number(self, client: str) -> int:
         """The number of the newest numbered publish of *client*; 0 where there is none."""
         receipts = self._known.receipts
-        if self._torn:  # whatever was being written, the log knows it
+        if self.torn:  # whatever was being written, the log knows it
             receipts = {r.client: r for r in self._log.state().receipts}
         receipt = receipts.get(client)
         return receipt.number if receipt else 0
@@ -216,13 +216,13 @@ class Hub:
         return self._page(request, seen, records, through)
 
     def _turn(self, now_ns: int, steady_ns: int | None) -> Turn:
-        if self._torn:
+        if self.torn:
             before, known = self._known, Known.of(self._log)
             for name in before.passing:
                 known.stand(before.standings[name])
             known.passing |= before.passing
             self._load(known)
-            self._torn = False
+            self.torn = False
         random = int.from_bytes(self._entropy(8), "big") >> 2
         steady_ns = now_ns if steady_ns is None else steady_ns
         return Turn(
@@ -330,12 +330,12 @@ class Hub:
     def _settle(self, turn: Turn) -> None:
         batch = turn.batch
         try:
-            self._torn = True
+            self.torn = True
             if not batch.empty():
                 self._log.write(batch)
         except CortexError:  # the log's word that it kept nothing
             turn.put_back()
-            self._torn = False
+            self.torn = False
             raise
         known = self._known
         known.settle(batch)
@@ -356,4 +356,4 @@ class Hub:
             self._ring.extend(turn.ephemeral)
             self._rung += len(turn.ephemeral)
         self._woken |= turn.woken
-        self._torn = False
+        self.torn = False

@@ -252,14 +252,33 @@ class LocalHub:
         try:
             if self._closed:
                 raise HubClosedError
-            flat = [(t.client, request) for t in tickets for request in t.requests]
-            answers = iter(self._hub.handle(flat, self.clock.now_ns(), self.steady_ns()))
-            for ticket in tickets:
-                ticket.answers = [next(answers) for _ in ticket.requests]
+            self._answer(tickets)
         except BaseException as error:  # noqa: BLE001  # each waiting caller must be told
             for ticket in tickets:
-                ticket.error = error
+                if ticket.answers is None:
+                    ticket.error = error
         self._set_alarm()
+
+    def _answer(self, tickets: Sequence[_Ticket]) -> None:
+        flat = [(t.client, request) for t in tickets for request in t.requests]
+        try:
+            answers = iter(self._hub.handle(flat, self.clock.now_ns(), self.steady_ns()))
+        except CortexError:
+            raise
+        except Exception:  # a defect, before anything was written: only its own caller is to suffer
+            if len(tickets) == 1 or self._hub.torn:
+                raise
+            self._answer_apart(tickets)
+            return
+        for ticket in tickets:
+            ticket.answers = [next(answers) for _ in ticket.requests]
+
+    def _answer_apart(self, tickets: Sequence[_Ticket]) -> None:
+        for ticket in tickets:
+            try:
+                self._answer((ticket,))
+            except Exception as error:  # noqa: BLE001  # it is this caller's, the next has its turn
+                ticket.error = error
 
     def _set_alarm(self) -> None:
         lapse_ns, deadline_ns = self._hub.next_lapse_ns(), self._hub.next_deadline_ns()

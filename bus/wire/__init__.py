@@ -3,6 +3,7 @@
 from .blobs import BLOB_BYTES, BlobAwayError, BlobKeeper, RemoteBlobs
 from .connecting import connect
 from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
+from .inside import HubInside
 from .reading import RemoteLog
 from .remote import AWAY_S, RemoteHub
 from .server import Connected, HubServer
@@ -20,6 +21,7 @@ __all__ = [
     "BlobAwayError",
     "BlobKeeper",
     "Connected",
+    "HubInside",
     "HubServer",
     "RemoteBlobs",
     "RemoteHub",

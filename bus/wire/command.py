@@ -21,6 +21,7 @@ from ..errors import (
     FrameTooLargeError,
     HubAwayError,
     HubClosedError,
+    HubFailedError,
     LogError,
     OutcomeUnknownError,
 )
@@ -140,6 +141,8 @@ class Command:
             if flight.sent and flight.frame.number:
                 failure = OutcomeUnknownError(self._name)
                 failure.__cause__ = error
+                self._doubt = flight
+            elif isinstance(error, HubFailedError) and flight.frame.number:
                 self._doubt = flight
             for ticket in flight.tickets:
                 ticket.error = failure

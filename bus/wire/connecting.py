@@ -43,8 +43,8 @@ def connect(
         authority: PEM of whoever signed the hub's certificate, instead of a fingerprint.
         certificate: PEM of this client's own certificate, with its *key*.
         key: PEM of its private key.
-        vocabulary: The events it reads; None for those of Cortex, and *events*.
-        events: Event classes of its own.
+        vocabulary: The events it reads; None for those of Cortex, or of a hub in this process.
+        events: Event classes of its own, which it reads beside them.
         away_s: How long a caller waits while the hub is away.
 
     Raises:
@@ -57,9 +57,11 @@ def connect(
     address = parse(url)
     if token is None:
         raise ClientDeniedError(name, "it has no token: `cortex client add` shows one")
-    known = vocabulary or (VOCABULARY.extended(events) if events else VOCABULARY)
     if address.carrier == "inproc":
-        return inproc.connect(address.path, token, name)
+        return inproc.connect(address.path, token, name, vocabulary, events)
+    known = vocabulary or VOCABULARY
+    if events:
+        known = known.extended(events)
     if address.carrier == "tcp" and not address.loopback:
         raise UrlError(url, "would send the token in the clear: write tls+tcp://HOST:PORT")
     tls = ClientTls(

@@ -19,12 +19,14 @@ from ..errors import (
     CortexError,
     FrameError,
     HubClosedError,
+    HubFailedError,
     VersionError,
     WireError,
 )
 from ..requests import Answer, Fetch, Page, Refused, Request
 from .bell import Bell
 from .desk import Desk
+from .failures import Failures
 from .frames import (
     FRAME_BYTES,
     PAGE_BYTES,
@@ -56,6 +58,7 @@ class Door(Protocol):
     """What a connection needs of the server that accepted it."""
 
     desk: Desk
+    failures: Failures
 
     def admitted(self, connection: "Connection", hello: Hello, peer: Peer) -> Link:
         """The link of a client that is let in.
@@ -109,7 +112,7 @@ class Connection:
         except CortexError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001  # one connection must not end the others
-            reason = f"{type(error).__name__}: {error}"
+            reason = str(self._fail(error))
         finally:
             self._end(reason)
 
@@ -132,9 +135,19 @@ class Connection:
             while True:
                 number, body = self._receive(stream)
                 self._answer(stream, number, body)
-        except (WireError, ClientDeniedError) as error:
+        except (Gone, HubClosedError):  # who is closed may be up again: the client is to come again
+            raise
+        except CortexError as error:
             self._refuse(stream, error)
             raise
+        except Exception as error:
+            failed = self._fail(error)
+            self._refuse(stream, failed)
+            raise failed from error
+
+    def _fail(self, error: Exception) -> HubFailedError:
+        """Record a defect."""
+        return self._door.failures.note(self.link.client if self.link else "", error)
 
     def _let_in(self, stream: Stream, number: int, hello: Hello, peer: Peer) -> None:
         common = set(hello.versions) & set(VERSIONS)

@@ -2,11 +2,16 @@
 
 import threading
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ..client import Client
 from ..errors import HubAwayError, UrlError
+from ..event import Event
+from ..vocabulary import Vocabulary
 
-Connects = Callable[[str, str], Client]  # token, name
+Events: TypeAlias = tuple[type[Event], ...]
+
+Connects = Callable[[str, str, Vocabulary | None, Events], Client]  # token, name, what it reads
 
 # The one table of the process: a name in a URL has to be found from anywhere in it.
 _SERVED: dict[str, Connects] = {}
@@ -31,8 +36,10 @@ def withdraw(connects: Connects) -> None:
             del _SERVED[name]
 
 
-def connect(name: str, token: str, client: str) -> Client:
-    """A client of the hub of that name.
+def connect(
+    name: str, token: str, client: str, vocabulary: Vocabulary | None, events: Events
+) -> Client:
+    """A client of the hub of that name; it reads *vocabulary*, or the hub's, and *events*.
 
     Raises:
         HubAwayError: No hub of this process has it.
@@ -41,4 +48,4 @@ def connect(name: str, token: str, client: str) -> Client:
     connects = _SERVED.get(name)
     if connects is None:
         raise HubAwayError(f"inproc://{name}", "no hub of this process has that name")
-    return connects(token, client)
+    return connects(token, client, vocabulary, events)

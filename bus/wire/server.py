@@ -15,13 +15,17 @@ import msgspec
 from ..access import Access, Open, Peer
 from ..client import Client
 from ..errors import ClientDeniedError, UrlError
+from ..event import Event
 from ..local import LocalHub
 from ..log import Log
+from ..vocabulary import Vocabulary
 from . import inproc
 from .blobs import BlobDesk, BlobKeeper
 from .connection import Connection
 from .desk import Desk
+from .failures import Failures
 from .frames import HELLO_BYTES, Hello
+from .inside import HubInside
 from .link import Link
 from .pipe import Gone, PlainPipe, TlsPipe
 from .questions import Questions
@@ -68,7 +72,9 @@ class HubServer:
     ) -> None:
         self._hub, self._log = hub, log
         self._access: Access = access or Open()
+        self.failures = Failures(hub)
         self._questions = Questions(hub)
+        self._keeper = blobs
         self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm)
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
@@ -133,14 +139,30 @@ class HubServer:
             for link in links
         ]
 
-    def client(self, token: str, name: str) -> Client:
-        """A client of this process, past every wire.
+    def client(
+        self,
+        token: str,
+        name: str,
+        vocabulary: Vocabulary | None = None,
+        events: tuple[type[Event], ...] = (),
+    ) -> Client:
+        """A client of this process, past every wire; with all that one elsewhere has.
+
+        Args:
+            token: What proves who comes.
+            name: What it calls itself.
+            vocabulary: The events it reads; None for the hub's.
+            events: Event classes of its own, which it reads beside them.
 
         Raises:
             ClientDeniedError: It is not let in.
         """
         client = self._access.admit(token, name, Peer("inproc"))
-        return Client(client, self._hub, self._log, self._hub.vocabulary)
+        known = vocabulary or self._hub.vocabulary
+        if events:
+            known = known.extended(events)
+        hub = HubInside(self._hub, known)
+        return Client(client, hub, self._log, known, self._keeper)
 
     def close(self) -> None:
         """Take no more clients and let go of those that are there; a second call does nothing."""

@@ -9,7 +9,9 @@ from typing import Any, Self
 from cortex.bus import (
     Client,
     Clock,
+    Event,
     Hub,
+    HubInside,
     LocalHub,
     Log,
     LogError,
@@ -111,9 +113,17 @@ class Runtime:
     ) -> None:
         self.stop()
 
-    def client(self, name: str) -> Client:
-        """A client of this runtime's hub; *name* is the source of what it publishes."""
-        return Client(name, self.hub, self.log, self.vocabulary)
+    def client(self, name: str, events: tuple[type[Event], ...] = ()) -> Client:
+        """A client of this runtime's hub.
+
+        Args:
+            name: The source of what it publishes.
+            events: Event classes of its own, which it reads beside those of the components.
+        """
+        if not events:
+            return Client(name, self.hub, self.log, self.vocabulary, self.blobs)
+        known = self.vocabulary.extended(events)
+        return Client(name, HubInside(self.hub, known), self.log, known, self.blobs)
 
     def start(self) -> None:
         """Start the components and wait until all of them are ready.

@@ -26,6 +26,7 @@ from cortex.bus import (
     HubUnverifiedError,
     LocalHub,
     NotGrantedError,
+    OutcomeUnknownError,
     Publish,
     Refused,
     ServerTls,
@@ -263,7 +264,8 @@ def test_a_revoked_client_is_cut_off_at_once(world: World, carrier: str) -> None
         waiting.start()
         revoke(world.owner, name)
         revoked_at = world.hub.head
-        with pytest.raises(ClientDeniedError):
+        # Unknown where its frame went out by the connection that was being cut.
+        with pytest.raises((ClientDeniedError, OutcomeUnknownError)):
             client.publish(STARTED)
         waiting.join(SOON_S)
         assert not waiting.is_alive()
