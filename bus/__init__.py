@@ -63,6 +63,7 @@ from .requests import (
     Unsubscribe,
     refuse_no_text,
 )
+from .strangers import Strangers
 from .subscription import Subscription
 from .vocabulary import FOREIGN, Upcaster, Vocabulary
 from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
@@ -137,6 +138,7 @@ __all__ = [
     "ServerTls",
     "Standing",
     "State",
+    "Strangers",
     "Subscribe",
     "Subscribed",
     "Subscription",

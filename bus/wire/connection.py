@@ -6,6 +6,7 @@ frame that comes while an answer is owed closes the connection.
 """
 
 import contextlib
+import socket
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -48,7 +49,6 @@ from .questions import Give
 from .rights import Rights
 from .stream import REP, REQ, SHORT_S, Stream
 
-GREETING_S = 10.0  # a client that has not said hello by then is cut off
 ASK_S = 3_600.0  # nobody waits longer for an answer
 LINGER_S = 0.5
 EARLY = "a request came before the answer to the one before"
@@ -84,14 +84,19 @@ class Connection:
     """Serves one client's connection in the calling thread."""
 
     def __init__(
-        self, door: Door, connect: Callable[[], tuple[Stream, Peer]], *, networked: bool = False
+        self,
+        door: Door,
+        connect: Callable[[], tuple[Stream, Peer]],
+        sock: socket.socket,
+        *,
+        networked: bool = False,
     ) -> None:
         self._door, self._desk = door, door.desk
         self.networked = networked  # not from this machine's own user, as ipc is
         self._connect = connect  # the handshake of the carrier, which may take its time
+        self._sock = sock  # which that is about
         self._steady_ns = door.desk.hub.steady_ns
-        self._began_ns = self._steady_ns()
-        self._checked_ns = self._began_ns
+        self._checked_ns = self._steady_ns()
         self._owing = threading.Lock()
         self._owed: _Owed | None = None
         self._bell: Bell | None = None
@@ -121,17 +126,19 @@ class Connection:
         stream = self.stream
         if stream is not None:
             stream.pipe.cut()
+            return
+        with contextlib.suppress(OSError):  # it is closed already
+            self._sock.shutdown(socket.SHUT_RDWR)
 
     def _serve(self) -> None:
         stream, peer = self._connect()
         self.stream = stream
         try:
             stream.pipe.wait_at_most(SHORT_S)
-            stream.pressed = True
-            stream.greet(REP, REQ, self._greeted_too_late)
-            number, body = stream.receive(self._greeted_too_late)
+            stream.greet(REP, REQ, self._look)
+            number, body = stream.receive(self._look)
             self._let_in(stream, number, _hello(body), peer)
-            stream.limit_bytes, stream.pressed = FRAME_BYTES, False
+            stream.limit_bytes = FRAME_BYTES
             while True:
                 number, body = self._receive(stream)
                 self._answer(stream, number, body)
@@ -350,10 +357,6 @@ class Connection:
         if self._watching:
             self._desk.hub.unwatch(self._watching, bell.ring)
             self._watching = ""
-
-    def _greeted_too_late(self) -> bool:
-        self._refuse_closed()
-        return self._steady_ns() - self._began_ns > GREETING_S * 1e9
 
     def _refuse(self, stream: Stream, error: CortexError) -> None:
         """Say why this is the end, where an answer can be given, and record it."""

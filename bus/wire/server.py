@@ -18,6 +18,7 @@ from ..errors import ClientDeniedError, UrlError
 from ..event import Event
 from ..local import LocalHub
 from ..log import Log
+from ..strangers import Strangers
 from ..vocabulary import Vocabulary
 from . import inproc
 from .blobs import BlobDesk, BlobKeeper
@@ -33,12 +34,13 @@ from .stream import Stream
 from .tls import ServerTls, client_certificate, server_context
 from .urls import Address, parse
 
-BACKLOG = 128
-CONNECTIONS = 1_024  # of all clients together
+BACKLOG = 1_024  # of connections not accepted yet; one more has to knock again after a second
+CONNECTIONS = 1_024  # of all clients together that are let in
 KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
-STRANGERS = 256  # connections from networks that are not let in yet
+STRANGERS = 256  # connections from networks that are not let in yet; as many by ipc
+AN_ADDRESS = 128  # of them from one address
 A_CLIENT = 64  # connections of one client, whatever each calls itself
-HANDSHAKE_S = 10.0
+HELLO_S = 10.0  # in which a client has to be let in, from the connection to its hello
 KNOCK_S = 1.0  # how long a socket file's owner may take to be found alive
 JOIN_S = 5.0
 
@@ -80,6 +82,10 @@ class HubServer:
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], Link] = {}
         self._connections: dict[Connection, threading.Thread] = {}
+        self._let_in = 0  # of them; the others are strangers
+        self.outsiders: Strangers[Connection] = Strangers(STRANGERS, AN_ADDRESS, HELLO_S)
+        # Apart, so that no network keeps this machine's own out.
+        self.insiders: Strangers[Connection] = Strangers(STRANGERS, STRANGERS, HELLO_S)
         self._selector = selectors.DefaultSelector()
         self._wake, wake = socket.socketpair()
         self._selector.register(wake, selectors.EVENT_READ)
@@ -209,6 +215,8 @@ class HubServer:
                 link.whose = root if counted else link
             link.connections.add(connection)
             connection.link = link
+            self._let_in += 1
+            self._strangers(connection).left(connection)
         if fresh:
             self._access.connected(client, peer)
         return link
@@ -219,7 +227,9 @@ class HubServer:
         ended = False
         with self._lock:
             self._connections.pop(connection, None)
+            self._strangers(connection).left(connection)
             if link is not None:
+                self._let_in -= 1
                 link.connections.discard(connection)
                 ended = not link.connections
             if link is not None and ended:
@@ -266,7 +276,7 @@ class HubServer:
 
     def _accept(self) -> None:
         while not self._closed:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(self._cut_late()):
                 if key.data is None:
                     self._woken.recv(64)
                     continue
@@ -281,24 +291,34 @@ class HubServer:
         except OSError:  # it went again, or there are no descriptors: then it waits its turn
             threading.Event().wait(0.01)
             return
+        networked = carrier != "ipc"
         with self._lock:
-            if self._closed or self._full(carrier):
+            if self._closed or self._let_in >= CONNECTIONS - KEPT_FOR_IPC * networked:
                 sock.close()
                 return
             opener = _opener(sock, where, carrier, context)
-            connection = Connection(self, opener, networked=carrier != "ipc")
+            connection = Connection(self, opener, sock, networked=networked)
             thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
             self._connections[connection] = thread
+            host = str(where[0]) if networked and isinstance(where, tuple) else ""
+            pushed = self._strangers(connection).came(connection, host, self._hub.steady_ns())
+        for each in pushed:
+            each.cut()
         thread.start()
 
-    def _full(self, carrier: str) -> bool:
-        """Whether no connection more is taken from there; the lock is held."""
-        if carrier == "ipc":
-            return len(self._connections) >= CONNECTIONS
-        if len(self._connections) >= CONNECTIONS - KEPT_FOR_IPC:
-            return True
-        strangers = (c for c in self._connections if c.link is None and c.networked)
-        return sum(1 for _ in strangers) >= STRANGERS
+    def _strangers(self, connection: Connection) -> Strangers[Connection]:
+        return self.outsiders if connection.networked else self.insiders
+
+    def _cut_late(self) -> float | None:
+        """Cut who was not let in in time; how long until the next one is late."""
+        now_ns = self._hub.steady_ns()
+        both = (self.outsiders, self.insiders)
+        with self._lock:
+            late = [connection for each in both for connection in each.late(now_ns)]
+            waits_s = [wait_s for each in both if (wait_s := each.wait_s(now_ns)) is not None]
+        for connection in late:
+            connection.cut()
+        return min(waits_s, default=None)
 
 
 def _opener(
@@ -315,7 +335,7 @@ def _opener(
     def under_tls(context: ssl.SSLContext) -> tuple[Stream, Peer]:
         pipe = TlsPipe(sock, context, None)
         try:
-            pipe.shake(HANDSHAKE_S)
+            pipe.shake(HELLO_S)
         except ssl.SSLError as error:
             pipe.close()
             raise Gone(f"no TLS: {error.reason or error}") from None

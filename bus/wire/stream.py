@@ -32,7 +32,6 @@ class Stream:
         self._first: int = 0  # of what was read and not yet taken
         self._last: int = 0
         self.number = 0  # of the newest frame that came
-        self.pressed = False  # whether `until` is asked after every read: some say a byte at a time
         self._encode = msgspec.msgpack.Encoder().encode_into
 
     def greet(self, own: int, other: int, until: Callable[[], bool]) -> None:
@@ -53,8 +52,7 @@ class Stream:
         """The next frame: its number, and the rest.
 
         Args:
-            until: Asked about once a second while nothing comes, and of a stream that is `pressed`
-                after every read; where it says so, the wait ends.
+            until: Asked about once a second while nothing comes; where it says so, the wait ends.
 
         Raises:
             FrameTooLargeError: It is over the bound.
@@ -121,7 +119,7 @@ class Stream:
     def _read(self, buffer: memoryview, until: Callable[[], bool]) -> int:
         while True:
             size = self.pipe.read_into(buffer)
-            if (self.pressed or not size) and until():
+            if not size and until():
                 raise Gone("it said nothing in time")
             if size:
                 return size

@@ -5,17 +5,21 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
 
+from cortex.bus import Strangers
+
 from ..errors import PluginRefusedError
 from .reading import Refusal
 
-AT_ONCE = 32  # connections; one more is closed
+AT_ONCE = 32  # posts that are being answered; one more is closed
+STRANGERS = 64  # connections whose request is not there yet; the oldest makes room for one more
+BACKLOG = 1_024  # of connections not accepted yet; one more has to knock again after a second
 DISCARDED_BYTES = 64 << 20  # of a body that is not taken
 LOOK_S = 0.25  # how often connections are looked at for one that takes too long
 SERVER = "cortex-webhook"
@@ -40,7 +44,7 @@ class WebhookServer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
-    request_queue_size = AT_ONCE
+    request_queue_size = BACKLOG
 
     def __init__(
         self,
@@ -52,8 +56,10 @@ class WebhookServer(ThreadingHTTPServer):
         patience_s: float,
     ) -> None:
         self.take, self.denied = take, denied
-        self.body_bytes, self.patience_s = body_bytes, patience_s
-        self._held: dict[socket.socket, float] = {}  # connections, and when each is too long there
+        self.body_bytes = body_bytes
+        # Of one address as many as of all: behind a proxy everybody comes from there.
+        self._strangers: Strangers[socket.socket] = Strangers(STRANGERS, STRANGERS, patience_s)
+        self._held: set[socket.socket] = set()  # connections, strangers and others
         self._holding = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -80,36 +86,46 @@ class WebhookServer(ThreadingHTTPServer):
         self.shutdown()
         self._thread.join()
         self.server_close()
-        self._cut(lambda _: True)
+        with self._holding:
+            left = list(self._held)
+        _cut(left)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # theirs
         """Whether there is room for one more connection."""
         with self._holding:
-            if len(self._held) >= AT_ONCE:
+            if len(self._held) - len(self._strangers) >= AT_ONCE:
                 return False
-            self._held[request] = time.monotonic() + self.patience_s
+            gone = self._strangers.came(request, str(client_address[0]), time.monotonic_ns())
+            self._held.add(request)
+        _cut(gone)
         return True
+
+    def known(self, request: socket.socket) -> None:
+        """Its request is there: it is answered, whoever comes."""
+        with self._holding:
+            self._strangers.left(request)
 
     def shutdown_request(self, request: Any) -> None:
         """Let go of a connection."""
         with self._holding:
-            self._held.pop(request, None)
+            self._strangers.left(request)
+            self._held.discard(request)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
         """Cut connections whose request is too long in coming: a byte now and then is no help."""
-        now = time.monotonic()
-        self._cut(lambda until: until < now)
+        with self._holding:
+            late = self._strangers.late(time.monotonic_ns())
+        _cut(late)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks off is its sender's affair."""
 
-    def _cut(self, over: Callable[[float], bool]) -> None:
-        with self._holding:
-            late = [request for request, until in self._held.items() if over(until)]
-        for request in late:
-            with contextlib.suppress(OSError):
-                request.shutdown(socket.SHUT_RDWR)
+
+def _cut(connections: Iterable[socket.socket]) -> None:
+    for each in connections:
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 class _Post(BaseHTTPRequestHandler):
@@ -124,6 +140,7 @@ class _Post(BaseHTTPRequestHandler):
         came_from = str(self.client_address[0])
         try:
             body = self._body()
+            self.server.known(self.connection)
         except Refusal as refusal:
             self.server.denied(refusal.reason, came_from)
             self._answer(refusal.status, {"error": refusal.reason})

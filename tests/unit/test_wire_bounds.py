@@ -15,30 +15,6 @@ WIRE: Any = {
 }
 
 
-class Dripping:
-    """A pipe that gives the same byte for ever."""
-
-    def read_into(self, buffer: memoryview) -> int:
-        buffer[:1] = b"\0"
-        return 1
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_, **__: None
-
-
-def test_who_is_not_let_in_yet_is_cut_while_it_still_says_something() -> None:
-    stream = WIRE["stream"].Stream(Dripping(), marked=True, limit_bytes=1 << 20)
-    stream.pressed = True
-    asked: list[int] = []
-
-    def until() -> bool:
-        asked.append(1)
-        return len(asked) == 3
-
-    with pytest.raises(WIRE["pipe"].Gone, match="in time"):
-        stream.greet(WIRE["stream"].REP, WIRE["stream"].REQ, until)
-
-
 class Program:
     """A client program, alone or with others of one client."""
 

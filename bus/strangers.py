@@ -1,0 +1,86 @@
+"""Connections that nobody has proved anything on yet: how many are kept, from where, how long.
+
+A policy and no more: it holds no socket, so that every carrier can ask the same one. Whoever has
+proved who it is, is no stranger any more, and no stranger ever costs it its connection.
+"""
+
+import ipaddress
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Connection = TypeVar("Connection", bound=Hashable)
+
+
+class Strangers(Generic[Connection]):
+    """Says which connections to close; its owner closes them, and holds the lock where one is due.
+
+    The oldest goes first: who comes is always taken, and has as long to prove itself as it takes
+    the others to fill what is kept.
+
+    Args:
+        most: Kept together.
+        an_address: Kept of one address; of IPv6 of one network of 64 bits.
+        patience_s: In which whoever comes has to prove itself, however slowly it speaks.
+    """
+
+    def __init__(self, most: int, an_address: int, patience_s: float) -> None:
+        self.most, self.an_address = most, an_address
+        self.patience_ns = int(patience_s * 1e9)
+        self._came: dict[Connection, tuple[str, int]] = {}  # whence and when, the oldest first
+        self._of: dict[str, dict[Connection, None]] = {}  # by address, the oldest first
+
+    def __len__(self) -> int:
+        return len(self._came)
+
+    def came(self, connection: Connection, address: str, now_ns: int) -> list[Connection]:
+        """Take in a connection from *address* (a host); those to be closed for it come back."""
+        network = _network_of(address)
+        gone: list[Connection] = []
+        own = self._of.get(network, {})
+        if len(own) >= self.an_address:
+            gone.append(next(iter(own)))
+        elif len(self._came) >= self.most:
+            gone.append(next(iter(self._came)))
+        for each in gone:
+            self.left(each)
+        self._came[connection] = (network, now_ns)
+        self._of.setdefault(network, {})[connection] = None
+        return gone
+
+    def left(self, connection: Connection) -> None:
+        """It has proved who it is, or is gone; a second time says nothing new."""
+        network, _ = self._came.pop(connection, ("", 0))
+        own = self._of.get(network)
+        if own is not None:
+            own.pop(connection, None)
+            if not own:
+                del self._of[network]
+
+    def late(self, now_ns: int) -> list[Connection]:
+        """Those whose time is over, which are to be closed."""
+        late: list[Connection] = []
+        for connection, (_, came_ns) in self._came.items():
+            if now_ns - came_ns < self.patience_ns:
+                break
+            late.append(connection)
+        for connection in late:
+            self.left(connection)
+        return late
+
+    def wait_s(self, now_ns: int) -> float | None:
+        """How long until `late` has something to say; None for not before somebody comes."""
+        for _, came_ns in self._came.values():
+            return max(0.0, (came_ns + self.patience_ns - now_ns) / 1e9)
+        return None
+
+
+def _network_of(address: str) -> str:
+    """What one stranger may be taken to have for itself."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        mapped = parsed.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)
