@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from cortex.runtime.isolation import environment_for, interpreter
+
 ASK_S = 30.0
 ASK = """
 import importlib.util, json, sys
@@ -31,10 +33,15 @@ def asked_of_python(top: str) -> list[Path]:
 
     For what is installed as editable with an import hook, which is on no search path.
     """
-    command = [sys.executable, "-P", "-c", ASK, top]
+    command = interpreter("-c", ASK, top)
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=ASK_S, check=True, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            timeout=ASK_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env=environment_for(),
         )
         said = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):

@@ -20,7 +20,7 @@ class CommandParameters(msgspec.Struct, frozen=True):
 
     run: str | list[str]  # a list of words; or a text without references, split as a shell would
     timeout_s: Seconds | None = None
-    env: list[str] = []  # variables that the program gets although they look like secrets
+    env: list[str] = []  # more variables that the program gets
 
 
 class Command(Component):
@@ -32,6 +32,7 @@ class Command(Component):
     def __init__(self, config: Config, history: History | None = None) -> None:
         self._shell = config.handlers.shell
         self._hidden = hidden_by(config)
+        self._named = config.programs.environment
         self._waiters = Waiters(history)
 
     @on(GateEvaluate, where={"gate": "command"})
@@ -48,7 +49,7 @@ class Command(Component):
                 argv,
                 event.workspace,
                 timeout_s,
-                passed=asked.env,
+                passed=(*self._named, *asked.env),
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )

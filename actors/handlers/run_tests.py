@@ -62,7 +62,7 @@ class RunTestsParameters(msgspec.Struct, frozen=True):
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
     timeout_s: Seconds | None = None
     must_pass: bool = False  # True: a failing test fails the step
-    env: list[str] = []  # variables that the tests get although they look like secrets
+    env: list[str] = []  # more variables that the tests get
 
 
 class RunTestsResult(msgspec.Struct, frozen=True):
@@ -93,6 +93,7 @@ class RunTests(Component):
     ) -> None:
         self._settings = config.handlers.shell
         self._hidden = hidden_by(config)
+        self._named = config.programs.environment
         self._blobs = blobs
         self._home = home
         self._waiters = Waiters(history)
@@ -111,9 +112,10 @@ class RunTests(Component):
             folder, root = self._folder(event, place)
             argv = argv_of(asked.command or _found(folder, place), self._settings.allow)
             wanted = self._waiters.wait_for(event, delivery)
+            passed = (*self._named, *asked.env)
             outcome = self._run(
                 delivery,
-                lambda key: self._start(key, argv, str(folder), timeout_s, asked.env, wanted),
+                lambda key: self._start(key, argv, str(folder), timeout_s, passed, wanted),
             )
         except (ProgramRefusedError, RepairError) as error:
             yield failed(event, str(error), kind="refused", retry=False)
@@ -176,7 +178,7 @@ class RunTests(Component):
         argv: tuple[str, ...],
         folder: str,
         timeout_s: float,
-        passed: list[str],
+        passed: tuple[str, ...],
         wanted: Callable[[], bool] | None,
     ) -> ProgramOutcome:
         if self._home is None:

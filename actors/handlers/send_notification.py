@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
+from cortex.runtime.isolation import interpreter
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 
 from ..parameters import Seconds
@@ -44,7 +44,7 @@ class SendNotificationParameters(msgspec.Struct, frozen=True):
     message: str = ""  # "": the step's description
     data: dict[str, Any] = {}  # whatever else is to be told
     timeout_s: Seconds = TIMEOUT_S
-    env: list[str] = []  # variables that the program gets although they look like secrets
+    env: list[str] = []  # more variables that the program gets
 
 
 class SendNotificationResult(msgspec.Struct, frozen=True):
@@ -83,6 +83,7 @@ class SendNotification(Component):
     def __init__(self, config: Config, home: Home | None, history: History | None = None) -> None:
         self._allow = config.handlers.shell.allow
         self._hidden = hidden_by(config)
+        self._named = config.programs.environment
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         self._folder = (
@@ -133,7 +134,7 @@ class SendNotification(Component):
         argv = argv_of(asked.command, self._allow)
         given = self._folder / "notifications" / f"{said.key}.json"
         _keep(given, msgspec.json.encode(said, order="deterministic"))
-        launch = (sys.executable, "-c", _LAUNCH, str(given), *argv)
+        launch = interpreter("-S", "-c", _LAUNCH, str(given), *argv)
         timeout_s = min(asked.timeout_s, event.timeout_s)
         effects = Effects(self._folder / "effects")
         folder = event.workspace or str(self._folder)
@@ -143,7 +144,7 @@ class SendNotification(Component):
                 launch,
                 folder,
                 timeout_s,
-                passed=asked.env,
+                passed=(*self._named, *asked.env),
                 hidden=self._hidden | {asked.secret_env},
                 wanted=self._waiters.wait_for(event, delivery),
             )

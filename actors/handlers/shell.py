@@ -38,7 +38,7 @@ class ShellParameters(msgspec.Struct, frozen=True):
     folder: str = ""  # relative to the workspace
     may_fail: bool = False  # True: an exit code other than 0 is a result, not a failure
     timeout_s: Seconds | None = None
-    env: list[str] = []  # variables that the program gets although they look like secrets
+    env: list[str] = []  # more variables that the program gets
 
 
 class ShellResult(msgspec.Struct, frozen=True):
@@ -62,6 +62,7 @@ class Shell(Component):
     ) -> None:
         self._settings = config.handlers.shell
         self._hidden = hidden_by(config)
+        self._named = config.programs.environment
         self._blobs = blobs
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
@@ -94,7 +95,7 @@ class Shell(Component):
                 argv,
                 folder,
                 timeout_s,
-                passed=asked.env,
+                passed=(*self._named, *asked.env),
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )

@@ -14,14 +14,14 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from .environment import environment_for
+from cortex.runtime.isolation import environment_for, interpreter
+
 from .errors import (
     EffectInterruptedError,
     ProgramError,
@@ -120,7 +120,7 @@ def _begin(
             )
         _keep(place / "order", msgspec.json.encode(order))
         return subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(place)],
+            interpreter("-c", _CHILD, str(place)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

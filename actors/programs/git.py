@@ -8,7 +8,8 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-from .environment import environment_for
+from cortex.runtime.isolation import environment_for
+
 from .errors import ProgramError
 
 _OFF = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")

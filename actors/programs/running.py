@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from .environment import environment_for
+from cortex.runtime.isolation import environment_for
+
 from .errors import (
     ProgramError,
     ProgramRefusedError,
@@ -72,8 +73,8 @@ def run_program(
         argv: Its words.
         folder: Where it runs.
         timeout_s: How long it may take.
-        passed: Variables that it gets although they are hidden or look like secrets.
-        hidden: Variables that it does not get, whatever they look like.
+        passed: Variables that it gets beside what every program does.
+        hidden: Variables that it does not get unless they are passed.
         wanted: Asked now and then; where it says no, the program is ended.
 
     Raises:

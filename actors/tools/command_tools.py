@@ -63,6 +63,7 @@ class CommandTools(Component):
     ) -> None:
         self._settings = config.handlers.shell
         self._hidden = hidden_by(config)
+        self._named = config.programs.environment
         self._blobs = blobs
         self._places = Places(home)
         # Without a home nothing outlives the runtime, so that records of effects need not either.
@@ -97,6 +98,7 @@ class CommandTools(Component):
                 argv,
                 str(folder),
                 timeout_s,
+                passed=self._named,
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )

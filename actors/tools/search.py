@@ -1,10 +1,11 @@
 """Finding lines in the files of a place: listed here, searched by a program in bounded time."""
 
-import sys
 import tempfile
 from pathlib import Path
 
 import msgspec
+
+from cortex.runtime.isolation import interpreter
 
 from ..handlers.source import Checkout, CheckoutError
 from ..programs import ProgramError, ProgramTimeoutError, run_program
@@ -63,7 +64,7 @@ def _searched(order: bytes, timeout_s: float) -> Found:
     with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".json") as file:
         file.write(order)
         file.flush()
-        argv = (sys.executable, "-I", "-S", searching.__file__, file.name)
+        argv = interpreter("-S", searching.__file__, file.name)
         try:
             outcome = run_program(argv, "/", timeout_s)
         except ProgramTimeoutError:

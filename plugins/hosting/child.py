@@ -17,6 +17,7 @@ import msgspec
 
 from cortex.bus import CortexError, NotGrantedError
 from cortex.bus.wire import connect
+from cortex.runtime.isolation import enter_process
 from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load
 
 from ..checking import described
@@ -34,6 +35,7 @@ PER_NAMESPACE = (5, 14)  # Linux counts them for each sandbox since; before, for
 
 def main() -> None:
     """Say what the plugin is, and host it where standard input says so."""
+    enter_process(sys.stdin.buffer)
     telling = os.fdopen(int(sys.argv[1]), "wb", buffering=0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the runtime ends its own
     line = sys.stdin.buffer.readline()

@@ -9,9 +9,10 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from cortex.runtime.isolation import given, interpreter
 
 from .frames import HUNG, LINE_BYTES, Go, Spec, Told, line_of, told_in
 from .sandbox import Walls, confined
@@ -46,7 +47,7 @@ class PluginProcess:
         told, telling = os.pipe()
         printed, printing = os.pipe()
         self._told, self._printed = told, printed
-        command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", "-c", CHILD, str(telling)]
+        command = interpreter("-B", "-u", "-X", "utf8", "-c", CHILD, str(telling))
         try:
             self._process = subprocess.Popen(
                 command if walls is None else confined(command, walls),
@@ -54,7 +55,7 @@ class PluginProcess:
                 stdout=printing,
                 stderr=printing,
                 pass_fds=(telling,),
-                env={**ENVIRONMENT, **secrets},
+                env=ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,  # so that what it starts can be ended with it
             )
@@ -67,6 +68,7 @@ class PluginProcess:
         for descriptor in (told, printed, self._woken):
             self._selector.register(descriptor, selectors.EVENT_READ)
         self._open = {told, printed}
+        self._write(given(secrets))  # by the pipe: whoever may, reads the environment of a process
         self.give(spec)
 
     @property
@@ -76,9 +78,12 @@ class PluginProcess:
 
     def give(self, frame: Spec | Go) -> None:
         """Tell it something."""
+        self._write(line_of(frame))
+
+    def _write(self, data: bytes) -> None:
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):  # it has ended already, as shows when it is read
-                self._process.stdin.write(line_of(frame))
+                self._process.stdin.write(data)
                 self._process.stdin.flush()
 
     def wake(self) -> None:

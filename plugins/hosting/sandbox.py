@@ -16,6 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cortex.runtime.isolation import environment_for
+
 from ..errors import PluginRefusedError
 
 PROGRAM = "bwrap"
@@ -115,7 +117,12 @@ def unavailable(program: str = PROGRAM) -> str:
     command = confined(["/usr/bin/env", "true"], Walls(()), program=program)
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=PROBE_S, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=environment_for(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} does not run: {error}"
@@ -128,7 +135,11 @@ def _sizes(program: str) -> bool:
     """Whether this bubblewrap, of 0.6 or later, bounds what a folder in memory holds."""
     try:
         done = subprocess.run(
-            [program, "--help"], capture_output=True, timeout=PROBE_S, check=False
+            [program, "--help"],
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
+            env=environment_for(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

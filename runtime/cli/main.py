@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import click
 
+from cortex.runtime.isolation import enter_process
+
 from . import exits
 from .tree import root
 
@@ -16,7 +18,12 @@ COMPLETE = "_CORTEX_COMPLETE"  # set by the scripts of `cortex completion`
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line *args*; the exit code comes back."""
+    """Run the command line *args*; the exit code comes back.
+
+    Without *args* it is that of this process, which is then Cortex's own.
+    """
+    if args is None:
+        enter_process()
     for stream in (sys.stdout, sys.stderr):
         # A log's stray bytes must not end the command that shows them.
         if reconfigure := getattr(stream, "reconfigure", None):

@@ -80,6 +80,18 @@ class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 600.0
 
 
+class ProgramsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds for every program that Cortex starts for a step, a gate or a model."""
+
+    environment: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[^=\0]+$")], ...],
+        Meta(
+            description="names of environment variables that programs get beside those that every "
+            'program may expect, as in `["JAVA_HOME"]`'
+        ),
+    ] = ()
+
+
 class HandlersConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of the handlers that come with Cortex."""
 
@@ -123,6 +135,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     models: ModelsConfig = ModelsConfig()
     tools: ToolsConfig = ToolsConfig()
     handlers: HandlersConfig = HandlersConfig()
+    programs: ProgramsConfig = ProgramsConfig()
     components: Annotated[
         tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")
     ] = ()

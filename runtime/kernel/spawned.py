@@ -9,7 +9,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, Any
@@ -25,6 +24,7 @@ from cortex.bus import (
     TopicUnknownError,
     Vocabulary,
 )
+from cortex.runtime.isolation import environment_for, given, interpreter
 
 from .host import Outcome
 
@@ -113,13 +113,17 @@ class SpawnedHost:
         heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                interpreter("-c", _CHILD),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment_for(),
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, heard)
         self._process = process
         born = msgspec.structs.replace(self._born, parent=os.getpid())
         try:
+            self._lend(process)
             for frame in (born, *self._before):
                 self._exchange_with(process, frame)
         except BaseException:
@@ -127,6 +131,13 @@ class SpawnedHost:
             raise
         self._before, self._kept_bytes = [], 0
         return process
+
+    @staticmethod
+    def _lend(process: subprocess.Popen[bytes]) -> None:
+        """Give it our environment, keys included, by a way that no neighbour can read."""
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):  # the same as the end of its output
+                process.stdin.write(given(os.environ))
 
     def is_ready(self) -> bool:
         """Whether the process is there."""

@@ -10,6 +10,7 @@ from typing import IO, Any
 import msgspec
 
 from cortex.bus import Draft, Event
+from cortex.runtime.isolation import enter_process
 
 from .host import Host, LocalHost
 from .manifest import construct, load
@@ -22,6 +23,7 @@ PARENT_S = 1.0  # how often a child looks whether its parent is still there
 
 def main() -> None:
     """Serve frames until the parent closes the pipe."""
+    enter_process(sys.stdin.buffer)
     # What a component prints must not end up among the frames.
     frames = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

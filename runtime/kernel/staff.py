@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -221,7 +222,7 @@ class Staff:
     def _host(self, post: Post) -> Host:
         entry, emit = post.entry, self._emitter(post.name)
         if post.component.cpu and self._home:  # without a home its blobs are in this process alone
-            born = Born(entry.component, entry.settings, self._home, tuple(sys.path))
+            born = Born(entry.component, entry.settings, self._home, _search_path())
             return SpawnedHost(post.name, born, self._vocabulary, emit)
         ports = self._ports_for(entry)
         component = post.component
@@ -248,6 +249,11 @@ class Staff:
             return ask(shell, query, timeout_s)
 
         return answer
+
+
+def _search_path() -> tuple[str, ...]:
+    """Where this process looks for modules, without what depends on where it stands."""
+    return tuple(path for path in sys.path if Path(path).is_absolute())
 
 
 def entry_of(component: "str | Entry | type[Component]") -> Entry:

@@ -1,12 +1,13 @@
 """A hub in a process of its own, which goes on when the command that started it has ended."""
 
+import contextlib
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cortex.runtime.isolation import environment_for, given, interpreter
 from cortex.runtime.kernel import Home
 
 from .errors import UpFailedError
@@ -25,18 +26,22 @@ def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
     """
     path = home.path / SAID
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    command = [sys.executable, "-m", "cortex.runtime.cli", "up", "--home", str(home.path)]
+    command = interpreter("-c", _HUB, "up", "--home", str(home.path))
     try:
         child = subprocess.Popen(
             [*command, *options],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=descriptor,
             stderr=descriptor,
+            env=environment_for(),  # the rest comes by the pipe, where no neighbour reads it
             cwd=home.workspace,  # what config.toml names by relative paths is found from there
             start_new_session=True,  # Ctrl-C here is none of its business
         )
     finally:
         os.close(descriptor)
+    if child.stdin is not None:
+        with contextlib.suppress(OSError), child.stdin as pipe:  # it ended: that shows below
+            pipe.write(given(os.environ))
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         note = found(home)
@@ -57,3 +62,12 @@ def _said(path: Path) -> str:
     except OSError:
         lines = []
     return lines[-1].removeprefix("cortex: ") if lines else f"it said nothing; see {path}"
+
+
+_HUB = """
+import sys
+from cortex.runtime.isolation import enter_process
+enter_process(sys.stdin.buffer)
+from cortex.runtime.cli import main
+sys.exit(main(sys.argv[1:]))
+"""

@@ -123,7 +123,7 @@ class Desk:
 
     def worker(self, *args: str) -> "subprocess.Popen[str]":
         """A worker that is ready."""
-        process = self.begin("worker", *args)
+        process = self.begin("worker", "--path", ".", *args)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready"), process.communicate()
         return process

@@ -1,9 +1,10 @@
 """A spawned component whose runtime was killed ends at once, and has nothing to say about it."""
 
 import subprocess
-import sys
 
 import msgspec
+
+from cortex.runtime.isolation import given, interpreter
 
 CHILD = "from cortex.runtime.kernel.spawned_child import main; main()"
 BORN = {"component": "cortex.actors.gates:FileExists", "settings": {}, "home": "", "path": []}
@@ -11,7 +12,7 @@ BORN = {"component": "cortex.actors.gates:FileExists", "settings": {}, "home": "
 
 def test_a_child_whose_parent_was_killed_while_it_worked_ends_quietly() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD],
+        interpreter("-c", CHILD),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -22,7 +23,7 @@ def test_a_child_whose_parent_was_killed_while_it_worked_ends_quietly() -> None:
     frame = msgspec.msgpack.encode(BORN)
 
     child.stdout.close()  # as by the kill of the parent, before the child can answer
-    child.stdin.write(len(frame).to_bytes(4, "big") + frame)
+    child.stdin.write(given({}) + len(frame).to_bytes(4, "big") + frame)
     child.stdin.close()
     said = child.stderr.read()
     child.stderr.close()

@@ -199,27 +199,17 @@ SECRETS = [
     "SENTRY_DSN",
     "TKEY",
 ]
-PLAIN = [
-    "EDITOR",
-    "KEYBOARD",
-    "PWD",
-    "OLDPWD",
-    "PATH",
-    "SSH_AUTH_SOCK",
-    "SSH_ASKPASS",
-    "GIT_AUTHOR_NAME",
-    "TOKENIZERS_PARALLELISM",
-    "XAUTHORITY",
-]
+UNKNOWN = ["EDITOR", "SSH_AUTH_SOCK", "SSH_ASKPASS", "PYTHONPATH", "LD_PRELOAD", "JAVA_HOME", "XYZ"]
+PLAIN = ["HOME", "LANG", "LC_TIME", "XDG_CACHE_HOME", "PATH", "VIRTUAL_ENV", "GIT_AUTHOR_NAME"]
 SHOWN = "import os, sys; print(*[name for name in sys.argv[1:] if name in os.environ])"
 
 
-def test_a_program_is_not_given_the_secrets_of_the_runtime(
+def test_a_program_is_given_what_every_program_may_expect_and_what_was_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [*SECRETS, *PLAIN]
+    names = [*SECRETS, *UNKNOWN, *PLAIN]
     for name in names:
-        monkeypatch.setenv(name, "x")
+        monkeypatch.setenv(name, "/x")
 
     outcome = run_program(python(SHOWN, *names), str(tmp_path), 30.0)
     named = run_program(python(SHOWN, *names), str(tmp_path), 30.0, passed=["GH_TOKEN"])
@@ -259,7 +249,7 @@ key_env = "FAR"
 [[tools.mcp]]
 name = "near"
 command = ["near"]
-env = ["NEAR", "PATH", "HOME", "LC_ALL", "NODE_PATH"]
+env = ["NEAR", "PATH", "HOME", "LC_ALL"]
 
 [[components]]
 use = "mine:Tools"
@@ -271,8 +261,8 @@ def test_every_variable_that_is_configured_to_hold_a_key_is_kept_from_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["TLLMAUTH", "ANTHROPIC_API_KEY", "FAR", "NEAR", "MINE", "SIGNED"]
-    plain = ["PATH", "HOME", "LC_ALL", "NODE_PATH"]
-    for name in (*names, "LC_ALL", "NODE_PATH"):
+    plain = ["PATH", "HOME", "LC_ALL"]
+    for name in (*names, "LC_ALL"):
         monkeypatch.setenv(name, "C")
     gate = Command(Config.parse(CONFIGURED))
     asked = gate_evaluate("command", str(tmp_path))

@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
+from cortex.runtime.isolation import AT_REMOTE, TO_SIGN, environment_for
+
 from ...programs import GitFilterError, ask_git
-from ...programs.environment import environment_for
 from .errors import GitFailedError
 
 _MISSING = "is not installed: install it, then resume"
@@ -65,13 +66,13 @@ class Git:
 
         Args:
             words: The command.
-            secrets: It gets the variables that look like secrets, too: a remote may want one.
+            secrets: It gets what logs in at a remote, too.
             hidden: Variables that it does not get in any case.
 
         Raises:
             GitFailedError: It ended with an error, or took too long.
         """
-        environment = environment_for(os.environ if secrets else (), hidden)
+        environment = environment_for(AT_REMOTE if secrets else TO_SIGN, hidden)
         for name in (*_OF_ANOTHER, *hidden):
             environment.pop(name, None)
         process = subprocess.Popen(

@@ -52,6 +52,13 @@ class WorkerDocument(msgspec.Struct):
     type=click.IntRange(min=1, max=1_000),
     help="Threads for each component that takes work [default: as its class says].",
 )
+@click.option(
+    "--path",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    multiple=True,
+    metavar="FOLDER",
+    help="Look for the components' modules here, too; `--path .` for the working folder.",
+)
 @with_home
 @with_screen
 def worker(
@@ -61,6 +68,7 @@ def worker(
     token_fd: int | None,
     name: str,
     workers: int | None,
+    path: tuple[Path, ...],
     home: Home,
     screen: Screen,
 ) -> int:
@@ -72,11 +80,13 @@ def worker(
 
     \b
     cortex worker my_package.steps:Resize
+    cortex worker steps:Greet --path .
     cortex worker my_package.steps:Resize --url tls+tcp://hub:7421#FINGERPRINT --token-file t
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     hub = _hub(url, token_file, token_fd, home)
-    # As for `python -m`: a module that is tried out stands in the working folder.
-    sys.path.append(str(Path.cwd()))
+    # Last, so that nothing installed is hidden. Never the working folder unless it is named: what
+    # stands in it may have come with a checkout.
+    sys.path += [str(folder.resolve()) for folder in path]
     entries = [Entry(component, workers) for component in components]
     name = name or ("" if url else OWN)
     with told_to_end() as told, hosted(entries, hub, name=name, patience_s=PATIENCE_S) as host:

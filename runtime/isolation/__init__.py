@@ -1,0 +1,16 @@
+"""What keeps Cortex's own processes apart from the folder they work in and from each other."""
+
+from .environment import AT_REMOTE, TO_SIGN, environment_for
+from .interpreter import interpreter
+from .process import DEBUGGABLE, close_process, enter_process, given
+
+__all__ = [
+    "AT_REMOTE",
+    "DEBUGGABLE",
+    "TO_SIGN",
+    "close_process",
+    "enter_process",
+    "environment_for",
+    "given",
+    "interpreter",
+]
