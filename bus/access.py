@@ -11,7 +11,7 @@ import msgspec
 
 from .errors import CortexError, NotGrantedError
 
-VERBS = ("publish", "subscribe", "read", "work")
+VERBS = ("publish", "subscribe", "read", "work", "approve")
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -36,6 +36,8 @@ class Access(Protocol):
 
     def allows(self, client: str, verb: str, topic: str) -> bool:
         """Whether *client* may *verb* ("publish", "subscribe", "read", "work") events of *topic*.
+
+        Of a verb that an event class names in `granted_by`, *topic* is the key of the event.
 
         Cheap: it is asked for every topic of every page. Whoever keeps answers drops them when the
         `watch` of the client is called.

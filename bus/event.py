@@ -20,6 +20,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic"):
     routing: ClassVar[str | None] = None  # the field that subscriptions may match on
     belongs: ClassVar[tuple[str, str]] = ("bus", "")  # stream prefix, field that completes it
     subject_field: ClassVar[str | None] = None  # the field that names whose personal data it holds
+    # A verb of grants: with a key, an event takes this grant of its key instead of one to publish
+    # its topic. "" for none.
+    granted_by: ClassVar[str] = ""
 
     @classmethod
     def topic_name(cls) -> str:

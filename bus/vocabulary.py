@@ -68,6 +68,11 @@ class Vocabulary:
         """Event class by topic."""
         return self._classes
 
+    def granted_by(self, topic: str) -> str:
+        """The verb of the grant that an event of *topic* with a key takes; "" for "publish"."""
+        cls = self._classes.get(topic)
+        return cls.granted_by if cls is not None else ""
+
     def check(self, draft: Draft) -> None:
         """Refuse at the door what a subscriber could not read.
 

@@ -15,6 +15,7 @@ from cortex.actors.managers import ProcessManager
 from cortex.actors.providers import ExtractiveProvider
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
+    ExecutionPaused,
     ExecutionRequest,
     ExecutionResume,
     ProcessCompiled,
@@ -162,8 +163,10 @@ class World:
 
     def resume(self, run: Run, answer: str = "", by: str = "") -> Run:
         """Let a stopped execution go on until it stops again."""
-        event = ExecutionResume(execution_id=run.execution_id, answer=answer, by=by)
-        return self.stopped(run.execution_id, self.client.publish(event))
+        gate = run.last(ExecutionPaused).gate if answer else ""
+        event = ExecutionResume(execution_id=run.execution_id, answer=answer, gate=gate)
+        client = self.runtime.client(by) if by else self.client
+        return self.stopped(run.execution_id, client.publish(event))
 
     def stopped(self, execution_id: str, after: int) -> Run:
         """An execution that comes to a stop after position *after*."""

@@ -1,26 +1,42 @@
 """The gate `approved`: a person says yes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
-from cortex.bus.events import GateEvaluate, GateEvaluated
+from cortex.bus import Recorded, Vocabulary
+from cortex.bus.events import VOCABULARY, GateEvaluate, GateEvaluated
+from cortex.runtime.access import GRANTS, folded
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
 from .verdict import failed, parameters_of, passed, waiting
+
+History = Callable[[str], Iterator[Recorded]]
 
 
 class ApprovedParameters(msgspec.Struct, frozen=True):
     """What `approved` takes."""
 
     question: str = "Shall this go on?"
+    by: tuple[str, ...] = ()  # clients that may answer, or "owner"; () for all who are granted it
+    not_by_requester: bool = False  # whether whoever asked for the execution may not answer
 
 
 class Approved(Component):
-    """Waits for a person, then goes by the answer, which is recorded with who gave it."""
+    """Waits for a person, then goes by the answer.
+
+    Who gave it is the client that the hub authenticated; it is recorded with the answer. Somebody
+    who may not answer leaves the question open.
+    """
 
     workers = 1
     serves = (Serves("gate", "approved", ApprovedParameters, traits={"read_only": False}),)
+
+    def __init__(
+        self, history: History | None = None, vocabulary: Vocabulary | None = None
+    ) -> None:
+        self._history = history or (lambda _: iter(()))
+        self._vocabulary = vocabulary or VOCABULARY
 
     @on(GateEvaluate, where={"gate": "approved"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
@@ -28,9 +44,29 @@ class Approved(Component):
         asked = parameters_of(event, ApprovedParameters)
         if isinstance(asked, GateEvaluated):
             yield asked
+            return
+        who = {"by": event.by, "requested_by": event.requested_by}
+        if event.answer and (problem := self._problem(asked, event)):
+            yield waiting(event, f"{asked.question} ({problem})")
         elif event.answer == "approved":
-            yield passed(event, question=asked.question, by=event.by)
+            yield passed(event, question=asked.question, **who)
         elif event.answer:
-            yield failed(event, f"{event.by or 'somebody'} denied it", question=asked.question)
+            reason = f"{event.by or 'somebody'} denied it"
+            yield failed(event, reason, question=asked.question, **who)
         else:
             yield waiting(event, asked.question)
+
+    def _problem(self, asked: ApprovedParameters, event: GateEvaluate) -> str:
+        """Why the answer of this person does not count; "" where it does."""
+        by = event.by or "somebody"
+        if asked.by and event.by not in asked.by:
+            return f"not {by}: {' or '.join(asked.by)} may answer"
+        if asked.not_by_requester and (not event.by or self._asked_for(event)):
+            return f"not {by}, who asked for it: somebody else may answer"
+        return ""
+
+    def _asked_for(self, event: GateEvaluate) -> bool:
+        """Whether who answers asked for the execution too, maybe by a component that they host."""
+        records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
+        grants = folded(self._vocabulary.read(record) for record in records)
+        return grants.holds(event.by, event.requested_by)

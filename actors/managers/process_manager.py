@@ -21,6 +21,7 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
+from cortex.runtime.access import person_of
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Later, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
@@ -272,6 +273,7 @@ def _matched(
         goal=event.goal,
         workspace=event.workspace,
         trigger=event.trigger_id,
+        requested_by=person_of(delivery.source),
     )
 
 

@@ -19,6 +19,7 @@ from cortex.runtime.context import counter_for
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Usage, endpoints
+from cortex.runtime.processes.execution import ENGINE
 
 from .calling import CallFailedError, announced, failed, responded
 
@@ -53,6 +54,8 @@ class HumanProvider(Component):
     @on(ExecutionResumed)
     def resumed(self, event: ExecutionResumed, delivery: Delivery) -> Iterator[Event]:
         """Answer, or ask again where nothing was said."""
+        if delivery.source != ENGINE:
+            return  # the engine alone says that an execution goes on, and by whom
         asked = self._open.get(event.execution_id)
         text = event.answer or event.note
         if asked is None:
@@ -69,7 +72,8 @@ class HumanProvider(Component):
             prompt = ""  # who answered has seen it, or knows better
         usage = Usage(input=count(prompt), output=count(text))
         try:
-            said: Event = responded(asked, description, text, usage)
+            answered = responded(asked, description, text, usage)
+            said: Event = msgspec.structs.replace(answered, by=event.by)
         except CallFailedError as error:
             said = failed(asked, error)
         yield said
@@ -96,7 +100,7 @@ class HumanProvider(Component):
         if isinstance(event, ModelInvoke):
             self._open[event.execution_id] = event
         elif isinstance(event, ExecutionResumed):
-            if event.answer or event.note:
+            if delivery.source == ENGINE and (event.answer or event.note):
                 self._open.pop(event.execution_id, None)
         elif isinstance(event, Ending):
             self.forget(event, delivery)

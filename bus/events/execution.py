@@ -1,6 +1,6 @@
 """The life of an execution: one run of a compiled process, or ad-hoc work towards a goal."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..event import Event
 
@@ -22,6 +22,7 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     parent_step: str = ""
     breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
+    requested_by: str = ""  # for whom the engine or the process manager asks; of others it is void
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"):
@@ -65,18 +66,30 @@ class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
     step_id: str = ""  # the step it stands before
     question: str = ""  # what a person is asked, where approval is wanted
     prompt: str = ""  # digest of the compiled context that would be sent, at a breakpoint
+    gate: str = ""  # "process/gate" that asks: whoever answers names it
 
 
 class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
-    """Ask a paused or halted execution to go on."""
+    """Ask a paused or halted execution to go on.
+
+    With `gate` it answers the question of that gate and does nothing else. That takes the grant to
+    approve it, which a grant to publish this topic does not include.
+    """
 
     belongs = ("execution", "execution_id")
+    routing = "gate"
+    granted_by: ClassVar[str] = "approve"
 
     execution_id: str
-    answer: str = ""  # "approved" or "denied", where a person was asked
-    by: str = ""  # who answered
+    answer: str = ""  # "approved" or "denied" to a gate; else what a person says in a model's place
+    by: str = ""  # who answered, where the engine hands it on to a child; of others it is void
     note: str = ""
     from_step: str = ""  # go back to this step; "" goes on where it stands
+    gate: str = ""  # "process/gate" whose question this answers, as `execution.paused` names it
+
+    def key(self) -> str | None:
+        """The gate; None where it answers none."""
+        return self.gate or None
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
@@ -87,7 +100,7 @@ class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"
     execution_id: str
     step_id: str = ""
     answer: str = ""
-    by: str = ""
+    by: str = ""  # who asked for it, as the hub authenticated them
     note: str = ""
     from_step: str = ""
 
@@ -120,7 +133,7 @@ class ExecutionFinish(Event, frozen=True, kw_only=True, tag="execution.finish"):
 
     execution_id: str
     outputs: dict[str, Any] = {}
-    by: str = ""
+    by: str = ""  # void: who asked is the source
 
 
 class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):
@@ -190,4 +203,4 @@ class ExecutionRated(Event, frozen=True, kw_only=True, tag="execution.rated"):
     execution_id: str
     verdict: str  # "good", "bad" or "mixed"
     note: str = ""
-    by: str = ""
+    by: str = ""  # void: who said it is the source

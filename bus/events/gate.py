@@ -21,8 +21,10 @@ class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
     goal: str = ""
     trigger: str = ""
     answer: str = ""  # a person's "approved" or "denied", once given
-    by: str = ""
+    by: str = ""  # who gave that answer, as the hub authenticated them
     timeout_s: float = 60.0
+    requested_by: str = ""  # who asked for the execution, or for the one above it; likewise
+    component: str = ""  # who is asked; the answer of anybody else does not count
 
 
 class GateEvaluated(Event, frozen=True, kw_only=True, tag="gate.evaluated"):

@@ -18,6 +18,7 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     names: tuple[str, ...] = ()  # components that it may host, beside its own name
     expires_ns: int = 0  # UTC nanoseconds; 0 for never
     certificate: str = ""  # SHA-256 of the one certificate it must show over TLS, hex
+    approve: tuple[str, ...] = ()  # gates it may answer: "process/gate", "*" for either; or "*"
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):

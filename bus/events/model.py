@@ -81,6 +81,7 @@ class ModelResponded(Event, frozen=True, kw_only=True, tag="model.responded"):
     cached_read_tokens: int = 0
     cached_write_tokens: int = 0
     output_tokens: int = 0
+    by: str = ""  # the person who answered, as the hub authenticated them; "" for a machine
 
 
 class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):

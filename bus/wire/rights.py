@@ -52,9 +52,9 @@ class Rights:
         """Why the client may not ask this; None where it may."""
         match request:
             case Publish():
-                return self._speaks(source) or self._publishes(request)
+                return self._speaks(source) or self._publishes(source, request)
             case Commit() | Finish():
-                spoken = self._speaks(source) or self._publishes(request)
+                spoken = self._speaks(source) or self._publishes(source, request)
                 return spoken or self._holds(request.subscription)
             case Subscribe():
                 verb = "work" if request.kind == "work" else "subscribe"
@@ -104,22 +104,31 @@ class Rights:
             found = held[name] = self._access.holds(self._client, name)
         return None if found else self._access.deny(self._client, HOLD, name)
 
-    def _publishes(self, request: Publish | Commit | Finish) -> CortexError | None:
-        denied = self._drafts(request.events)
+    def _publishes(self, source: str, request: Publish | Commit | Finish) -> CortexError | None:
+        denied = self._drafts(source, request.events)
         if denied is None and (request.due or request.forget):
-            denied = self._drafts(due.draft for due in request.due)
+            denied = self._drafts(source, (due.draft for due in request.due))
             for name in (*request.forget, *(due.name for due in request.due)):
                 # Deadlines share one set of names: nobody replaces or forgets another's.
-                source = self._hub.deadline_source(name)
-                denied = denied or (self._holds(source) if source else None)
+                setter = self._hub.deadline_source(name)
+                denied = denied or (self._holds(setter) if setter else None)
         return denied
 
-    def _drafts(self, drafts: Iterable[Draft]) -> CortexError | None:
-        last = None
+    def _drafts(self, source: str, drafts: Iterable[Draft]) -> CortexError | None:
+        last: str | None = None
         for draft in drafts:
-            if draft.topic is not last and not self.allows("publish", draft.topic):
+            if draft.topic is last:
+                continue
+            verb = self._hub.vocabulary.granted_by(draft.topic)
+            if verb and draft.key:
+                if not self._access.allows(self._client, verb, draft.key):
+                    return self._access.deny(self._client, verb, draft.key)
+                if source and _root(source) != _root(self._client):
+                    # It is about who says it: nobody does so in a component's name.
+                    return self._access.deny(self._client, HOLD, source)
+            elif not self.allows("publish", draft.topic):
                 return self._access.deny(self._client, "publish", draft.topic)
-            last = draft.topic
+            last = None if verb else draft.topic  # the next one may have a key
         return None
 
     def _patterns(self, verb: str, pairs: Iterable[tuple[str, str | None]]) -> CortexError | None:
@@ -140,3 +149,7 @@ class Rights:
             if not self.allows(verb, topic):
                 return self._access.deny(self._client, verb, topic)
         return None
+
+
+def _root(name: str) -> str:
+    return name.partition("/")[0]

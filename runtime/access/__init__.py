@@ -9,7 +9,7 @@ from .certificates import (
     renew_hub_certificate,
 )
 from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
-from .grants import GRANTS, OWNER, Grant, Grants, folded
+from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of, root_of
 from .hub_access import HubAccess
 from .issuing import Terms, change, forget, found, grants_of, issue, revoke
 from .redaction import HIDDEN, Redactor, redacted
@@ -17,6 +17,7 @@ from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, t
 
 __all__ = [
     "GRANTS",
+    "GUARDED",
     "HIDDEN",
     "OWNER",
     "OWNER_FILE",
@@ -41,10 +42,12 @@ __all__ = [
     "issue",
     "new_token",
     "owner_token",
+    "person_of",
     "read_certificate",
     "read_token",
     "redacted",
     "renew_hub_certificate",
     "revoke",
+    "root_of",
     "token_file",
 ]

@@ -10,12 +10,21 @@ from cortex.bus import VERBS, Event
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
-from .patterns import Patterns, checked_patterns
+from .patterns import GatePatterns, Patterns, checked_gates, checked_patterns
 
 GRANTS = "grants"
 OWNER = "owner"  # whoever holds the token in the home's keys/; may do everything
-# These events decide who may do what: only the owner says them, whatever "*" was granted.
-GUARDED = Patterns(("grant.*", "client.*", "plugin.*"))  # a plugin is loaded with grants
+APPROVE = "approve"
+# These events decide who may do what, or say what became of an execution and what a gate is asked:
+# only the runtime and its owner say them, whatever "*" was granted.
+GUARDED = Patterns(
+    (
+        *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
+        "gate.evaluate",
+        *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
+        *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
+    )
+)
 # Names that speak for the runtime itself, or for its owner.
 RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
 LONGEST_NAME = 64
@@ -39,12 +48,16 @@ class Grant(msgspec.Struct, frozen=True):
     """What one client may do."""
 
     given: GrantGiven
-    allowed: dict[str, Patterns]  # by verb
+    allowed: dict[str, Patterns | GatePatterns]  # by verb
 
     @classmethod
     def of(cls, given: GrantGiven) -> "Grant":
         """The grant that *given* gives."""
-        return cls(given, {verb: Patterns(getattr(given, verb)) for verb in VERBS})
+        allowed: dict[str, Patterns | GatePatterns] = {
+            verb: (GatePatterns if verb == APPROVE else Patterns)(getattr(given, verb))
+            for verb in VERBS
+        }
+        return cls(given, allowed)
 
     def expired(self, now_ns: int) -> bool:
         """Whether its time is over."""
@@ -139,6 +152,12 @@ def root_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+def person_of(source: str) -> str:
+    """Who stands behind a *source* that the hub recorded: a client's name, or `OWNER`."""
+    root = root_of(source)
+    return OWNER if root in RESERVED else root
+
+
 def checked(given: GrantGiven) -> GrantGiven:
     """*given* with its patterns in order.
 
@@ -153,14 +172,17 @@ def checked(given: GrantGiven) -> GrantGiven:
         if digest and not _DIGEST.fullmatch(digest):
             raise GrantInvalidError(what, digest[:8], "give a SHA-256 in 64 hex digits")
     patterns: dict[str, tuple[str, ...]] = {
-        verb: checked_patterns(f"--{verb}", getattr(given, verb)) for verb in VERBS
+        verb: (checked_gates if verb == APPROVE else checked_patterns)(
+            f"--{verb}", getattr(given, verb)
+        )
+        for verb in VERBS
     }
     for pattern in patterns["publish"]:
         if pattern != "*" and GUARDED.fits(pattern):
             raise GrantInvalidError(
                 "--publish",
                 pattern,
-                "only the owner grants: leave it out, or use the owner's token",
+                "only the runtime and its owner say it: leave it out, or use the owner's token",
             )
     return msgspec.structs.replace(given, names=tuple(sorted(set(given.names))), **patterns)
 

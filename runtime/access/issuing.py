@@ -26,6 +26,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     subscribe: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     work: tuple[str, ...] = ()
+    approve: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     expires_ns: int = 0
     certificate: str = ""

@@ -1,4 +1,4 @@
-"""Topic patterns of a grant: exact, ``family.*``, ``x.plugin.*`` or ``*``."""
+"""Patterns of a grant: of topics, ``family.*``, ``x.plugin.*`` or ``*``; of gates."""
 
 import re
 from collections.abc import Iterable
@@ -9,6 +9,8 @@ LONGEST = 200  # characters of a pattern
 
 _PART = r"[A-Za-z_][A-Za-z0-9_-]*"
 _PATTERN = re.compile(rf"\*|{_PART}(?:\.{_PART})*(?:\.\*)?")
+_NAMED = r"(?:\*|[\w][\w.-]*)"
+_GATE = re.compile(rf"\*|{_NAMED}/{_NAMED}")
 
 
 class Patterns:
@@ -27,6 +29,34 @@ class Patterns:
         return self._all or topic in self._exact or topic.startswith(self._prefixes)
 
 
+class GatePatterns:
+    """A compiled set of ``process/gate``, either of them ``*`` for all; or ``*`` alone."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, patterns: Iterable[str] = ()) -> None:
+        self._pairs = frozenset(("*", "*") if p == "*" else _halves(p) for p in patterns)
+
+    def fits(self, gate: str) -> bool:
+        """Whether *gate*, "process/gate", is one of these."""
+        process, name = _halves(gate)
+        exact = ((process, name), (process, "*"), ("*", name), ("*", "*"))
+        return any(pair in self._pairs for pair in exact)
+
+
+def checked_gates(what: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    """As `checked_patterns`, for patterns of gates."""
+    for pattern in patterns:
+        if len(pattern) > LONGEST or not _GATE.fullmatch(pattern):
+            raise GrantInvalidError(
+                what,
+                pattern[:LONGEST],
+                "give a process and its gate such as deploy/approved, 'deploy/*', '*/approved', "
+                "or '*'",
+            )
+    return tuple(sorted(set(patterns)))
+
+
 def checked_patterns(what: str, patterns: Iterable[str]) -> tuple[str, ...]:
     """*patterns* without repeats, sorted.
 
@@ -41,3 +71,8 @@ def checked_patterns(what: str, patterns: Iterable[str]) -> tuple[str, ...]:
                 "give a topic such as step.completed, a family such as 'step.*', or '*'",
             )
     return tuple(sorted(set(patterns)))
+
+
+def _halves(gate: str) -> tuple[str, str]:
+    process, _, name = gate.partition("/")
+    return process, name

@@ -7,6 +7,7 @@ from .reading import (
     CompiledContext,
     Dialogue,
     ExecutionDocument,
+    GivenAnswer,
     dollars,
     duration,
     local,
@@ -19,6 +20,7 @@ from .reading import (
 from .screen import Screen
 
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
+_VERDICTS = ("approved", "denied")
 _STYLES = {"completed": "bold green", "paused": "bold yellow", "running": "bold"}
 
 
@@ -184,11 +186,20 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
         ("waiting", f"{document.step}: {document.waiting}" if document.waiting else ""),
         ("asks", document.question),
         ("verdict", document.verdict),
+        ("asked by", document.requested_by),
     ):
         if value:
             yield name, value
+    for given in document.answers:
+        note = f": {given.note}" if given.note else ""
+        yield "answered", f"{_answer(given)} by {given.by}{note}"
     took = f"took {duration(document.duration_s)}, {_taken(document)}"
     yield "requested", f"{requested}, {took}"
+
+
+def _answer(given: GivenAnswer) -> str:
+    said = given.answer if given.answer in _VERDICTS else "in a model's place"
+    return f"{said} at {given.step}" if given.step else said
 
 
 def _taken(document: ExecutionDocument) -> str:

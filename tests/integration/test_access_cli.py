@@ -132,7 +132,7 @@ def test_where_nobody_is_added_no_file_is_left(shell: Shell) -> None:
         (("add", "Alice"), 2, "small letters"),
         (("add", "owner"), 2, "the runtime's own"),
         (("add", "bob", "--publish", "a b"), 2, "--publish 'a b'"),
-        (("add", "bob", "--publish", "grant.*"), 2, "only the owner grants"),
+        (("add", "bob", "--publish", "grant.*"), 2, "only the runtime and its owner"),
         (("add", "bob", "--expires", "soon"), 2, "is no time"),
         (("add", "bob", "--expires", "2020-01-01"), 2, "is over"),
         (("add", "bob", "--name", "../x"), 2, "a component's name"),

@@ -135,7 +135,8 @@ class World:
 
     def publish(self, *events: Event, source: str = "somebody") -> None:
         for event in events:
-            self.append(Draft.of(event), source)
+            spoken = "Gates" if isinstance(event, GateEvaluated) else source
+            self.append(Draft.of(event), spoken)
 
     def append(self, draft: Draft, source: str) -> None:
         position = len(self.records) + 1

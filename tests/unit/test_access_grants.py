@@ -102,7 +102,7 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
     assert not grants.allows("alice", "publish", "client.denied", 0)
     assert not grants.allows("alice", "publish", "plugin.load", 0)
     assert not grants.allows("alice", "publish", "*", 0)
-    with pytest.raises(GrantInvalidError, match="only the owner grants"):
+    with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
         checked(alice(publish=("grant.given",)))
 
 

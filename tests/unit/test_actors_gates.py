@@ -53,12 +53,13 @@ def test_approved_waits_with_its_question_until_somebody_answers() -> None:
 
 
 def test_approved_passes_with_who_said_yes() -> None:
-    event = gate_evaluate("approved", answer="approved", by="ada", parameters={"question": "Go?"})
+    said = {"answer": "approved", "by": "ada", "requested_by": "bob"}
+    event = gate_evaluate("approved", **said, parameters={"question": "Go?"})
 
     answer = verdict(Approved().evaluate, event)
 
     assert answer.outcome == "passed"
-    assert answer.evidence == {"question": "Go?", "by": "ada"}
+    assert answer.evidence == {"question": "Go?", "by": "ada", "requested_by": "bob"}
 
 
 @pytest.mark.parametrize(("by", "reason"), [("ada", "ada denied it"), ("", "somebody denied it")])

@@ -91,7 +91,9 @@ def test_an_approval_that_a_child_waits_for_can_be_given_to_its_parent() -> None
 
     world.answer(outcome="waiting", evidence={"question": "Really?"})
     asked = world.said(ExecutionPaused)
-    tell(world, ExecutionResume(execution_id="x", answer="approved", by="ada"))
+    answer = ExecutionResume(execution_id="x", answer="approved", by="boss", gate=asked[1].gate)
+    world.publish(answer, source="ada")
+    world.play()
 
     assert [(e.execution_id, e.reason, e.question) for e in asked] == [
         (child, "approval", "Really?"),

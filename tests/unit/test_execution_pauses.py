@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from cortex.bus import Draft
 from cortex.bus.events import (
     ActionObserved,
     ContextCompile,
@@ -12,6 +13,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPause,
     ExecutionPaused,
+    ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
     GateEvaluate,
@@ -23,12 +25,13 @@ from cortex.bus.events import (
 )
 from cortex.runtime.processes import Retry
 
-from .execution_world import World, action_step, gate, process_of
+from .execution_world import World, action_step, answer_to, child_step, gate, process_of
 from .test_execution_failures import fail_step
 
 
 def resume(world: World, **fields: Any) -> None:
-    world.publish(ExecutionResume(execution_id="x", **fields))
+    source = fields.pop("source", "somebody")
+    world.publish(ExecutionResume(execution_id="x", **fields), source=source)
     world.play()
 
 
@@ -43,7 +46,7 @@ def test_a_waiting_gate_pauses_and_is_asked_again_with_the_answer() -> None:
     world.start()
     world.answer(outcome="waiting", reason="?", evidence={"question": "Delete everything?"})
     paused = world.said(ExecutionPaused)[0]
-    resume(world, answer="approved", by="ada", note="fine")
+    resume(world, answer="approved", gate="p/approved", source="ada/desk", note="fine")
     world.answer_all()
 
     assert (paused.reason, paused.step_id, paused.question) == (
@@ -62,7 +65,7 @@ def test_a_denied_approval_halts_and_a_later_resume_does_not_repeat_the_old_answ
     world.start()
     world.answer(outcome="waiting", reason="Really?")
 
-    resume(world, answer="denied", by="ada")
+    resume(world, answer="denied", gate="p/approved", source="ada")
     world.answer(outcome="failed", reason="ada said no")
     resume(world)
 
@@ -76,9 +79,71 @@ def test_an_answer_given_to_something_else_does_not_reach_a_gate() -> None:
     pause(world)
     world.answer()
 
-    resume(world, answer="approved", by="eve")
+    resume(world, answer="approved", source="eve")
 
     assert [g.answer for g in world.said(GateEvaluate)] == [""]
+
+
+WAITS = process_of(action_step("one", gates=(gate("approved"),)))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"answer": "approved", "by": "ada"},
+        {"answer": "approved", "by": "ada", "gate": "p/another"},
+        {"answer": "approved", "gate": "another/approved"},
+        {"answer": "approved", "gate": "p/approved", "from_step": "one"},
+        {"gate": "p/approved"},
+    ],
+)
+def test_what_does_not_answer_the_gate_that_asks_leaves_it_asking(forged: dict[str, Any]) -> None:
+    world = World(WAITS)
+    world.start()
+    world.answer(outcome="waiting", reason="?")
+
+    resume(world, **forged)
+
+    assert world.state().status == "paused"
+    assert len(world.said(GateEvaluate)) == 1
+
+
+def test_the_answer_to_a_gate_resumes_nothing_else() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    pause(world)
+    world.answer()
+
+    resume(world, answer="approved", gate="p/approved")
+
+    assert world.state().status == "paused"
+
+
+def test_only_the_component_that_was_asked_answers_for_a_gate() -> None:
+    world = World(WAITS)
+    world.start()
+    (_, asked) = world.open(GateEvaluate)[0]
+
+    world.append(Draft.of(answer_to(asked)), "Somebody")
+    world.play()
+    before = world.state().stage
+    world.restart()
+    world.append(Draft.of(answer_to(asked)), "Gates/1")
+    world.play()
+
+    assert (before, world.state().stage) == ("gate", "handler")
+
+
+def test_who_asked_for_a_child_is_who_asked_for_its_parent() -> None:
+    child = process_of(action_step("deep", gates=(gate("approved"),)), name="inner")
+    world = World(process_of(child_step("one", "inner")), child)
+
+    world.publish(
+        ExecutionRequest(execution_id="x", process="p", requested_by="boss"), source="bob"
+    )
+    world.play()
+
+    assert [g.requested_by for g in world.said(GateEvaluate)] == ["bob"]
 
 
 def test_a_pause_lets_the_step_finish_and_stops_before_the_next() -> None:

@@ -18,9 +18,11 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Config
 from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.processes.execution import ENGINE
 
 from .actors_world import delivery
 
+ENGINES = msgspec.structs.replace(delivery(), source=ENGINE)
 PROMPT = b"=== step ===\nWhat is broken?\n"
 
 
@@ -51,7 +53,7 @@ def test_a_request_pauses_the_execution_and_the_answer_is_what_it_is_resumed_wit
     human = provider(blobs)
 
     (pause,) = human.invoke(ask(blobs), delivery())
-    (answer,) = human.resumed(resumed("The import."), delivery())
+    (answer,) = human.resumed(resumed("The import."), ENGINES)
 
     assert isinstance(pause, ExecutionPause)
     assert "anna" in pause.reason
@@ -60,14 +62,27 @@ def test_a_request_pauses_the_execution_and_the_answer_is_what_it_is_resumed_wit
     assert (answer.attempt, answer.turn, answer.prompt) == (2, 1, blobs.put(PROMPT))
     assert answer.output_tokens > 0
     assert answer.cost == 0.0
-    assert not list(human.resumed(resumed("again"), delivery()))
+    assert not list(human.resumed(resumed("again"), ENGINES))
+
+
+def test_only_the_engine_says_what_was_answered_and_by_whom(blobs: MemoryBlobs) -> None:
+    human = provider(blobs)
+    list(human.invoke(ask(blobs), delivery()))
+
+    forged = list(human.resumed(resumed("Nothing is."), delivery()))
+    human.recall(resumed("Nothing is."), delivery())
+    (answer,) = human.resumed(resumed("The import."), ENGINES)
+
+    assert forged == []
+    assert isinstance(answer, ModelResponded)
+    assert (answer.answer, answer.by) == ({"text": "The import."}, "anna")
 
 
 def test_a_typed_answer_is_parsed(blobs: MemoryBlobs) -> None:
     human = provider(blobs)
     list(human.invoke(ask(blobs, answer_schema={"type": "object"}), delivery()))
 
-    (answer,) = human.resumed(resumed(note='{"cause": "a typo"}'), delivery())
+    (answer,) = human.resumed(resumed(note='{"cause": "a typo"}'), ENGINES)
 
     assert isinstance(answer, ModelResponded)
     assert answer.answer["data"] == {"cause": "a typo"}
@@ -77,7 +92,7 @@ def test_a_resume_without_an_answer_asks_again(blobs: MemoryBlobs) -> None:
     human = provider(blobs)
     list(human.invoke(ask(blobs), delivery()))
 
-    (event,) = human.resumed(resumed(), delivery())
+    (event,) = human.resumed(resumed(), ENGINES)
 
     assert isinstance(event, ExecutionPause)
 
@@ -99,7 +114,7 @@ def test_what_nobody_waits_for_is_asked_no_more(
 
     human.forget(ending, delivery())
 
-    assert bool(list(human.resumed(resumed("x"), delivery()))) is not over
+    assert bool(list(human.resumed(resumed("x"), ENGINES))) is not over
 
 
 @pytest.mark.parametrize("with_snapshot", [False, True])
@@ -112,7 +127,7 @@ def test_an_open_question_survives_a_restart(blobs: MemoryBlobs, with_snapshot: 
     else:
         after.recall(ask(blobs), delivery())
 
-    (answer,) = after.resumed(resumed("x"), delivery())
+    (answer,) = after.resumed(resumed("x"), ENGINES)
     assert isinstance(answer, ModelResponded)
 
 
@@ -120,9 +135,9 @@ def test_an_answered_question_is_not_open_after_a_restart(blobs: MemoryBlobs) ->
     human = provider(blobs)
     events: list[Event] = [ask(blobs), resumed(), resumed("x")]
     for event in events:
-        human.recall(event, delivery())
+        human.recall(event, ENGINES)
 
-    assert not list(human.resumed(resumed("y"), delivery()))
+    assert not list(human.resumed(resumed("y"), ENGINES))
 
 
 def test_somebody_who_is_not_configured_is_missing(blobs: MemoryBlobs) -> None:
@@ -132,14 +147,14 @@ def test_somebody_who_is_not_configured_is_missing(blobs: MemoryBlobs) -> None:
 
     assert isinstance(event, ModelFailed)
     assert event.kind == "missing"
-    assert not list(human.resumed(resumed("x"), delivery()))
+    assert not list(human.resumed(resumed("x"), ENGINES))
 
 
 def test_an_answer_that_no_event_holds_is_told_to_be_too_long(blobs: MemoryBlobs) -> None:
     human = provider(blobs)
     list(human.invoke(ask(blobs), delivery()))
 
-    (event,) = human.resumed(resumed("x" * 260_000), delivery())
+    (event,) = human.resumed(resumed("x" * 260_000), ENGINES)
 
     assert isinstance(event, ModelFailed)
     assert event.kind == "garbage"

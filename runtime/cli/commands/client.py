@@ -40,7 +40,7 @@ from ..running import granting
 from ..screen import Screen
 from ..tree import Family
 
-HEADERS = ("client", "publish", "subscribe", "read", "work", "names", "until")
+HEADERS = ("client", "publish", "subscribe", "read", "work", "approve", "names", "until")
 NEVER = "never"
 SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
 
@@ -55,6 +55,7 @@ class ClientDocument(msgspec.Struct, kw_only=True):
     subscribe: tuple[str, ...]
     read: tuple[str, ...]
     work: tuple[str, ...]
+    approve: tuple[str, ...]
     names: tuple[str, ...]
     expires: str | None  # UTC; null for never
     expired: bool
@@ -95,6 +96,9 @@ def with_terms(function: Function) -> Function:
         ),
         click.option(
             "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
+        ),
+        click.option(
+            "--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."
         ),
         click.option("--work", multiple=True, metavar="TOPIC", help="Work it may take."),
         click.option("--read", multiple=True, metavar="TOPIC", help="What it may read and ask."),
@@ -140,7 +144,8 @@ def add(
     """Let a client called NAME in, and print its token.
 
     It may do nothing but what is said here. A TOPIC is exact, a family such as 'step.*', a plugin's
-    'x.plugin.*', or '*'. Every option may be given several times. The token is shown once.
+    'x.plugin.*', or '*'; of PROCESS/GATE either part may be '*'. Every option may be given several
+    times. The token is shown once.
     """
     with granting(home) as owner, _written_to(path) as write:
         terms, made = _terms(Terms(), **asked), None

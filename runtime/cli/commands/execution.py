@@ -29,7 +29,7 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, input_text, pairs_of, user_name, waiting_for
+from ..running import Station, input_text, pairs_of, waiting_for
 from ..screen import Screen
 from ..tree import Family
 
@@ -147,7 +147,6 @@ def resume(
         event = ExecutionResume(
             execution_id=found,
             answer=answer or text,
-            by=user_name(),
             note=note,
             from_step=from_step,
         )
@@ -189,7 +188,7 @@ def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Scre
     given = pairs_of(outputs, "NAME")
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
-        event = ExecutionFinish(execution_id=found, outputs=dict(given), by=user_name())
+        event = ExecutionFinish(execution_id=found, outputs=dict(given))
         return station.finish(found, event)
 
 
@@ -203,9 +202,7 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
     """Say how good an execution's outcome was."""
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
-        station.publish(
-            ExecutionRated(execution_id=found, verdict=verdict, note=note, by=user_name())
-        )
+        station.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
         screen.document(station.document(found))
     screen.line(f"execution {found} was rated {verdict}")
 

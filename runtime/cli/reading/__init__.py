@@ -1,7 +1,7 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
 from .amounts import counted, dollars, plus
-from .asked import PERSON, OpenQuestions, asked_of_person
+from .asked import PERSON, OpenQuestions, asked_of_person, open_gate
 from .catalog import Catalog, Compiled
 from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
@@ -21,6 +21,7 @@ from .summary import (
     Dialogue,
     ExecutionDocument,
     ExecutionSummary,
+    GivenAnswer,
     Row,
     cells_of,
     document_of,
@@ -45,6 +46,7 @@ __all__ = [
     "ExecutionDocument",
     "ExecutionSummary",
     "Fared",
+    "GivenAnswer",
     "History",
     "Hit",
     "Hits",
@@ -78,6 +80,7 @@ __all__ = [
     "log_lines",
     "models_of",
     "narrowed",
+    "open_gate",
     "parse_end",
     "parse_time",
     "plus",

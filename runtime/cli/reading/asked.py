@@ -1,4 +1,4 @@
-"""Which person is asked in a model's place, and has not answered."""
+"""What a person is asked: in a model's place, or by a gate."""
 
 from collections.abc import Iterable
 
@@ -13,6 +13,9 @@ from cortex.bus.events import (
     ModelResponded,
     StepFailed,
 )
+
+from ..errors import RefusedError
+from .history import History
 
 PERSON = "human"  # the provider whose models are people
 
@@ -46,3 +49,17 @@ def asked_of_person(execution_id: str, events: Iterable[Event | None]) -> ModelI
     for event in events:
         questions.fold(event)
     return questions.of(execution_id)
+
+
+def open_gate(history: History, execution_id: str) -> str:
+    """The "process/gate" that asks a person about an execution, in a child of it too.
+
+    Raises:
+        RefusedError: None does.
+    """
+    state = history.execution(execution_id)
+    if state.stage in ("child", "cleanup") and not state.open_gate:
+        return open_gate(history, state.child)  # a log of an older version does not name it
+    if not state.open_gate:
+        raise RefusedError(f"no gate of execution {execution_id} asks anything: resume it without")
+    return state.open_gate

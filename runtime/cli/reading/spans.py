@@ -13,7 +13,13 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextRefused,
+    ExecutionCancel,
+    ExecutionFinish,
+    ExecutionPause,
+    ExecutionRated,
     ExecutionRequest,
+    ExecutionResume,
+    ExecutionResumed,
     GateEvaluate,
     GateEvaluated,
     KnowledgeRequest,
@@ -33,6 +39,8 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
+from cortex.runtime.access import person_of
+from cortex.runtime.processes.execution import asker, is_own
 
 from .times import iso
 
@@ -50,6 +58,14 @@ PRIMITIVES: dict[str, Primitive] = {  # by topic, else by family
     "learning.refinement_proposed": "refine",
     "memory.consolidated": "refine",
 }
+# Who says these is their source; what their bodies name is void.
+_SAID_BY_PEOPLE = (
+    ExecutionCancel,
+    ExecutionFinish,
+    ExecutionPause,
+    ExecutionRated,
+    ExecutionResume,
+)
 _HIDDEN = frozenset(("execution_id", "step_id", "index", "topic"))  # told by the span's place
 _ENDS_EXECUTION = frozenset(("completed", "failed", "cancelled"))
 
@@ -89,6 +105,7 @@ class _Builder:
         self._root: Span | None = None
         self._open: dict[tuple[Any, ...], Span] = {}  # by kind, step, and attempt, index or call
         self._steps: dict[str, Span] = {}  # the newest span of each step
+        self._people: dict[int, str] = {}  # who asked, by the position of the request
 
     def take(self, record: Recorded, event: Event | None) -> None:
         """Add one event."""
@@ -228,6 +245,12 @@ class _Builder:
         step_id = getattr(event, "step_id", "")
         around = self._steps.get(step_id) if step_id else None
         said = _attributes(event, record)
+        if isinstance(event, _SAID_BY_PEOPLE):
+            self._people[record.position] = asker(record.source, getattr(event, "by", ""))
+            said["by"] = self._people[record.position]
+        elif isinstance(event, ExecutionResumed):
+            by = self._people.get(record.causation or 0, event.by)
+            said |= {"by": by} if by and is_own(record) else {"by": person_of(record.source)}
         span = self._begin(record, record.topic, record.key or step_id, around, said)
         span.status = "recorded"
 

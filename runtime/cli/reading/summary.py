@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ExecutionPaused,
     ExecutionRated,
     ExecutionRequest,
+    ExecutionResume,
     ExecutionResumed,
     ExecutionStarted,
     ModelInvoke,
@@ -25,7 +26,7 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import Execution
+from cortex.runtime.processes.execution import Execution, asker, is_own
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person
@@ -80,6 +81,16 @@ class Dialogue(msgspec.Struct, kw_only=True):
     cost: float = 0.0  # US dollars
 
 
+class GivenAnswer(msgspec.Struct, kw_only=True):
+    """What a person said when the execution waited for them."""
+
+    by: str  # the client, as the hub authenticated it; "owner" for whoever owns the home
+    answer: str  # "approved" or "denied" to a gate; else what was said in a model's place
+    note: str
+    step: str
+    at: str  # UTC
+
+
 class ExecutionDocument(ExecutionSummary, kw_only=True):
     """One execution, with what it was given and what came of it."""
 
@@ -97,6 +108,9 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     max_cost: float | None = None  # US dollars that it may spend
     dialogues: list[Dialogue] = []  # of steps with models
     person: str = ""  # who is asked in a model's place, and has not answered
+    gate: str = ""  # "process/gate" that asks the question
+    requested_by: str = ""  # as the hub authenticated them, and so below
+    answers: list[GivenAnswer] = []  # that people gave to gates and in a model's place
 
 
 def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionSummary:
@@ -131,6 +145,9 @@ def document_of(
         max_cost=started.max_cost if started else None,
         dialogues=dialogues_of(events),
         person=asked.model if asked else "",
+        gate=state.open_gate,
+        requested_by=state.requested_by,
+        answers=_answers(rows),
     )
 
 
@@ -234,6 +251,22 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
         "verdict": _verdict(event for _, event in rows),
         "parent": state.parent,
     }
+
+
+def _answers(rows: Sequence[Row]) -> list[GivenAnswer]:
+    """What people answered; who did is the source of the request, never what a body says."""
+    asked = {r.position: asker(r.source, e.by) for r, e in rows if isinstance(e, ExecutionResume)}
+    return [
+        GivenAnswer(
+            by=asked.get(record.causation or 0, event.by),
+            answer=event.answer,
+            note=event.note,
+            step=event.step_id,
+            at=iso(record.time_ns),
+        )
+        for record, event in rows
+        if isinstance(event, ExecutionResumed) and event.answer and is_own(record)
+    ]
 
 
 def _verdict(events: Iterable[Event | None]) -> str:

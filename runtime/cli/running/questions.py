@@ -7,7 +7,7 @@ from cortex.runtime.log import Blobs
 from ..reading import ExecutionDocument, review_of
 from ..screen import Screen
 from .keyboard import Interrupts, Keyboard
-from .people import answer_to, has_person, user_name, written_answer
+from .people import answer_to, has_person, written_answer
 from .progress import Stopped
 
 CTRL_C = "interrupted by Ctrl-C"
@@ -36,11 +36,13 @@ class Questions:
         if not isinstance(event, ExecutionPaused):
             return None
         if event.reason == CTRL_C:
-            return ExecutionResume(execution_id=event.execution_id, by=user_name())
+            return ExecutionResume(execution_id=event.execution_id)
         if not event.question or not (self.approve or has_person()):
             return None
         answer = "approved" if self.approve else self.ask(document, event.question)
-        return ExecutionResume(execution_id=event.execution_id, answer=answer, by=user_name())
+        # A log of an older version does not say which gate asks; the execution knows.
+        gate = event.gate or document.gate
+        return ExecutionResume(execution_id=event.execution_id, answer=answer, gate=gate)
 
     def ask(self, document: ExecutionDocument, question: str) -> str:
         """What the person at the keyboard answers, once they saw what it is about.
@@ -60,7 +62,7 @@ class Questions:
                 return None
             self._show(asked)
             answer = written_answer(self._keyboard)
-        return ExecutionResume(execution_id=asked.execution_id, answer=answer, by=user_name())
+        return ExecutionResume(execution_id=asked.execution_id, answer=answer)
 
     def _show(self, asked: ModelInvoke) -> None:
         prompt = self._blobs.get(asked.prompt).decode()

@@ -31,6 +31,7 @@ from ..reading import (
     asked_of_person,
     document_of,
     exit_code,
+    open_gate,
     rows_of,
 )
 from ..screen import Screen
@@ -42,6 +43,7 @@ from .progress import Progress, Stopped
 from .questions import CTRL_C, Questions
 from .submitter import Submitter
 from .tally import Tally
+from .telling import VERDICTS
 from .untaken import untaken_action
 
 START_S = 30.0
@@ -53,7 +55,6 @@ LEFT_TO_PAUSE = (
     "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
 )
 LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
-VERDICTS = ("approved", "denied")  # what a gate is answered
 
 
 class Station:
@@ -231,6 +232,8 @@ class Station:
             except Terminated:
                 return self._terminated(execution_id)
             event = msgspec.structs.replace(event, answer=answer)
+        if event.answer:
+            event = msgspec.structs.replace(event, gate=open_gate(self.history, execution_id))
         return self.run(execution_id, event)
 
     def cancel(self, execution_id: str, event: ExecutionCancel) -> int:

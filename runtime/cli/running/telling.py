@@ -36,9 +36,11 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.models import Usage
+from cortex.runtime.processes.execution import ENGINE
 
 from ..reading import PERSON, counted, dollars, duration
 
+VERDICTS = ("approved", "denied")  # what a gate is answered
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
 LINE = 200  # characters of what a tool or a failed step printed
@@ -85,7 +87,7 @@ class Teller:
             case GateEvaluated() if event.outcome == "passed":
                 return Told("gate", f"{event.gate} passed", "green")
             case ExecutionResumed():
-                return Told("resumed", f"from {event.from_step}" if event.from_step else "")
+                return Told("resumed", _resumed(record, event))
             case _:
                 return self._step(record, event)
         return None
@@ -203,6 +205,16 @@ def _found(event: KnowledgeRequested) -> Told:
     named = ", ".join(event.topics[:TOPICS])
     more = f" and {len(event.topics) - TOPICS} more" if len(event.topics) > TOPICS else ""
     return Told("found", f"{event.step_id}: {named or 'nothing'}{more}", "cyan")
+
+
+def _resumed(record: Recorded, event: ExecutionResumed) -> str:
+    """Who is named where the engine says it, which has it from the hub."""
+    said = (
+        event.answer if event.answer in VERDICTS else "",
+        f"from {event.from_step}" if event.from_step else "",
+        f"by {event.by}" if event.by and record.source == ENGINE else "",
+    )
+    return one_line(" ".join(filter(None, said)))
 
 
 def _turn(turn: int) -> str:

@@ -5,11 +5,12 @@ from .course import reached
 from .decide import NO_PROCESS, advance, decide, give_up, take_back
 from .dialogue import Offers
 from .evolve import INPUTS, OUTPUTS, evolve
-from .history import ENGINE, fold, in_order, is_own, observed
+from .history import fold, in_order, is_own, observed
 from .records import ExecutionRecords, ExecutionRow, list_executions
 from .retrying import wait_before_call, wait_before_retry
 from .room import too_large
 from .running import execution_of, run
+from .speakers import ENGINE, asker
 from .spending import tokens_of
 from .state import Execution, Stage, Status
 from .values import checked_inputs
@@ -28,6 +29,7 @@ __all__ = [
     "Stage",
     "Status",
     "advance",
+    "asker",
     "checked_inputs",
     "decide",
     "evolve",

@@ -53,6 +53,8 @@ def gate_evaluate(
         trigger=begun.trigger,
         answer=answer,
         by=by,
+        requested_by=state.requested_by,
+        component=gate.component,
         timeout_s=GATE_TIMEOUT_S,
     )
 
@@ -201,6 +203,7 @@ def child_request(
         parent=state.execution_id,
         parent_step=step_id,
         max_cost=left_over,
+        requested_by=state.requested_by,
     )
 
 

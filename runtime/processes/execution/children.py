@@ -49,7 +49,7 @@ def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
         case ExecutionPaused() if state.status == "running":
             _pause(course, voice, event)
         case ExecutionResumed() if state.status in ("paused", "halted"):
-            voice.resume(note=f"child {_told(event)}")
+            voice.resume(by=event.by, note=f"child {_told(event)}")
             course.restart_timeout()
         case ExecutionHalted() if state.status == "running":
             _halt(course, voice, event)
@@ -64,7 +64,8 @@ def _pause(course: Course, voice: Voice, event: ExecutionPaused) -> None:
     course.drop_deadlines()
     # An approval can be given to the parent as well: a resume hands it on.
     reason = "approval" if event.reason == "approval" else state.pausing or f"child {_told(event)}"
-    voice.pause(reason, state.step_id, question=event.question, prompt=event.prompt)
+    asks = {"question": event.question, "prompt": event.prompt, "gate": event.gate}
+    voice.pause(reason, state.step_id, **asks)
 
 
 def _halt(course: Course, voice: Voice, event: ExecutionHalted) -> None:

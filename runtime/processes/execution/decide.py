@@ -82,7 +82,7 @@ def advance(
 
     *offers* says what there is of the tools that a step lists, when *event* was recorded.
     """
-    after = evolve(state, event, delivery.time_ns)
+    after = evolve(state, event, delivery.time_ns, source=delivery.source)
     if after is state and type(event) in INPUTS and not isinstance(event, ExecutionFailed):
         return state, []
     voice = Voice(after, delivery)
@@ -94,7 +94,8 @@ def give_up(
     state: Execution, event: Event, reason: str, delivery: Delivery
 ) -> tuple[Execution, list[Output]]:
     """Fail an execution that cannot be led any further, as when its process cannot be read."""
-    voice = Voice(evolve(state, event, delivery.time_ns), delivery)
+    after = evolve(state, event, delivery.time_ns, source=delivery.source)
+    voice = Voice(after, delivery)
     if voice.state.status != "unknown" and not voice.state.over:
         if voice.state.stage in ("child", "cleanup"):
             voice.cancel_child(f"its parent failed: {reason}")
@@ -191,7 +192,8 @@ def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
         course.go_on()
     elif event.outcome == "waiting":
         question = str(event.evidence.get("question") or event.reason)
-        voice.pause("approval", event.step_id, question=question)
+        gate = f"{voice.state.begun().process}/{event.gate}"
+        voice.pause("approval", event.step_id, question=question, gate=gate)
     else:
         reason = f"gate {event.gate} did not pass: {event.reason or 'it gives no reason'}"
         voice.halt(reason, event.step_id, gate=event.gate, evidence=event.evidence)
@@ -249,15 +251,32 @@ def _pause_unclaimed(course: Course, voice: Voice) -> None:
         voice.pause(state.pausing, state.step_id)
 
 
+def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
+    """Take the answer of a person to a gate, if it is this gate that asks; nothing else goes on."""
+    state = voice.state
+    if event.from_step or not event.answer or state.over:
+        return
+    if state.stage in ("child", "cleanup"):
+        voice.resume_child(event)  # which resumes this one, once the answer is taken
+    elif state.stage == "gate_open" and state.open_gate == event.gate:
+        voice.resume(event.answer, voice.asked_by(event), event.note)
+        course.go_on()
+
+
 def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
     state = voice.state
+    if event.gate:
+        _answer_gate(course, voice, event)
+        return
     stands = state.status in ("paused", "halted")
     if not stands and (state.over or state.pausing is None):
         return
+    if event.answer and state.open_gate:
+        return  # an answer to a gate names it: it takes a grant of its own
     if event.from_step:
         _resume_from(course, voice, event)
         return
-    voice.resume(event.answer, event.by, event.note)
+    voice.resume(event.answer, voice.asked_by(event), event.note)
     stage = voice.state.stage
     if stage in ("child", "cleanup"):
         voice.resume_child(event)
@@ -282,7 +301,7 @@ def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
         return
     if voice.state.stage == "child":
         voice.cancel_child(f"its parent goes back to {event.from_step}")
-    voice.resume("", event.by, event.note, event.from_step)
+    voice.resume("", voice.asked_by(event), event.note, event.from_step)
     course.go_back(event.from_step, event.note)
 
 

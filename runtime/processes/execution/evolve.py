@@ -47,6 +47,7 @@ from cortex.bus.events import (
 
 from . import lifecycle, turns
 from .failures import with_gate, with_step, without_gate, without_step
+from .speakers import asker, speaks_for
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
 
 _STAGES: Mapping[type[Event], Stage] = {
@@ -57,15 +58,24 @@ _STAGES: Mapping[type[Event], Stage] = {
 }
 
 
-def evolve(state: Execution, event: Event, time_ns: int, *, own: bool = False) -> Execution:
+def evolve(
+    state: Execution, event: Event, time_ns: int, *, own: bool = False, source: str = ""
+) -> Execution:
     """The execution after *event*, which was recorded at *time_ns*.
 
     What the engine says itself is its *own*: the same words from others mean less, or nothing.
+    *source* is who said the event, as the hub authenticated them.
     """
-    fold = (OUTPUTS if own else INPUTS).get(type(event))
+    kind = type(event)
+    fold = (OUTPUTS if own else INPUTS).get(kind)
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
-    return fold(state, event, time_ns)
+    if kind is GateEvaluated and not speaks_for(source, state.gate_component):
+        return state
+    after = fold(state, event, time_ns)
+    if isinstance(event, ExecutionRequest) and after is not state:
+        return replace(after, requested_by=asker(source, event.requested_by))
+    return after
 
 
 def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
@@ -74,7 +84,14 @@ def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
     if event.step_id != state.step_id:
         state = entered(state, event.step_id)
     asked = {**state.gate_attempts, f"{event.step_id}/{event.index}": event.attempt}
-    return replace(state, stage="gate", gate_attempt=event.attempt, gate_attempts=asked)
+    return replace(
+        state,
+        stage="gate",
+        gate=event.gate,
+        gate_component=event.component,
+        gate_attempt=event.attempt,
+        gate_attempts=asked,
+    )
 
 
 def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:

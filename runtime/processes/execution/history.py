@@ -6,9 +6,9 @@ from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import ActionObserved, StepCompleted, StepExecute, StepFailed
 
 from .evolve import INPUTS, OUTPUTS, evolve
+from .speakers import ENGINE
 from .state import Execution
 
-ENGINE = "ProcessExecutionEngine"  # the `source` of what the engine says
 PREFIX = "execution/"
 _INPUTS = frozenset(cls.topic_name() for cls in INPUTS)
 _OUTPUTS = frozenset(cls.topic_name() for cls in OUTPUTS)
@@ -45,7 +45,8 @@ def fold(
     """The execution as its stream tells it, up to the event at position *before*."""
     state = Execution(execution_id=execution_id)
     for record in in_order(records, before):
-        state = evolve(state, vocabulary.read(record), record.time_ns, own=is_own(record))
+        own, source = is_own(record), record.source
+        state = evolve(state, vocabulary.read(record), record.time_ns, own=own, source=source)
     return state
 
 

@@ -70,6 +70,7 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         pausing=None,
         reason=event.reason,
         question=event.question,
+        asked_at=event.gate,
         stopped=stopped,
     )
 
@@ -96,6 +97,7 @@ def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
         gate_answer=(event.answer, event.by) if state.stage == "gate_open" else ("", ""),
         reason="",
         question="",
+        asked_at="",
     )
 
 

@@ -64,7 +64,11 @@ class Execution(Struct, frozen=True, kw_only=True):
     started: ExecutionStarted | None = None
     started_ns: int = 0
     stage: Stage = "idle"
+    requested_by: str = ""  # who asked for it, or for the one that it is a child of
     step_id: str = ""  # the step it stands at; "" at the gates of the process
+    gate: str = ""  # the gate that was asked last
+    gate_component: str = ""  # who was asked there; "" in older logs, which do not say
+    asked_at: str = ""  # "process/gate" of a child whose question it waits with
     gates_passed: int = 0  # of the process or of the step it stands at, in order
     gate_attempt: int = 0  # the number of the question to the gate after those
     gate_attempts: dict[str, int] = {}  # how often each gate was asked, by "step/index"
@@ -114,6 +118,15 @@ class Execution(Struct, frozen=True, kw_only=True):
     def adhoc(self) -> bool:
         """Whether it runs without a process."""
         return self.started is not None and not self.started.process
+
+    @property
+    def open_gate(self) -> str:
+        """The "process/gate" that asks a person at the moment, here or in a child; "" for none."""
+        if self.status not in ("paused", "halted"):
+            return ""
+        if self.stage == "gate_open":
+            return f"{self.begun().process}/{self.gate}"
+        return self.asked_at
 
     def begun(self) -> ExecutionStarted:
         """The event it started with.

@@ -36,6 +36,7 @@ from .asking import (
 )
 from .evolve import evolve
 from .room import clipped, too_large
+from .speakers import asker
 from .spending import by_class
 from .state import Execution
 
@@ -60,8 +61,10 @@ class Voice:
             self.say(request)
         return problem
 
-    def pause(self, reason: str, step_id: str, *, question: str = "", prompt: str = "") -> None:
-        """Wait for a resume, before *step_id*."""
+    def pause(
+        self, reason: str, step_id: str, *, question: str = "", prompt: str = "", gate: str = ""
+    ) -> None:
+        """Wait for a resume, before *step_id*; with *gate*, for an answer to that one."""
         self.say(
             ExecutionPaused(
                 execution_id=self.state.execution_id,
@@ -69,6 +72,7 @@ class Voice:
                 step_id=step_id,
                 question=question,
                 prompt=prompt,
+                gate=gate,
             )
         )
 
@@ -239,8 +243,13 @@ class Voice:
         self.said.append(ExecutionPause(execution_id=self.state.child, reason=clipped(reason)))
 
     def resume_child(self, event: ExecutionResume) -> None:
-        """Hand a resume on to the child execution."""
-        self.said.append(replace(event, execution_id=self.state.child))
+        """Hand a resume on to the child execution, in the name of who asked for it."""
+        by = self.asked_by(event)
+        self.said.append(replace(event, execution_id=self.state.child, by=by))
+
+    def asked_by(self, event: ExecutionResume) -> str:
+        """Who asked for *event*, which is being handled, as the hub authenticated them."""
+        return asker(self._delivery.source, event.by)
 
     def retry_after(self, wait_s: float) -> None:
         """Come back for the next attempt of the step that failed."""

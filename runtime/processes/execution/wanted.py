@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from cortex.bus import Recorded, as_map
 from cortex.bus.events import GateEvaluate, ModelInvoke, StepExecute, ToolCall
 
-from .history import ENGINE
+from .speakers import ENGINE
 
 _STOPS = frozenset(
     f"execution.{how}" for how in ("cancelled", "completed", "failed", "halted")
