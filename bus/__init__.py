@@ -36,6 +36,7 @@ from .filter import Filter
 from .hub import Hub
 from .local import LocalHub
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work
+from .log_clock import clock_behind_ns
 from .port import HubPort
 from .requests import (
     Answer,
@@ -154,6 +155,7 @@ __all__ = [
     "WireError",
     "Work",
     "as_map",
+    "clock_behind_ns",
     "connect",
     "decode",
     "encode",

@@ -6,15 +6,19 @@ transaction, and only then moves its own state. A refused request leaves its nei
 failed write leaves the hub as it was.
 """
 
-import heapq
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from . import once
+from .deadlines import Deadlines
 from .errors import CortexError, LogError, SubscriptionError
-from .event import Recorded, decode
+from .event import Draft, Recorded, decode
+from .events.log import CLOCK_STREAM, LogClockJumped
 from .filter import Filter
 from .known import Known
 from .log import Log, Work
+from .log_clock import Jump
 from .requests import (
     Answer,
     Attempt,
@@ -54,6 +58,8 @@ class Hub:
         self.vocabulary = vocabulary
         self._log = log
         self._entropy = entropy
+        self._jumps: list[Draft] = []  # of the clock, that are not recorded yet
+        self._skips: list[tuple[int, int]] = []  # when they took the log's time how far
         self._load(Known.of(log))
         self._tries = Tries.of(self._known)
         self._ring = Tail(0, RING)  # ephemeral events, by their own count
@@ -63,8 +69,7 @@ class Hub:
 
     def _load(self, known: Known) -> None:
         self._known = known
-        self._due = [(d.due_ns, d.name) for d in known.deadlines.values()]
-        heapq.heapify(self._due)
+        self._deadlines = Deadlines(known.deadlines, self._skips)
         self._tail = Tail(known.head)
         self._unclaimed = Unclaimed(known)
 
@@ -110,19 +115,14 @@ class Hub:
         lapsed = {n for n, q in self._known.queues.items() if q.mature(steady_ns)}
         self._woken |= lapsed
         self._unclaimed.lapsed(self._known, lapsed, steady_ns)
-        due: dict[str, int] = {}  # a name that was set twice for one time stands twice in the heap
-        while self._due and self._due[0][0] <= now_ns:
-            due_ns, name = heapq.heappop(self._due)
-            deadline = self._known.deadlines.get(name)
-            if deadline is not None and deadline.due_ns == due_ns and name not in due:
-                due[name] = due_ns
-                turn.fire(deadline)
+        due = self._deadlines.pop_due(now_ns)
+        for deadline in due:
+            turn.fire(deadline)
         try:
             overdue = self._tell_unclaimed(turn, steady_ns)
             self._settle(turn)
         except BaseException:
-            for name, due_ns in due.items():  # still to be done: they are on disk
-                heapq.heappush(self._due, (due_ns, name))
+            self._deadlines.put_back(due)  # still to be done: they are on disk
             raise
         self._unclaimed.told(overdue)
         self._woken |= self._tries.lapse(steady_ns)
@@ -146,14 +146,37 @@ class Hub:
         return min((t for t in times if t is not None), default=None)
 
     def next_deadline_ns(self) -> int | None:
-        """When the next deadline comes, by the clock of what is recorded."""
-        while self._due:
-            due_ns, name = self._due[0]
-            deadline = self._known.deadlines.get(name)
-            if deadline is not None and deadline.due_ns == due_ns:
-                return due_ns
-            heapq.heappop(self._due)
-        return None
+        """When the next deadline comes, by the log's time."""
+        return self._deadlines.next_ns()
+
+    @property
+    def time_ns(self) -> int:
+        """The time of the newest event, UTC nanoseconds; 0 for an empty log."""
+        return self._known.time_ns
+
+    def ahead_ns(self) -> int:
+        """How far the log's time was ahead of the clock at the newest jump that is recorded."""
+        version = self._log.stream_version(CLOCK_STREAM)
+        for data in self._log.read_stream(CLOCK_STREAM, version - 1, 1) if version else ():
+            return msgspec.msgpack.decode(decode(data).body, type=LogClockJumped).ahead_ns
+        return 0
+
+    def jumped(self, jump: Jump, now_ns: int) -> None:
+        """Take in that the clock was set; it is recorded with whatever is next.
+
+        Args:
+            jump: What the log's time made of it.
+            now_ns: The log's time after it.
+        """
+        if jump.skipped_ns:
+            self._skips.append((now_ns - jump.skipped_ns, jump.skipped_ns))
+        told = LogClockJumped(
+            by_ns=jump.by_ns,
+            clock_ns=jump.clock_ns,
+            ahead_ns=jump.ahead_ns,
+            skipped_ns=jump.skipped_ns,
+        )
+        self._jumps.append(Draft.of(told))
 
     def next_lapse_ns(self) -> int | None:
         """When the next lease or backoff is over, by the clock that those are measured by."""
@@ -225,7 +248,7 @@ class Hub:
             self.torn = False
         random = int.from_bytes(self._entropy(8), "big") >> 2
         steady_ns = now_ns if steady_ns is None else steady_ns
-        return Turn(
+        turn = Turn(
             self._known,
             Trial(self._tries, steady_ns),
             self._log,
@@ -235,6 +258,9 @@ class Hub:
             now_ns,
             steady_ns,
         )
+        for jump in self._jumps:
+            turn.tell(jump)
+        return turn
 
     def _tell_unclaimed(self, turn: Turn, steady_ns: int) -> list[Work]:
         """Stage the reports of steps that nobody claims; the work they are about."""
@@ -338,13 +364,14 @@ class Hub:
             self.torn = False
             raise
         known = self._known
+        self._jumps.clear()
         known.settle(batch)
         self._woken |= self._tries.settle(turn.trial, batch.dropped)
         for standing in turn.passing.values():
             known.stand(standing)
             known.passing.add(standing.name)
         for deadline in batch.deadlines.values():
-            heapq.heappush(self._due, (deadline.due_ns, deadline.name))
+            self._deadlines.set(deadline)
         if len(known.versions) > VERSIONS_KEPT:
             known.versions.clear()
         known.versions.update(turn.versions)

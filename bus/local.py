@@ -17,6 +17,7 @@ from .clock import Clock, SystemClock
 from .errors import AskTimeoutError, CortexError, HubClosedError, SubscriptionError, UnansweredError
 from .event import Event, Query
 from .hub import Hub
+from .log_clock import LogClock
 from .port import Asked, Wake
 from .requests import Answer, Fetch, Page, Pair, Refused, Request
 from .vocabulary import Vocabulary
@@ -45,7 +46,11 @@ class LocalHub:
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self.clock = clock
         self.steady_ns = SystemClock.steady_of(clock)  # leases, backoffs and waits go by this
+        self._uptime_ns = SystemClock.uptime_of(clock)
         self._hub = hub
+        self._log_clock = LogClock(hub.time_ns, hub.ahead_ns(), clock.now_ns(), self._uptime_ns())
+        if self._log_clock.found is not None:
+            hub.jumped(self._log_clock.found, self._log_clock.time_ns)
         self._writer = threading.Lock()  # whoever holds it drives the state machine
         self._waiting: deque[_Ticket] = deque()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
@@ -64,6 +69,11 @@ class LocalHub:
     def head(self) -> int:
         """Position of the newest durable event."""
         return self._hub.head
+
+    @property
+    def ahead_ns(self) -> int:
+        """How far the log's time is ahead of the machine's clock, which was set back."""
+        return self._log_clock.ahead_ns
 
     @property
     def away(self) -> bool:
@@ -226,7 +236,7 @@ class LocalHub:
         with self._writer:
             if not self._closed:
                 with contextlib.suppress(CortexError):  # then the tries under way stay counted
-                    self._hub.end(self.clock.now_ns())
+                    self._hub.end(self._log_time())
             self._closed = True
         with self._alarm:
             self._alarm.notify_all()
@@ -262,7 +272,7 @@ class LocalHub:
     def _answer(self, tickets: Sequence[_Ticket]) -> None:
         flat = [(t.client, request) for t in tickets for request in t.requests]
         try:
-            answers = iter(self._hub.handle(flat, self.clock.now_ns(), self.steady_ns()))
+            answers = iter(self._hub.handle(flat, self._log_time(), self.steady_ns()))
         except CortexError:
             raise
         except Exception:  # a defect, before anything was written: only its own caller is to suffer
@@ -280,13 +290,24 @@ class LocalHub:
             except Exception as error:  # noqa: BLE001  # it is this caller's, the next has its turn
                 ticket.error = error
 
+    def _log_time(self) -> int:
+        """What is recorded as the time now; whoever asks holds the writer's lock."""
+        jump = self._log_clock.read(self.clock.now_ns(), self._uptime_ns())
+        if jump is not None:
+            self._deadline_ns = None  # what is next may be another one now
+            self._hub.jumped(jump, self._log_clock.time_ns)
+            with contextlib.suppress(CortexError):  # then it is recorded with what comes next
+                # What the clock has passed over comes before anybody can act on the jump.
+                self._hub.tick(self._log_clock.time_ns, self.steady_ns())
+        return self._log_clock.time_ns
+
     def _set_alarm(self) -> None:
         lapse_ns, deadline_ns = self._hub.next_lapse_ns(), self._hub.next_deadline_ns()
         if lapse_ns is not None:
             self._ring_at(lapse_ns)
         if deadline_ns is not None and deadline_ns != self._deadline_ns:
             self._deadline_ns = deadline_ns
-            self._ring_at(self.steady_ns() + deadline_ns - self.clock.now_ns())
+            self._ring_at(self.steady_ns() + deadline_ns - self._log_clock.time_ns)
 
     def _ring_at(self, at_ns: int) -> None:
         if self._alarm_ns is not None and self._alarm_ns <= at_ns:
@@ -312,7 +333,7 @@ class LocalHub:
             if self._closed:
                 return
             try:
-                self._hub.tick(self.clock.now_ns(), self.steady_ns())
+                self._hub.tick(self._log_time(), self.steady_ns())
                 self._set_alarm()
             except CortexError:
                 # The log says no for now (a full disk): the deadlines stand, so try again soon.

@@ -34,11 +34,16 @@ Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every k
 
 
 class Due(msgspec.Struct, frozen=True, array_like=True):
-    """A recorded deadline: *draft* is appended at *due_ns* unless *name* is forgotten before."""
+    """A recorded deadline: *draft* is appended at *due_ns* unless *name* is forgotten before.
+
+    Times are the log's. One that is to last says so: it comes once `after_ns` have passed since
+    `due_ns - after_ns`, by a clock that nobody sets, whatever the log's time does meanwhile.
+    """
 
     name: str
     due_ns: int
     draft: Draft
+    after_ns: int = 0  # how long it lasts; 0: it is for a time, however soon that comes
 
     def check(self) -> None:
         """Refuse at the door what no log can hold.
@@ -46,7 +51,7 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
         Raises:
             EventInvalidError: Its time is out of range, or its name is no text.
         """
-        if not 0 <= self.due_ns < 1 << 63:
+        if not (0 <= self.due_ns < 1 << 63 and 0 <= self.after_ns < 1 << 63):
             problem = f"a deadline is at {self.due_ns}: give nanoseconds since 1970"
             raise EventInvalidError(self.draft.topic, problem)
         refuse_no_text(self.draft.topic, self.name)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from .deadlines import kept
 from .errors import (
     ConflictError,
     CursorError,
@@ -268,9 +269,11 @@ class Turn:
             self.batch.deadlines.pop(name, None)
             self.batch.forgotten.append(name)
         for entry in due:
-            self.batch.deadlines[entry.name] = Deadline(
-                entry.name, entry.due_ns, _WRITE(entry.draft), client
-            )
+            due_ns, after_ns = entry.due_ns, entry.after_ns
+            if after_ns:  # whoever reckons with another clock gets no more than was asked for
+                due_ns = min(due_ns, self.time_ns + after_ns)
+            draft = kept(entry.draft, after_ns)
+            self.batch.deadlines[entry.name] = Deadline(entry.name, due_ns, draft, client)
             if entry.name in self.batch.forgotten:
                 self.batch.forgotten.remove(entry.name)
         return self._append(client, events)

@@ -1,5 +1,6 @@
 """The manager that says which process runs: for requests, for triggers, and by the calendar."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -10,6 +11,7 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
+    LogClockJumped,
     ProcessCompiled,
     ProcessRejected,
     ProcessRetired,
@@ -22,12 +24,13 @@ from cortex.bus.events import (
     TriggerUnmatched,
 )
 from cortex.runtime.access import person_of
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Later, Output, on
+from cortex.runtime.kernel import Component, Config, Delivery, Forget, Home, Later, Output, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
 from cortex.runtime.processes.execution import checked_inputs, too_large
 
 from . import files, schedules
+from .calendar import Calendar
 from .catalogue import Catalogue
 from .choosing import Chosen, Refusal, for_request, for_trigger
 from .preferences import Preferences
@@ -39,6 +42,7 @@ class Kept(msgspec.Struct, frozen=True):
 
     catalogue: bytes
     waiting: bytes
+    calendar: Calendar = msgspec.field(default_factory=Calendar)
 
 
 class ProcessManager(Component):
@@ -56,6 +60,7 @@ class ProcessManager(Component):
     ) -> None:
         self._catalogue = Catalogue(blobs)
         self._waiting = Waiting()
+        self._calendar = Calendar()
         self._max_cost = config.models.max_cost
         self._history = history
         self._preferences = Preferences(config.preferences, user_preferences or {})
@@ -71,20 +76,25 @@ class ProcessManager(Component):
                 self._waiting.answered(event.position, delivery.time_ns)
             case ExecutionRequest():
                 self._hold(event, delivery)
+            case LogClockJumped():
+                self._calendar.jumped(event)
+            case TriggerReceived():
+                self._fired(event, delivery)
             case StepWake() if event.what == WAKE:
                 self._waiting.release(event.execution_id)
             case _:
                 self._waiting.answered(delivery.causation or 0, delivery.time_ns)
 
     def snapshot(self) -> bytes:
-        """The catalogue, and what waits."""
-        return _ENCODE(Kept(self._catalogue.snapshot(), self._waiting.snapshot()))
+        """The catalogue, what waits, and what ran by the calendar."""
+        return _ENCODE(Kept(self._catalogue.snapshot(), self._waiting.snapshot(), self._calendar))
 
     def restore(self, snapshot: bytes) -> None:
-        """Take both up."""
+        """Take all of it up."""
         kept = _KEPT(snapshot)
         self._catalogue.restore(kept.catalogue)
         self._waiting.restore(kept.waiting)
+        self._calendar = kept.calendar
 
     @on(ProcessCompiled)
     @on(ProcessRetired)
@@ -92,11 +102,33 @@ class ProcessManager(Component):
         self, event: ProcessCompiled | ProcessRetired, delivery: Delivery
     ) -> Iterator[Output]:
         """Keep the process, or let it go, and arm what it schedules."""
-        before = self._catalogue.table.get(event.name)
+        old = self._catalogue.table.get(event.name)
         self._catalogue.fold(event)
-        after = self._catalogue.table.get(event.name)
-        yield from schedules.rearm(event.name, before, after, self._workspace, delivery)
+        new = self._catalogue.table.get(event.name)
+        for index, schedule in schedules.changed(old, new):
+            self._calendar.forget(schedules.deadline(event.name, index))
+            if schedule is None:
+                yield Forget(schedules.deadline(event.name, index))
+            else:
+                trigger_id = delivery.new_id(index + 1)
+                now_ns = delivery.time_ns - self._calendar.ahead_ns
+                yield from self._rearmed(event.name, index, schedule, now_ns, trigger_id)
         yield from self.answered(event, delivery)
+
+    @on(LogClockJumped)
+    def set_clock(self, event: LogClockJumped, delivery: Delivery) -> Iterator[Output]:
+        """Let every schedule come at its next time by the clock as it is now.
+
+        Where the clock was set past that time, it has come, and is late.
+        """
+        if not self._calendar.jumped(event):
+            return
+        ids, after_ns = map(delivery.new_id, itertools.count(1)), self._calendar.through_ns()
+        for name in self._catalogue.table.names():
+            for index, schedule in enumerate(
+                schedules.schedules_of(self._catalogue.table.get(name))
+            ):
+                yield from self._rearmed(name, index, schedule, after_ns, next(ids))
 
     @on(ProcessUnlinked)
     def unlink(self, event: ProcessUnlinked, delivery: Delivery) -> Iterator[Output]:
@@ -205,14 +237,11 @@ class ProcessManager(Component):
 
     def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])
-        process = self._catalogue.table.get(name)
-        found = schedules.find(process, event.fields) if process else None
-        if process is None or found is None:
+        found = self._fired(event, delivery)
+        if found is None:
             yield _unmatched(event, f"{name} no longer has this schedule")
             return
-        index, schedule = found
-        due_ns = schedules.due_ns_of(event.fields, delivery.time_ns)
-        firing = schedules.firing(schedule, due_ns, delivery.time_ns)
+        index, schedule, firing = found
         if firing.run:
             chosen = for_request(self._catalogue, self._preferences, name, 0)
             if isinstance(chosen, Chosen):
@@ -220,8 +249,59 @@ class ProcessManager(Component):
             yield from _matched(event, chosen, delivery)
         else:
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
+            if schedule.missed != "skip":
+                reason = f"{name} ran for that time already, before the clock was set back"
             yield _unmatched(event, reason)
-        yield from schedules.armed(name, index, schedule, firing.next_ns, self._workspace, delivery)
+        yield from self._armed(name, index, schedule, firing.next_ns, delivery.new_id(index + 1))
+
+    def _fired(
+        self, event: TriggerReceived, delivery: Delivery
+    ) -> tuple[int, ScheduleTrigger, schedules.Firing] | None:
+        """What becomes of a time that has come; None where no schedule there is has it."""
+        name = str(event.fields.get("process"))
+        process = self._catalogue.table.get(name)
+        found = schedules.find(process, event.fields) if process else None
+        if found is None or event.fields.get("source") != schedules.SOURCE:
+            return None
+        index, schedule = found
+        now_ns = delivery.time_ns - self._calendar.ahead_ns
+        due_ns = schedules.due_ns_of(event.fields, now_ns)
+        firing = schedules.firing(schedule, due_ns, now_ns)
+        at = schedules.deadline(name, index)
+        if self._calendar.has_run(at, due_ns):  # the clock has come by for a second time
+            firing = msgspec.structs.replace(firing, run=False)
+        elif firing.run:
+            self._calendar.ran_at(at, schedule, due_ns)
+        return index, schedule, firing
+
+    def _rearmed(
+        self,
+        name: str,
+        index: int,
+        schedule: ScheduleTrigger,
+        after_ns: int,
+        trigger_id: str,
+    ) -> Iterator[Output]:
+        """The deadline of a schedule's first time after *after_ns*."""
+        due_ns = schedules.next_due_ns(schedule, after_ns)
+        yield from self._armed(name, index, schedule, due_ns, trigger_id, skipped=True)
+
+    def _armed(
+        self,
+        name: str,
+        index: int,
+        schedule: ScheduleTrigger,
+        due_ns: int | None,
+        trigger_id: str,
+        *,
+        skipped: bool = False,
+    ) -> Iterator[Output]:
+        """The deadline of a schedule's time *due_ns*, or of the next one that is to come."""
+        calendar, at = self._calendar, schedules.deadline(name, index)
+        due_ns = calendar.to_come(at, schedule, due_ns, skipped=skipped)
+        yield from schedules.armed(
+            name, index, schedule, due_ns, calendar.ahead_ns, self._workspace, trigger_id
+        )
 
     def _of_files(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])

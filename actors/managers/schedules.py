@@ -9,7 +9,7 @@ from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
 from cortex.bus.events import TriggerReceived
-from cortex.runtime.kernel import Delivery, Forget, Later
+from cortex.runtime.kernel import Forget, Later
 from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
 
 SOURCE = "schedule"  # the field `source` of a trigger that a schedule fired
@@ -60,24 +60,19 @@ def schedules_of(process: LinkedProcess | None) -> tuple[ScheduleTrigger, ...]:
     return tuple(each for each in process.triggers if isinstance(each, ScheduleTrigger))
 
 
-def rearm(
-    name: str,
-    before: LinkedProcess | None,
-    after: LinkedProcess | None,
-    workspace: str,
-    delivery: Delivery,
-) -> Iterator[Later | Forget]:
-    """Deadlines for what *name* schedules now, and an end of those it no longer does.
+def changed(
+    before: LinkedProcess | None, after: LinkedProcess | None
+) -> Iterator[tuple[int, ScheduleTrigger | None]]:
+    """The places of a process at which another schedule stands now, or (None) none any more.
 
-    A schedule that stays as it is keeps its deadline, which may have passed and not come yet.
+    One that stays as it is keeps its deadline, which may have passed and not come yet.
     """
     old, new = schedules_of(before), schedules_of(after)
     for index in range(max(len(old), len(new))):
         if index >= len(new):
-            yield Forget(deadline(name, index))
+            yield index, None
         elif index >= len(old) or old[index] != new[index]:
-            due_ns = next_due_ns(new[index], delivery.time_ns)
-            yield from armed(name, index, new[index], due_ns, workspace, delivery)
+            yield index, new[index]
 
 
 def armed(
@@ -85,19 +80,30 @@ def armed(
     index: int,
     schedule: ScheduleTrigger,
     due_ns: int | None,
+    ahead_ns: int,
     workspace: str,
-    delivery: Delivery,
+    trigger_id: str,
 ) -> Iterator[Later | Forget]:
-    """The deadline of a schedule; an end of it where it never comes again."""
+    """The deadline of a schedule; an end of it where it never comes again.
+
+    Args:
+        name: Of the process.
+        index: The place of the schedule among those of its process.
+        schedule: What is armed.
+        due_ns: Its next time, by the clock.
+        ahead_ns: How far the log's time is ahead of the clock.
+        workspace: Where its runs work.
+        trigger_id: Of the trigger that then comes.
+    """
     if due_ns is None:
         yield Forget(deadline(name, index))
         return
     due = datetime.fromtimestamp(due_ns / 1e9, UTC).isoformat()
     yield Later(
         deadline(name, index),
-        due_ns,
+        due_ns + ahead_ns,
         TriggerReceived(
-            trigger_id=delivery.new_id(index + 1),
+            trigger_id=trigger_id,
             fields={
                 "source": SOURCE,
                 "process": name,
@@ -108,6 +114,7 @@ def armed(
             goal=f"scheduled run of {name}",
             workspace=workspace,
         ),
+        lasts=False,
     )
 
 

@@ -38,6 +38,7 @@ from .knowledge import (
     KnowledgeRequested,
 )
 from .learning import ActionObserved
+from .log import LogClockJumped
 from .model import (
     ModelDelta,
     ModelFailed,
@@ -136,6 +137,7 @@ VOCABULARY = Vocabulary(
         KnowledgeRemoved,
         KnowledgeRequest,
         KnowledgeRequested,
+        LogClockJumped,
         ModelDelta,
         ModelFailed,
         ModelInvoke,
@@ -225,6 +227,7 @@ __all__ = [
     "KnowledgeRemoved",
     "KnowledgeRequest",
     "KnowledgeRequested",
+    "LogClockJumped",
     "ModelDelta",
     "ModelFailed",
     "ModelInvoke",

@@ -11,6 +11,7 @@ class RuntimeStarted(Event, frozen=True, kw_only=True, tag="runtime.started"):
     runtime: str
     cortex_version: str
     components: tuple[str, ...] = ()
+    clock_behind_s: float = 0.0  # how far the machine's clock is behind the log's newest event
 
 
 class RuntimeStopped(Event, frozen=True, kw_only=True, tag="runtime.stopped"):

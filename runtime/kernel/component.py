@@ -21,8 +21,9 @@ class Later(msgspec.Struct, frozen=True):
     """A recorded deadline: *event* is appended at *at_ns* unless *name* is forgotten before."""
 
     name: str  # one deadline a name; a second one replaces the first
-    at_ns: int  # UTC nanoseconds; reckon it from `delivery.time_ns`
+    at_ns: int  # the log's time in nanoseconds; reckon it from `delivery.time_ns`
     event: Event
+    lasts: bool = True  # a duration, which no change of the clock cuts short; False: a time of day
 
 
 class Forget(msgspec.Struct, frozen=True):

@@ -198,6 +198,7 @@ class Gathered:
         self, record: Recorded, checks: Vocabulary | None, emit: Callable[[Draft], None]
     ) -> None:
         self._correlation, self._causation = record.correlation, record.position or None
+        self._time_ns = record.time_ns
         self._checks, self._emit = checks, emit
         self._events: list[Draft] = []
         self._due: dict[str, Due] = {}
@@ -210,7 +211,8 @@ class Gathered:
             CortexError: It is nothing that a log would take.
         """
         if isinstance(output, Later):
-            due = Due(output.name, output.at_ns, self._draft(output.event))
+            after_ns = max(0, output.at_ns - self._time_ns) if output.lasts else 0
+            due = Due(output.name, output.at_ns, self._draft(output.event), after_ns)
             due.check()
             self._due[output.name] = due
         elif isinstance(output, Forget):

@@ -6,6 +6,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+import structlog
+
 from cortex.bus import (
     Client,
     Clock,
@@ -40,6 +42,8 @@ from .words import vocabulary_of
 SWITCH_S = 0.0005  # beside a thread that computes, 5 ms would be the wait for every GIL turn
 READY_S = 30.0
 PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends
+
+log = structlog.get_logger("cortex.kernel")
 
 Startable = str | Entry | type[Component]
 
@@ -138,7 +142,12 @@ class Runtime:
         announce(self._client, announced, self.config, alone=self._whole)
         names = tuple(cls.component_name() for cls, _ in self._wanted)
         self._client.publish(
-            RuntimeStarted(runtime=self.name, cortex_version=VERSION, components=names)
+            RuntimeStarted(
+                runtime=self.name,
+                cortex_version=VERSION,
+                components=names,
+                clock_behind_s=self._clock_behind_s(),
+            )
         )
         self._started = True
 
@@ -186,6 +195,18 @@ class Runtime:
         withdraw(self._client, post.component)
         if post.pairs():
             self.hub.ask_one(self.name, Unsubscribe(component))
+
+    def _clock_behind_s(self) -> float:
+        """How far the clock is behind the log's newest event, which is said at every start."""
+        behind_ns = self.hub.ahead_ns
+        if behind_ns:
+            log.warning(
+                "clock_behind_log",
+                behind_s=round(behind_ns / 1e9),
+                why="the newest event is in the future of this machine's clock",
+                todo="set the clock if it is wrong; nothing waits for it to catch up",
+            )
+        return behind_ns / 1e9
 
     def _configured(self) -> list[Startable]:
         return list(configured(self.home, self.config) if self.home else built_in())

@@ -86,6 +86,7 @@ ON_DISK = {
         "execution_id step_id attempt turn call_id query topics found notes problem"
     ),
     "learning.action_observed": "execution_id action parameters outcome",
+    "log.clock_jumped": "by_ns clock_ns ahead_ns skipped_ns",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (
         "execution_id step_id attempt turn call model provider prompt answer_schema "
@@ -113,7 +114,7 @@ ON_DISK = {
     "process.submit": "sources removed strict",
     "process.unchanged": "files",
     "process.unlinked": "name digest missing",
-    "runtime.started": "runtime cortex_version components",
+    "runtime.started": "runtime cortex_version components clock_behind_s",
     "runtime.stopped": "runtime",
     "step.completed": "execution_id step_id attempt result summary",
     "step.delegated": "execution_id step_id attempt child purpose",

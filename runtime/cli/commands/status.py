@@ -5,6 +5,7 @@ import time
 import click
 import msgspec
 
+from cortex.bus import clock_behind_ns
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, LogMissingError
@@ -45,6 +46,7 @@ class StatusDocument(msgspec.Struct):
     since: str | None  # UTC
     urls: list[str]  # as clients write them, with the fingerprint where there is one
     events: int  # position of the newest
+    clock_behind_s: float  # how far this machine's clock is behind the newest event
     rates: list[Rate]
     clients: list[ClientRow]
     subscriptions: list[SubscriptionRow]
@@ -74,7 +76,7 @@ def status(every: bool, home: Home, screen: Screen) -> int:
 
 
 def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocument:
-    events, rates, subscriptions = _standing(home)
+    events, behind_s, rates, subscriptions = _standing(home)
     clients = [_client(each) for each in answer.clients] if answer else []
     return StatusDocument(
         home=str(home.path),
@@ -84,6 +86,7 @@ def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocum
         since=iso(answer.since_ns) if answer else None,
         urls=list(answer.urls) if answer else [],
         events=events,
+        clock_behind_s=behind_s,
         rates=rates,
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
@@ -101,15 +104,17 @@ def _client(said: dict[str, object]) -> ClientRow:
     )
 
 
-def _standing(home: Home) -> tuple[int, list[Rate], list[SubscriptionRow]]:
+def _standing(home: Home) -> tuple[int, float, list[Rate], list[SubscriptionRow]]:
     try:
         log = EventLog.open(home.log_path, readonly=True)
     except LogMissingError:
-        return 0, [], []
+        return 0, 0.0, [], []
     try:
-        state = log.state()
-        rates = rates_of(log, state.head, time.time_ns())
-        return state.head, rates, subscriptions_of(log, state, time.monotonic_ns())
+        state, now_ns = log.state(), time.time_ns()
+        behind_ns = clock_behind_ns(state.time_ns, now_ns)
+        rates = rates_of(log, state.head, now_ns + behind_ns)
+        subscriptions = subscriptions_of(log, state, time.monotonic_ns())
+        return state.head, behind_ns / 1e9, rates, subscriptions
     finally:
         log.close()
 
@@ -127,6 +132,10 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         f"{rate.events_per_s:,.1f} events/s over {duration(rate.over_s)}" for rate in document.rates
     )
     screen.line(f"{document.events:,} events{f'; {rates}' if rates else ''}")
+    if document.clock_behind_s:
+        behind = duration(document.clock_behind_s)
+        screen.line(f"the newest event is {behind} in the future of this clock", "yellow")
+        screen.line("-> set the clock if it is wrong; nothing waits for it to catch up")
     if document.clients:
         screen.line()
         screen.table(

@@ -71,7 +71,7 @@ def recent(time_ns: int, now_ns: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in the unit that suits it: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`."""
+    """A duration in its unit: `0.4 ms`, `1.8 s`, `4 min 05 s`, `2 h 10 min`, `9 d`."""
     if seconds < 0.1:
         return f"{seconds * 1e3:.1f} ms"
     if seconds < 100:
@@ -79,4 +79,6 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 100:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    if minutes < 72 * 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes // (24 * 60):,} d"

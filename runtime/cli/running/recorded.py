@@ -1,11 +1,12 @@
 """What `cortex doctor` looks at in a home's log: its events, what moves with them, their blobs."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from cortex.bus import Recorded
+from cortex.bus import Recorded, clock_behind_ns
 from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import (
@@ -19,7 +20,7 @@ from cortex.runtime.log import (
 )
 from cortex.runtime.projections import ProjectionError, checkpoints
 
-from ..reading import History
+from ..reading import History, duration
 from .findings import Check
 
 # the fields of an event that hold the digest of a blob, or a map of such digests
@@ -49,6 +50,7 @@ def recorded(home: Home, *, deep: bool) -> Iterator[Check]:
         return
     try:
         yield _log(home, log, deep=deep)
+        yield from _clock(log)
         if deep:
             yield _blobs(home, log)
         yield _projections(home, log)
@@ -87,6 +89,19 @@ def _log(home: Home, log: EventLog, *, deep: bool) -> Check:
     size = sum(path.stat().st_size for path in home.path.glob("log.db*"))
     how = "every one verified" if deep else "opened; --quick, so not verified"
     return Check("log", "ok", f"{head:,} events, {size / (1 << 20):,.1f} MiB, {how}")
+
+
+def _clock(log: EventLog) -> Iterator[Check]:
+    """Whether this machine's clock is behind what was recorded; nothing where it is not."""
+    behind_ns = clock_behind_ns(log.state().time_ns, time.time_ns())
+    if behind_ns:
+        yield Check(
+            "clock",
+            "warn",
+            f"the newest event is {duration(behind_ns / 1e9)} in the future of this clock",
+            "set the clock if it is wrong; if it was wrong then, nothing has to be done: what is "
+            "recorded stays ahead of it, and nothing waits for it to catch up",
+        )
 
 
 def _blobs(home: Home, log: EventLog) -> Check:

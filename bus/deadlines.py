@@ -1,0 +1,96 @@
+"""When deadlines come: some at a time of the log, others once so much time has passed.
+
+One that says how long it lasts (`after_ns`) waits that long by a clock that nobody sets, however
+the log's time moves meanwhile, and never longer. One that does not comes at its time.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from .event import Draft
+from .log import Deadline
+
+
+class Deferred(Draft, frozen=True, array_like=True, gc=False):
+    """A draft as a deadline keeps it; one of an earlier version does not say how long it lasts."""
+
+    after_ns: int = 0
+
+
+def kept(draft: Draft, after_ns: int) -> bytes:
+    """What a `Deadline` keeps."""
+    if not after_ns:
+        return _WRITE(draft)
+    return _WRITE([*msgspec.structs.astuple(draft), after_ns])
+
+
+class Deadlines:
+    """The order in which deadlines come.
+
+    Args:
+        known: Those that stand, by name.
+        skips: When the log's time left out how much that did not pass, in order; grows.
+    """
+
+    def __init__(self, known: Mapping[str, Deadline], skips: Sequence[tuple[int, int]]) -> None:
+        self._known, self._skips = known, skips
+        # Heaps of (when, name): by the log's time, and by that without what it left out.
+        self._heaps: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
+        for deadline in known.values():
+            self.set(deadline)
+
+    def set(self, deadline: Deadline) -> None:
+        """Take in one that stands from now on."""
+        lasts, at_ns = self._place(deadline)
+        heapq.heappush(self._heaps[lasts], (at_ns, deadline.name))
+
+    def pop_due(self, now_ns: int) -> list[Deadline]:
+        """Those that have come, each once, the earliest first; give them back if it fails."""
+        due: dict[str, Deadline] = {}  # a name that was set twice for one time stands twice
+        for lasts, until_ns in ((False, now_ns), (True, self._lasting(now_ns))):
+            heap = self._heaps[lasts]
+            while heap and heap[0][0] <= until_ns:
+                at_ns, name = heapq.heappop(heap)
+                deadline = self._known.get(name)
+                if deadline is not None and self._place(deadline) == (lasts, at_ns):
+                    due[name] = deadline
+        return sorted(due.values(), key=lambda deadline: (deadline.due_ns, deadline.name))
+
+    def put_back(self, deadlines: Iterable[Deadline]) -> None:
+        """They are still to come."""
+        for deadline in deadlines:
+            self.set(deadline)
+
+    def next_ns(self) -> int | None:
+        """The log's time at which the next one comes; None where none does."""
+        at_ns, after_ns = self._first(lasts=False), self._first(lasts=True)
+        if after_ns is None:
+            return at_ns
+        after_ns += sum(by_ns for _, by_ns in self._skips)
+        return after_ns if at_ns is None else min(at_ns, after_ns)
+
+    def _first(self, *, lasts: bool) -> int | None:
+        heap = self._heaps[lasts]
+        while heap:
+            at_ns, name = heap[0]
+            deadline = self._known.get(name)
+            if deadline is not None and self._place(deadline) == (lasts, at_ns):
+                return at_ns
+            heapq.heappop(heap)
+        return None
+
+    def _place(self, deadline: Deadline) -> tuple[bool, int]:
+        """Whether it lasts, and where it is in the heap of its kind."""
+        after_ns = _READ(deadline.draft).after_ns
+        if not after_ns:
+            return False, deadline.due_ns
+        return True, self._lasting(deadline.due_ns - after_ns) + after_ns
+
+    def _lasting(self, time_ns: int) -> int:
+        return time_ns - sum(by_ns for at_ns, by_ns in self._skips if at_ns < time_ns)
+
+
+_READ = msgspec.msgpack.Decoder(Deferred).decode
+_WRITE = msgspec.msgpack.Encoder().encode
