@@ -11,7 +11,7 @@ from pathlib import Path
 from cortex.bus.events import GateEvaluate, GateEvaluated
 from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 
-from ..programs import GitFilterError, ask_git
+from ..programs import GitConfigurationError, run_git
 from .verdict import failed, passed
 
 SHOWN = 10  # uncommitted paths that the evidence names
@@ -36,7 +36,7 @@ class BranchClean(Component):
             yield failed(event, "the execution has no workspace: start it with --workspace")
             return
         try:
-            status = ask_git(
+            status = run_git(
                 event.workspace, *STATUS, *self._apart(event), timeout_s=event.timeout_s
             )
         except FileNotFoundError:
@@ -45,7 +45,7 @@ class BranchClean(Component):
         except subprocess.TimeoutExpired:
             yield failed(event, f"git did not answer within {event.timeout_s:g} s: try again")
             return
-        except GitFilterError as error:
+        except GitConfigurationError as error:
             yield failed(event, str(error))
             return
         if status.returncode:
@@ -66,7 +66,7 @@ class BranchClean(Component):
         """The pathspec that leaves the home out, where it stands in the checkout."""
         if self._home is None:
             return ()
-        said = ask_git(event.workspace, "rev-parse", "--show-toplevel", timeout_s=event.timeout_s)
+        said = run_git(event.workspace, "rev-parse", "--show-toplevel", timeout_s=event.timeout_s)
         top = Path(os.fsdecode(said.stdout).removesuffix("\n")).resolve()
         home = self._home.own.path.resolve()
         if said.returncode or not home.is_relative_to(top):

@@ -40,7 +40,9 @@ class CommitAndPushParameters(msgspec.Struct, frozen=True):
     branch: str = ""  # a new one of that name instead of cortex/<execution>
     push: bool = False
     remote: str = "origin"
-    hooks: bool = False  # True: the repository's hooks run, and commits are signed as configured
+    hooks: bool = (
+        False  # True: the repository's hooks run, and commits are signed as you configured
+    )
     everything: bool = False  # True: also what other steps changed, such as a formatter
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
 

@@ -8,7 +8,8 @@ from .errors import (
     ProgramTimeoutError,
     ProgramUnwantedError,
 )
-from .git import GitFilterError, ask_git
+from .git import GitConfigurationError, GitGrant, run_git
+from .git_configuration import Setting, overridden
 from .output import KEPT_BYTES
 from .running import ProgramOutcome, argv_of, run_program
 
@@ -16,14 +17,17 @@ __all__ = [
     "KEPT_BYTES",
     "EffectInterruptedError",
     "Effects",
-    "GitFilterError",
+    "GitConfigurationError",
+    "GitGrant",
     "ProgramError",
     "ProgramOutcome",
     "ProgramRefusedError",
     "ProgramTimeoutError",
     "ProgramUnwantedError",
+    "Setting",
     "argv_of",
-    "ask_git",
+    "overridden",
+    "run_git",
     "run_ordered",
     "run_program",
 ]

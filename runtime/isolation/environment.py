@@ -31,6 +31,7 @@ AT_REMOTE = (
     *TO_SIGN,
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT"),
     *("GIT_ASKPASS", "SSH_ASKPASS", "DBUS_SESSION_BUS_ADDRESS"),
+    *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
     *("GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN"),  # what credential helpers ask for
 )
 

@@ -232,7 +232,6 @@ def test_no_hook_gets_the_key_of_a_model(
 ) -> None:
     plain = "WHERE_THE_MODEL_IS"  # no word in it says that it holds a key
     monkeypatch.setenv(plain, "sk-secret")
-    monkeypatch.setenv("KEPT", "kept")
     away = ModelConfig(name="m", provider="openai", base_url="http://127.0.0.1:9/v1", key_env=plain)
     bench = Bench(tmp_path, checkout, Config(models=ModelsConfig(use=(away,))))
     git(tmp_path, "init", "--quiet", "--bare", "remote.git")
@@ -245,7 +244,7 @@ def test_no_hook_gets_the_key_of_a_model(
 
     for name in ("pre-commit", "pre-push"):
         given = (tmp_path / f"{name}.env").read_text()
-        assert "KEPT=kept" in given
+        assert "HOME=" in given
         assert plain not in given
 
 

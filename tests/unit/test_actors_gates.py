@@ -137,7 +137,7 @@ def test_branch_clean_does_not_run_a_program_that_the_checkout_names(checkout: P
 
 
 @pytest.mark.parametrize("setting", ["clean", "process"])
-@pytest.mark.parametrize("name", ["x", "a.b", "X.clean"])
+@pytest.mark.parametrize("name", ["x", "a.b", "X.clean", "a=b"])
 def test_branch_clean_does_not_run_a_filter_that_the_checkout_names(
     name: str, setting: str, checkout: Path
 ) -> None:
@@ -152,20 +152,6 @@ def test_branch_clean_does_not_run_a_filter_that_the_checkout_names(
     assert not trace.exists()
     assert answer.outcome == "failed"
     assert " M kept.txt" in answer.evidence["changed"]
-
-
-def test_branch_clean_does_not_ask_git_where_a_filter_cannot_be_switched_off(
-    checkout: Path,
-) -> None:
-    trace = checkout / "was_run"
-    (checkout / ".gitattributes").write_text("* filter=a=b\n")
-    git(checkout, "config", "filter.a=b.clean", f"touch '{trace}'; cat")
-    (checkout / "kept.txt").write_text("kepT\n")
-
-    answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
-
-    assert not trace.exists()
-    assert answer.reason == "git is not asked: remove the filter 'a=b' from its configuration"
 
 
 def test_branch_clean_does_not_run_a_filter_that_a_submodule_names(checkout: Path) -> None:

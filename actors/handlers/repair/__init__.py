@@ -12,6 +12,7 @@ from .errors import (
     PatchRefusedError,
     RepairError,
 )
+from .git import Git
 from .outcome import Said, read_output
 from .patch import planned, write
 from .paths import PathRefusedError, checked_path
@@ -33,6 +34,7 @@ __all__ = [
     "CheckoutUnusableError",
     "Edit",
     "EditError",
+    "Git",
     "GitFailedError",
     "HookFailedError",
     "HookRefusedError",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 
+from ...programs import GitGrant
 from .checkout import Sources
 from .errors import CheckoutUnusableError, GitFailedError
 from .git import Git
@@ -13,6 +14,12 @@ LONGEST_SUBJECT = 100  # characters
 LONGEST_MESSAGE = 8_000
 _NO_AUTHOR = "no name to commit under: set one with `git config user.name` and `user.email`"
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
+# The other side of a push to a folder of this machine, which the checkout named: git does not hand
+# our settings on to it, and it has hooks and a configuration of its own. Words of ours alone.
+_RECEIVE_HERE = (
+    "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand= "
+    "-c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack"
+)
 _OWN_IDENTITY = ("-c", "user.useConfigOnly=true")  # never one made of user and host name
 
 
@@ -84,7 +91,7 @@ def commit(
         tree.git.run("branch", "--move", tree.branch, branch)
     words = ("commit", "--quiet", "--cleanup=whitespace", f"--message={message}")
     if hooks:
-        tree.git.run_as_user(*words, hidden=hidden)
+        tree.git.run(*words, grant=GitGrant(hooks=True, hidden=frozenset(hidden)))
     else:
         tree.git.run(*words, "--no-verify")
     return tree.head
@@ -92,6 +99,8 @@ def commit(
 
 def push(git: Git, remote: str, branch: str, *, hooks: bool, hidden: Collection[str] = ()) -> None:
     """Bring *branch* to *remote*; where it is there already nothing happens. Never by force.
+
+    A remote that is a folder of this machine runs none of its hooks.
 
     Neither hooks nor what reaches the remote get the variables that are *hidden*.
 
@@ -104,6 +113,15 @@ def push(git: Git, remote: str, branch: str, *, hooks: bool, hidden: Collection[
         there = f"only {', '.join(remotes)}" if remotes else "none"
         raise CheckoutUnusableError(f"have no remote {remote!r}, {there}: name one that is there")
     ref = f"refs/heads/{branch}:refs/heads/{branch}"
-    quiet = ("push", "--quiet", "--no-follow-tags", "--recurse-submodules=no")
-    verify = "--verify" if hooks else "--no-verify"
-    git.run_as_user(*quiet, verify, "--", remote, ref, secrets=True, hidden=hidden)
+    quiet = ["push", "--quiet", "--no-follow-tags", "--recurse-submodules=no"]
+    quiet.append("--verify" if hooks else "--no-verify")
+    if any(map(_is_here, git.run("remote", "get-url", "--push", "--all", remote).splitlines())):
+        quiet.append(f"--receive-pack={_RECEIVE_HERE}")
+    grant = GitGrant(hooks=hooks, remote=True, hidden=frozenset(hidden))
+    git.run(*quiet, "--", remote, ref, grant=grant)
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address of a remote means a folder of this machine."""
+    before, colon, _ = url.partition(":")
+    return url.startswith("file:") or not colon or "/" in before

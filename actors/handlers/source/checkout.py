@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from ...programs import GitFilterError, ask_git
+from ...programs import GitConfigurationError, run_git
 from .errors import CheckoutUnreadableError, GitMissingError, NotAFolderError
 from .paths import installed_name, is_library, normalise
 
@@ -174,12 +174,12 @@ def _list_files(root: Path) -> list[str]:
 def _ask_git(root: Path) -> list[str]:
     listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
     try:
-        done = ask_git(str(root), *listing, timeout_s=GIT_TIMEOUT_S)
+        done = run_git(str(root), *listing, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise GitMissingError(str(root)) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CheckoutUnreadableError(str(root), type(error).__name__) from error
-    except GitFilterError as error:
+    except GitConfigurationError as error:
         raise CheckoutUnreadableError(str(root), str(error)) from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
