@@ -1,9 +1,10 @@
 """The wire: typed events, the hub, clients, subscriptions, who may say what."""
 
-from .access import VERBS, Access, Open, Peer
+from .access import VERBS, Access, Open, Owners, Peer
 from .aio import Aio
 from .client import Client, Feed
 from .clock import Clock, SystemClock, system_entropy
+from .deadlines import kept_draft
 from .errors import (
     AskTimeoutError,
     ClientDeniedError,
@@ -62,16 +63,21 @@ from .requests import (
     Subscribe,
     Subscribed,
     Unsubscribe,
+    Withdraw,
     refuse_no_text,
 )
 from .strangers import Strangers
 from .subscription import Subscription
 from .vocabulary import FOREIGN, Upcaster, Vocabulary
 from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
+from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
 
 __all__ = [
+    "ANNOUNCEMENTS",
+    "DEADLINES",
     "FOREIGN",
     "FORMAT",
+    "SUBSCRIPTIONS",
     "VERBS",
     "Access",
     "Aio",
@@ -122,6 +128,7 @@ __all__ = [
     "Once",
     "Open",
     "OutcomeUnknownError",
+    "Owners",
     "Page",
     "Pair",
     "Peer",
@@ -153,12 +160,14 @@ __all__ = [
     "VersionError",
     "Vocabulary",
     "WireError",
+    "Withdraw",
     "Work",
     "as_map",
     "clock_behind_ns",
     "connect",
     "decode",
     "encode",
+    "kept_draft",
     "refuse_no_text",
     "system_entropy",
 ]

@@ -4,12 +4,14 @@ A server ties a connection to the client that `admit` gives back, and asks again
 every request and of every page: what is granted may change while a client is connected.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from .errors import CortexError, NotGrantedError
+from .event import Draft
+from .requests import Withdraw
 
 VERBS = ("publish", "subscribe", "read", "work", "approve")
 
@@ -21,6 +23,22 @@ class Peer(msgspec.Struct, frozen=True):
     address: str = ""  # "10.0.0.7:51234"; empty on ipc
     certificate: str = ""  # SHA-256 of the client's certificate, hex; empty for none
     problem: str = ""  # why TLS would not take that certificate; empty for fine
+
+
+class Owners(Protocol):
+    """Whose something at a hub is, and whether they may still act by it.
+
+    The hub asks while it holds its lock, when a deadline fires and when a client goes: never for
+    an event that is published.
+    """
+
+    def may(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
+        """Whether *client* may *verb* events of *topic* now, or is of the hub's own process."""
+        ...
+
+    def left_by(self, client: str) -> Sequence[Draft]:
+        """What is to be recorded for what a client that goes has said of itself."""
+        ...
 
 
 class Access(Protocol):
@@ -77,6 +95,10 @@ class Access(Protocol):
     def standing(self, client: str) -> bool:
         """Whether *client* is still let in: False once it is revoked or its grant has expired."""
         ...
+
+    def withdrawal(self, client: str) -> Withdraw | None:
+        """What removes all that *client* left, where it is let in no more; None where it stays."""
+        return None if self.standing(client) else Withdraw(client.partition("/")[0])
 
     def connected(self, client: str, peer: Peer) -> None:
         """Record that *client* is there."""

@@ -9,21 +9,30 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from .event import Draft
+from .event import Draft, OwnedDraft
 from .log import Deadline
 
 
 class Deferred(Draft, frozen=True, array_like=True, gc=False):
-    """A draft as a deadline keeps it; one of an earlier version does not say how long it lasts."""
+    """A draft as a deadline keeps it; one of an earlier version says neither of these."""
 
-    after_ns: int = 0
+    after_ns: int = 0  # how long it lasts
+    owner: str = ""  # the client that set it; "" for the hub's own process
 
 
 def kept(draft: Draft, after_ns: int) -> bytes:
     """What a `Deadline` keeps."""
-    if not after_ns:
+    owner = draft.owner if isinstance(draft, OwnedDraft) else ""
+    if not (after_ns or owner):
         return _WRITE(draft)
-    return _WRITE([*msgspec.structs.astuple(draft), after_ns])
+    fields = (getattr(draft, name) for name in Draft.__struct_fields__)
+    return _WRITE([*fields, after_ns, owner])
+
+
+def kept_draft(deadline: Deadline) -> Deferred:
+    """What *deadline* keeps, with its owner: older logs know only in whose name it was set."""
+    draft = _READ(deadline.draft)
+    return draft if draft.owner else msgspec.structs.replace(draft, owner=deadline.source)
 
 
 class Deadlines:

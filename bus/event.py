@@ -106,6 +106,16 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
 
+class OwnedDraft(Draft, frozen=True, array_like=True, gc=False):
+    """A draft that a client has the hub keep until its time, with whose it is.
+
+    A client may set a deadline in the name of a component that it hosts; it is the client's all the
+    same, and goes with it.
+    """
+
+    owner: str = ""  # the client, as the hub authenticated it; no wire carries it
+
+
 @cache
 def _common(event: type[Event]) -> tuple[str, int, str | None, bool, bool]:
     """What all drafts of a class share; found once, since every event that is published pays."""

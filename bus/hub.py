@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from . import once
+from .access import Owners
 from .deadlines import Deadlines
 from .errors import CortexError, LogError, SubscriptionError
 from .event import Draft, Recorded, decode
@@ -37,12 +38,14 @@ from .requests import (
     Request,
     Subscribe,
     Unsubscribe,
+    Withdraw,
 )
 from .tail import Tail
 from .tries import Trial, Tries
 from .turn import Turn
 from .unclaimed import STEP, Unclaimed, report
 from .vocabulary import Vocabulary
+from .withdrawal import DueRights
 
 LOOKED_AT = 4_096  # records one fetch looks at before it answers, so that no fetch takes long
 RING = 4_096  # ephemeral events kept; the oldest leave first
@@ -54,8 +57,15 @@ BACKLOG_READ = 1_024  # records read from disk at once for a subscriber that is 
 class Hub:
     """One log, many subscriptions; see the module's docstring."""
 
-    def __init__(self, log: Log, vocabulary: Vocabulary, entropy: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        vocabulary: Vocabulary,
+        entropy: Callable[[int], bytes],
+        owners: Owners | None = None,
+    ) -> None:
         self.vocabulary = vocabulary
+        self._owners = owners
         self._log = log
         self._entropy = entropy
         self._jumps: list[Draft] = []  # of the clock, that are not recorded yet
@@ -116,9 +126,12 @@ class Hub:
         self._woken |= lapsed
         self._unclaimed.lapsed(self._known, lapsed, steady_ns)
         due = self._deadlines.pop_due(now_ns)
-        for deadline in due:
-            turn.fire(deadline)
+        rights = DueRights(self._owners, self.vocabulary, now_ns)
         try:
+            for deadline in due:
+                turn.fire(deadline, rights.granted(deadline))
+            for denied in rights.denials():
+                turn.tell(denied)
             overdue = self._tell_unclaimed(turn, steady_ns)
             self._settle(turn)
         except BaseException:
@@ -257,6 +270,7 @@ class Hub:
             random,
             now_ns,
             steady_ns,
+            self._owners,
         )
         for jump in self._jumps:
             turn.tell(jump)
@@ -323,6 +337,8 @@ class Hub:
                     return turn.unsubscribe(request)
                 case Fetch():
                     return self.fetch(request)
+                case Withdraw():
+                    return turn.withdraw(request.client, request.keeps)
                 case Once():
                     return self._once(turn, client, request)
                 case _:

@@ -175,6 +175,16 @@ class Once(Request, frozen=True, tag="once"):
     parts: tuple[tuple[str, tuple[Request, ...]], ...]  # source, and what it asks
 
 
+class Withdraw(Request, frozen=True, tag="withdraw"):
+    """Remove what a client left: deadlines, subscriptions with their work, announcements.
+
+    No wire carries it: the hub's own process asks, for a client that is not let in any more.
+    """
+
+    client: str
+    keeps: tuple[str, ...] = ()  # as in `grant.revoked`
+
+
 class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Base of what a hub answers."""
 

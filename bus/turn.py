@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from .access import Owners
 from .deadlines import kept
 from .errors import (
     ConflictError,
@@ -39,10 +40,11 @@ from .requests import (
 from .tries import Trial
 from .unclaimed import REPORTS, SOURCE, STEP, report
 from .vocabulary import Vocabulary
+from .withdrawal import ANNOUNCEMENTS, REVOKED, deadlines_of, gone_with, subscriptions_of
 
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
-_READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
 _WRITE = msgspec.msgpack.Encoder().encode
+_FOLLOWED = ENDS | {REVOKED}  # something else goes with these, in their transaction
 
 
 class Turn:
@@ -58,6 +60,7 @@ class Turn:
         random: int,
         now_ns: int,
         steady_ns: int,
+        owners: Owners | None = None,
     ) -> None:
         self.batch = Batch()
         self.records: list[Recorded] = []
@@ -74,6 +77,7 @@ class Turn:
         self._log = log
         self._vocabulary = vocabulary
         self._record = record
+        self._owners = owners  # None: everybody may do everything
         self._random = random  # 62 bits, for the ids of this batch
         self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
         self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
@@ -225,10 +229,23 @@ class Turn:
         self._remade[name] = None
         return Appended()
 
-    def fire(self, deadline: Deadline) -> None:
-        """Append the event of a deadline that has come, and forget it, in one transaction."""
+    def fire(self, deadline: Deadline, draft: Draft | None) -> None:
+        """Append the event of a deadline that has come, if any, and forget it."""
         self.batch.forgotten.append(deadline.name)
-        self._append(deadline.source, (_READ_DRAFT(deadline.draft),))
+        if draft is not None:
+            self._append(deadline.source, (draft,))
+
+    def withdraw(self, client: str, keeps: Sequence[str]) -> Appended:
+        """Remove what a client left at the hub."""
+        for name in deadlines_of(client, keeps, self._known, self.batch):
+            self.batch.deadlines.pop(name, None)
+            self.batch.forgotten.append(name)
+        for name in subscriptions_of(client, keeps, self._known, self.batch, self.passing):
+            self.unsubscribe(Unsubscribe(name))
+        left = (
+            () if self._owners is None or ANNOUNCEMENTS in keeps else self._owners.left_by(client)
+        )
+        return self._append(SOURCE, left)
 
     def tell(self, draft: Draft) -> None:
         """Append what the hub itself has to say."""
@@ -292,6 +309,7 @@ class Turn:
     def _append(self, source: str, events: Sequence[Draft]) -> Appended:
         first = self.head + 1
         unclaimed: list[tuple[Draft, int]] = []  # requests that nobody takes at the moment
+        revoked: list[Draft] = []
         for draft in events:
             if draft.ephemeral:
                 self.ephemeral.append(self._recorded(draft, source, 0, 0))
@@ -305,11 +323,16 @@ class Turn:
             self.batch.rows.append(Row(position, stream, version, encode(record)))
             if not self._route(draft, position) and draft.topic in REPORTS:
                 unclaimed.append((draft, position))
-            if draft.topic in ENDS:
-                self._drop_waiting(stream)
+            if draft.topic in _FOLLOWED:
+                if draft.topic == REVOKED:
+                    revoked.append(draft)
+                else:
+                    self._drop_waiting(stream)
         answer = Appended(first, self.head) if self.head >= first else Appended()
         for draft, position in unclaimed:  # after the answer, which speaks of the request alone
             self.tell(report(draft.topic, draft.body, position))
+        for draft in revoked:
+            self.withdraw(*gone_with(draft))
         return answer
 
     def _drop_waiting(self, stream: str) -> None:

@@ -22,10 +22,13 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):
-    """A client is not let in any more, and is cut off where it is connected."""
+    """A client is not let in any more, is cut off where it is connected, and leaves nothing."""
 
     belongs = ("grants", "")  # one stream: who holds the newest version knows them all
     routing = "client"
 
     client: str
     reason: str = ""
+    # What it left at the hub and is to find there again: "deadlines", "subscriptions",
+    # "announcements". All else goes in the same transaction.
+    keeps: tuple[str, ...] = ()

@@ -88,6 +88,12 @@ class BlobDesk:
             return self._put(self._blobs, link, request)
         return self._get(self._blobs, request)
 
+    def under_way(self, link: Link) -> tuple[int, int]:
+        """How many blobs a client is putting, and how many bytes of them have arrived."""
+        with self._lock:
+            uploads = [upload for (of, _), upload in self._uploads.items() if of is link]
+        return len(uploads), sum(len(upload.data) for upload in uploads)
+
     def leave(self, link: Link) -> None:
         """The client is gone: what it did not finish is dropped."""
         with self._lock:

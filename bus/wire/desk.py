@@ -6,15 +6,18 @@ import msgspec
 
 from ..access import Access
 from ..errors import CortexError, FrameError, LogError
-from ..event import decode
+from ..event import Draft, OwnedDraft, decode
 from ..local import LocalHub
 from ..log import Log
 from ..requests import (
     Answer,
     Appended,
     Claim,
+    Claimed,
+    Commit,
     Done,
     Fetch,
+    Finish,
     Once,
     Page,
     Publish,
@@ -84,7 +87,7 @@ class Desk:
         answers: list[Answer | None] = [self._denied(rights, *each) for each in asked]
         allowed = [n for n, answer in enumerate(answers) if answer is None]
         # Before any of them is done: what is none is the end of the whole frame.
-        whole = [(asked[n][0], _bounded(asked[n][1])) for n in allowed]
+        whole = [(asked[n][0], _bounded(asked[n][1], link.client)) for n in allowed]
         try:
             if frame.number:
                 given = self._once(link, frame, whole)
@@ -214,7 +217,12 @@ class Desk:
         return Records(tuple(records), through)
 
     def _note(self, link: Link, request: Request, answer: Answer) -> None:
-        if isinstance(answer, Subscribed) and isinstance(request, Subscribe):
+        if isinstance(request, Claim):
+            if isinstance(answer, Claimed) and answer.leases:
+                link.claimed(request.subscription, answer.leases)
+        elif isinstance(request, Finish | Release):
+            link.settled(request.subscription, request.position)
+        elif isinstance(answer, Subscribed) and isinstance(request, Subscribe):
             link.subscribed(request)
         elif isinstance(answer, Appended) and isinstance(request, Unsubscribe):
             link.unsubscribed(request)
@@ -248,6 +256,11 @@ def _slim(page: Page) -> Page:
     return page
 
 
+def _owned(draft: Draft, client: str) -> OwnedDraft:
+    fields = {name: getattr(draft, name) for name in Draft.__struct_fields__}
+    return OwnedDraft(**fields, owner=client)
+
+
 def _bounded_fetch(request: Fetch) -> Fetch:
     """No answer is larger than a page."""
     if request.limit_bytes <= PAGE_BYTES and request.limit <= READ_LIMIT:
@@ -259,8 +272,11 @@ def _bounded_fetch(request: Fetch) -> Fetch:
     )
 
 
-def _bounded(request: Request) -> Request:
-    """The request with its times and counts within reason; what is above is cut down to it."""
+def _bounded(request: Request, client: str) -> Request:
+    """The request with its times and counts within reason; what is above is cut down to it.
+
+    Its deadlines are the *client's*, in whose name ever it sets them.
+    """
     match request:
         case Claim():
             return msgspec.structs.replace(
@@ -279,5 +295,10 @@ def _bounded(request: Request) -> Request:
             return msgspec.structs.replace(request, after=after)
         case Publish() if not 0 <= request.number <= LARGEST:
             raise FrameError(f"a publish has the number {request.number}: 0 to 2**63 - 1 are taken")
+        case Publish() | Commit() | Finish() if request.due:
+            owned = tuple(
+                msgspec.structs.replace(d, draft=_owned(d.draft, client)) for d in request.due
+            )
+            return msgspec.structs.replace(request, due=owned)
         case _:
             return request

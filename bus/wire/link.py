@@ -1,13 +1,13 @@
 """One client program at a hub: what its connections share, and what ends with the last of them."""
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from ..access import Peer
 from ..errors import CortexError
 from ..local import LocalHub
 from ..port import Wake
-from ..requests import Subscribe, Unsubscribe
+from ..requests import Lease, Release, Subscribe, Unsubscribe, Withdraw
 from .questions import Answerer, Questions
 
 WATCHED = 4_096  # subscriptions that one client may watch
@@ -28,6 +28,7 @@ class Link:
         self._woken: set[str] = set()
         self._ring: Callable[[], None] | None = None
         self._passing: set[str] = set()  # subscriptions that do not outlive the client
+        self._leases: dict[tuple[str, int], int] = {}  # work that it holds, with the epoch
 
     def watch(self, names: tuple[str, ...]) -> None:
         """Note from now on when these subscriptions may have something new.
@@ -65,6 +66,29 @@ class Link:
     def unsubscribed(self, request: Unsubscribe) -> None:
         """Take note that it is gone."""
         self._passing.discard(request.name)
+
+    def claimed(self, subscription: str, leases: Iterable[Lease]) -> None:
+        """Take note of work that the client holds from now on."""
+        for lease in leases:
+            self._leases[subscription, lease.record.position] = lease.epoch
+
+    def settled(self, subscription: str, position: int) -> None:
+        """Take note that it holds this no more, or lost it."""
+        self._leases.pop((subscription, position), None)
+
+    @property
+    def leases(self) -> tuple[tuple[str, int], ...]:
+        """Subscription and position of what the client holds, as far as it has not lapsed."""
+        return tuple(self._leases)
+
+    def withdraw(self, withdrawal: Withdraw) -> None:
+        """Leave nothing behind of a client that is not let in any more, nor any work in hand."""
+        held, self._leases = self._leases, {}
+        given_back = [Release(*key, epoch, 0) for key, epoch in held.items()]
+        try:
+            self._hub.submit(self.client, [*given_back, withdrawal])
+        except CortexError:
+            return  # it is looked at again when a hub opens the home
 
     def end(self) -> None:
         """The client has no connection any more."""

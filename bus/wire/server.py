@@ -53,6 +53,11 @@ class Connected(msgspec.Struct, frozen=True):
     address: str
     connections: int
     since_ns: int
+    leases: tuple[tuple[str, int], ...] = ()  # subscription and position of work that it holds
+    answers: tuple[str, ...] = ()  # topics of queries that it answers
+    questions: int = 0  # that wait for its answer
+    blobs: int = 0  # that it is putting, half done
+    blob_bytes: int = 0  # of them that have arrived
 
 
 class HubServer:
@@ -141,6 +146,10 @@ class HubServer:
                 link.peer.address,
                 len(link.connections),
                 link.since_ns,
+                link.leases,
+                tuple(sorted(link.answerer.topics)),
+                len(link.answerer.waiting),
+                *self._blobs.under_way(link),
             )
             for link in links
         ]
@@ -238,6 +247,8 @@ class HubServer:
         if link is not None and ended:
             link.end()
             self._blobs.leave(link)
+            if withdrawal := self._access.withdrawal(link.client):
+                link.withdraw(withdrawal)  # after the last that was under way: nothing of it stays
             self._access.left(link.client, link.peer, reason)
 
     def _changed(self, client: str) -> None:

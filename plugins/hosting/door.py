@@ -28,6 +28,7 @@ from cortex.bus import (
     Refused,
     Request,
     Subscribe,
+    Withdraw,
 )
 from cortex.bus.events import ComponentFailed
 
@@ -106,6 +107,8 @@ class DoorAccess(Access):
         each = self.pass_of(client)
         if each is None:
             return False
+        if verb == "approve":
+            return False  # no plugin answers in a person's place
         if verb == "publish":
             return topic == PARKED or _any_fits(each.granted.publish, topic)
         # A page has only what was subscribed to, key by key; what is read has every key.
@@ -143,6 +146,10 @@ class DoorAccess(Access):
     def standing(self, client: str) -> bool:
         """Whether the plugin is still let in."""
         return self.pass_of(client) is not None
+
+    def withdrawal(self, client: str) -> Withdraw | None:
+        """None: a plugin that has ended comes back, until it is unloaded, which withdraws it."""
+        return None
 
     def connected(self, client: str, peer: Peer) -> None:
         """Nothing: `plugin.loaded` says as much."""

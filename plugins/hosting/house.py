@@ -16,6 +16,7 @@ from cortex.bus.events import (
     ComponentAnnounced,
     ComponentWithdrawn,
     GrantGiven,
+    GrantRevoked,
     PluginDenied,
     PluginLoad,
 )
@@ -214,6 +215,8 @@ class PluginHouse:
     def let_go(self, plugin: str, names: Sequence[str], *, for_good: bool) -> None:
         """After a plugin has ended: what it announced, and *for_good* what waits for it, goes."""
         self.withdraw(plugin, names)
+        if for_good:
+            self.record(GrantRevoked(client=client_of(plugin), reason="unloaded"))
         for name in names if for_good else ():
             with contextlib.suppress(SubscriptionError):  # it subscribed to nothing
                 self._hub.ask_one(self._runtime.name, Unsubscribe(name))

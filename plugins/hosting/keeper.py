@@ -9,7 +9,7 @@ from typing import Protocol
 import structlog
 from msgspec import Struct
 
-from cortex.bus import CortexError, Event
+from cortex.bus import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS, CortexError, Event
 from cortex.bus.events import (
     ComponentAnnounced,
     GrantRevoked,
@@ -31,6 +31,7 @@ from .policy import after_crash
 from .process import PluginProcess, how_it_ended
 
 FLOODS = "it floods the bus: it published more than its manifest says it does"
+COMES_BACK = (DEADLINES, SUBSCRIPTIONS, ANNOUNCEMENTS)  # with the next start, to what it left
 READY_S = 60.0  # in which a started plugin has to be at work
 
 log = structlog.get_logger("cortex.plugins")
@@ -171,7 +172,8 @@ class Keeper:
             if life.limits is not None:
                 self._house.shut_out(self.load.plugin)
                 reason = "unloaded" if self._stopping.is_set() else "its process has ended"
-                self._tell(GrantRevoked(client=client_of(self.load.plugin), reason=reason))
+                client = client_of(self.load.plugin)
+                self._tell(GrantRevoked(client=client, reason=reason, keeps=COMES_BACK))
 
     def _flood(self) -> None:
         self._flooded.set()

@@ -10,8 +10,10 @@ from .certificates import (
 )
 from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
 from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of, root_of
+from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
 from .hub_access import HubAccess
-from .issuing import Terms, change, forget, found, grants_of, issue, revoke
+from .issuing import Terms, change, found, grants_of, issue, revoke
+from .owners import RecordedOwners, announced_by
 from .redaction import HIDDEN, Redactor, redacted
 from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
 
@@ -25,19 +27,24 @@ __all__ = [
     "Grant",
     "GrantInvalidError",
     "Grants",
+    "HeldDeadline",
+    "HeldSubscription",
+    "Holdings",
     "HubAccess",
     "KeyFileError",
     "NoSuchClientError",
+    "RecordedOwners",
     "Redactor",
     "Terms",
+    "announced_by",
     "change",
     "client_authority",
     "client_certificate",
     "digest_of",
     "folded",
-    "forget",
     "found",
     "grants_of",
+    "holdings_of",
     "hub_certificate",
     "issue",
     "new_token",

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from cortex.bus import VERBS, Event
+from cortex.bus import DEADLINES, VERBS, Event
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
@@ -73,6 +73,8 @@ class Grants:
         self._by_token: dict[str, str] = {}
         self._gone: dict[str, str] = {}  # tokens that were good once, and whose
         self._revoked: set[str] = set()  # clients
+        self._kept: dict[str, tuple[str, ...]] = {}  # what stays of them until they come back
+        self._resting: dict[str, Grant] = {}  # of those, by which deadlines go off that they left
 
     def take(self, event: Event) -> str:
         """Take in an event; the client whose grant changed comes back, "" for none."""
@@ -82,11 +84,18 @@ class Grants:
             self._by_token[event.token_sha256] = event.client
             self._gone.pop(event.token_sha256, None)
             self._revoked.discard(event.client)
+            self._resting.pop(event.client, None)
+            self._kept.pop(event.client, None)
             return event.client
         if isinstance(event, GrantRevoked):
             self._forget_token(event.client)
-            self._grants.pop(event.client, None)
+            before = self._grants.pop(event.client, None)
             self._revoked.add(event.client)
+            self._kept[event.client] = event.keeps
+            if DEADLINES not in event.keeps:
+                self._resting.pop(event.client, None)
+            elif before is not None:
+                self._resting[event.client] = before
             return event.client
         return ""
 
@@ -97,6 +106,29 @@ class Grants:
     def was_revoked(self, client: str) -> bool:
         """Whether there is no grant of *client* any more."""
         return client in self._revoked
+
+    def knows(self, client: str) -> bool:
+        """Whether *client*, or the one whose part it is, was ever let in."""
+        root = root_of(client)
+        return root in self._grants or root in self._revoked
+
+    def gone(self, client: str, now_ns: int) -> bool:
+        """Whether *client* was let in, and is not any more."""
+        root = root_of(client)
+        grant = self._grants.get(root)
+        return grant.expired(now_ns) if grant is not None else root in self._revoked
+
+    def kept(self, client: str) -> tuple[str, ...]:
+        """What stays at the hub of one that was revoked."""
+        return self._kept.get(root_of(client), ())
+
+    def allows_left(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
+        """Whether what *client* left at the hub may *verb* events of *topic*.
+
+        By its grant, or by the one that it had and will have again.
+        """
+        grant = self.grant(client) or self._resting.get(root_of(client))
+        return grant is not None and _allows(grant, verb, topic, now_ns)
 
     def clients(self) -> list[Grant]:
         """Every grant in force or expired, by name."""
@@ -120,12 +152,7 @@ class Grants:
     def allows(self, client: str, verb: str, topic: str, now_ns: int) -> bool:
         """Whether *client* may *verb* events of *topic*."""
         grant = self.grant(client)
-        if grant is None or grant.expired(now_ns):
-            return False
-        if verb == "publish" and (topic == "*" or GUARDED.fits(topic)):
-            return False
-        patterns = grant.allowed.get(verb)
-        return patterns is not None and patterns.fits(topic)
+        return grant is not None and _allows(grant, verb, topic, now_ns)
 
     def allows_some(self, client: str, verb: str, now_ns: int) -> bool:
         """Whether *client* may *verb* events of any topic at all."""
@@ -145,6 +172,15 @@ class Grants:
         if before is not None:
             self._by_token.pop(before.given.token_sha256, None)
             self._gone[before.given.token_sha256] = client
+
+
+def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
+    if grant.expired(now_ns):
+        return False
+    if verb == "publish" and (topic == "*" or GUARDED.fits(topic)):
+        return False
+    patterns = grant.allowed.get(verb)
+    return patterns is not None and patterns.fits(topic)
 
 
 def root_of(name: str) -> str:

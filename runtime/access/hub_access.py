@@ -9,7 +9,8 @@ import contextlib
 import hmac
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -28,12 +29,14 @@ from cortex.bus import (
     Subscribe,
     Unsubscribe,
     Vocabulary,
+    Withdraw,
     decode,
 )
 from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft
 
 from .denials import Denial, Denials, Told
 from .grants import GRANTS, OWNER, Grants, Outcome, root_of
+from .owners import holders
 from .presence import CAME, LEFT, Presence
 from .presence import Told as Presented
 from .redaction import redacted
@@ -81,6 +84,7 @@ class HubAccess(Access):
         hub.ask_one(SOURCE, Subscribe(SUBSCRIPTION, "ordered", pairs, lasting=False))
         hub.watch(SUBSCRIPTION, self._wake)
         self._take()
+        self._withdraw(holders(log, vocabulary))
 
     @property
     def grants(self) -> Grants:
@@ -144,6 +148,13 @@ class HubAccess(Access):
         self._freshen()
         grant = self._grants.grant(client)
         return not self._stale and grant is not None and not grant.expired(self._hub.clock.now_ns())
+
+    def withdrawal(self, client: str) -> Withdraw | None:
+        """What removes all that *client* left, where it is not let in any more."""
+        self._freshen()
+        if self._stale or not self._grants.gone(client, self._hub.clock.now_ns()):
+            return None
+        return Withdraw(root_of(client), self._grants.kept(client))
 
     def connected(self, client: str, peer: Peer) -> None:
         """Record that *client* is there; of one that comes and goes, with how often it did."""
@@ -216,6 +227,9 @@ class HubAccess(Access):
             watchers = self._changed
         self._set_expiry()
         self._say(watchers, dict.fromkeys(changed))
+        if changed:
+            # Not here: whoever published the grant is still inside the hub with it.
+            self._hub.alarm(self._hub.steady_ns(), partial(self._withdraw, tuple(changed)))
 
     def _say(self, watchers: Sequence[Callable[[str], None]], clients: dict[str, None]) -> None:
         for client in filter(None, clients):
@@ -241,6 +255,26 @@ class HubAccess(Access):
             watchers = self._changed
         self._say(watchers, over)
         self._set_expiry()
+        self._withdraw(over)
+
+    def _withdraw(self, clients: Iterable[str]) -> None:
+        """Remove what those of *clients* left whose grants are over.
+
+        A revocation does so with itself; an expiry cannot. And an older hub let all of it stay.
+        """
+        with self._reading:
+            now_ns = self._hub.clock.now_ns()
+            gone = [
+                Withdraw(client, self._grants.kept(client))
+                for client in dict.fromkeys(clients)
+                if self._grants.gone(client, now_ns)
+            ]
+        if self._closed or not gone:
+            return
+        try:
+            self._hub.submit(SOURCE, gone)
+        except CortexError as error:  # until a hub opens the home again
+            log.warning("not_withdrawn", clients=[g.client for g in gone], error=str(error))
 
     def _note(
         self, denial: Denial, claimed: str = "", carrier: str = "", address: str = ""

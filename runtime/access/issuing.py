@@ -1,16 +1,15 @@
 """Giving, changing and taking back grants, through any client that may."""
 
-import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from cortex.bus import Client, ConflictError, Log, SubscriptionError, Unsubscribe
+from cortex.bus import Client, ConflictError
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError, NoSuchClientError
-from .grants import GRANTS, Grant, Grants, checked, checked_name, folded, root_of
+from .grants import GRANTS, Grant, Grants, checked, checked_name, folded
 from .redaction import redacted
 from .tokens import digest_of, new_token
 
@@ -88,8 +87,11 @@ def change(client: Client, name: str, changed: Callable[[Terms], Terms]) -> Gran
     return _trying(client, give)
 
 
-def revoke(client: Client, name: str, reason: str = "") -> None:
+def revoke(client: Client, name: str, reason: str = "", *, keeps: Sequence[str] = ()) -> None:
     """Take a client's grant back; where it is connected, it is cut off.
+
+    What it left at the hub goes in the same transaction: deadlines, subscriptions with the work
+    that waits in them, what it announced. *keeps* names what stays for when it is let in again.
 
     Raises:
         NoSuchClientError: There is no client of that name.
@@ -99,22 +101,11 @@ def revoke(client: Client, name: str, reason: str = "") -> None:
     def take(grants: Grants) -> None:
         found(grants, name)
         client.publish(
-            GrantRevoked(client=name, reason=redacted(reason)), expected_version=grants.version
+            GrantRevoked(client=name, reason=redacted(reason), keeps=tuple(keeps)),
+            expected_version=grants.version,
         )
 
     _trying(client, take)
-
-
-def forget(client: Client, log: Log, name: str) -> tuple[str, ...]:
-    """Remove the subscriptions of the client *name*, with their cursors and the work that waits.
-
-    Their names come back. *log* is the hub's, or the same one read beside it.
-    """
-    names = tuple(s.name for s in log.state().standings if root_of(s.name) == name)
-    for each in names:
-        with contextlib.suppress(SubscriptionError):  # somebody else was quicker
-            client.hub.ask_one(client.name, Unsubscribe(each))
-    return names
 
 
 def found(grants: Grants, name: str) -> Grant:

@@ -1,6 +1,6 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
-from .announcements import PLUGIN, announcement_of, withdraw_said_by
+from .announcements import PLUGIN, announcement_of
 from .async_component import AsyncComponent
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
 from .config import Config
@@ -38,5 +38,4 @@ __all__ = [
     "located",
     "on",
     "routes_of",
-    "withdraw_said_by",
 ]

@@ -55,16 +55,6 @@ def withdraw(client: Client, component: type[Component]) -> None:
         client.publish(*events)
 
 
-def withdraw_said_by(client: Client, who: str) -> None:
-    """Take back what *who*, a client of the hub, or a part of it ("who/...") announced last."""
-    events = [
-        ComponentWithdrawn(component=said.component, kind=said.kind, name=said.name)
-        for said in _standing(client, who).values()
-    ]
-    if events:
-        client.publish(*events)
-
-
 def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
     """Kind and name of what plugins announced and have not withdrawn."""
     kept: set[tuple[str, str]] = set()
@@ -79,16 +69,16 @@ def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
     return kept
 
 
-def _standing(client: Client, who: str = "") -> dict[tuple[str, str], ComponentAnnounced]:
-    """What is announced, by kind and name; with *who* only what that client said last."""
+def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
+    """What is announced, by kind and name."""
     standing: dict[tuple[str, str], ComponentAnnounced] = {}
     for record in client.read_stream("registry"):
         if record.topic not in client.vocabulary:
             continue  # of no meaning here, whoever said it
         event = client.vocabulary.read(record)
-        if isinstance(event, ComponentAnnounced) and who in ("", record.source.partition("/")[0]):
+        if isinstance(event, ComponentAnnounced):
             standing[event.kind, event.name] = event
-        elif isinstance(event, ComponentAnnounced | ComponentWithdrawn):
+        elif isinstance(event, ComponentWithdrawn):
             standing.pop((event.kind, event.name), None)
     return standing
 

@@ -23,6 +23,7 @@ from cortex.bus import (
     system_entropy,
 )
 from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped
+from cortex.runtime.access import RecordedOwners
 from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs, MemoryLog
 
 from .announcements import announce, withdraw
@@ -87,7 +88,8 @@ class Runtime:
         durability = self.config.durability
         self.blobs: Blobs = BlobStore(home.blobs, durability=durability) if home else MemoryBlobs()
         self.log: Log = log or _open_log(home, self.config)
-        self.hub = LocalHub(Hub(self.log, self.vocabulary, system_entropy), self.clock)
+        owners = RecordedOwners(self.log, self.vocabulary)
+        self.hub = LocalHub(Hub(self.log, self.vocabulary, system_entropy, owners), self.clock)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)
         self._staff = Staff(

@@ -18,7 +18,6 @@ from cortex.runtime.log import LogHeldError
 
 from .errors import AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
-from .withdrawing import withdraw_with_grants
 
 # While a hub is up: files start something, and knowledge is indexed when it changes.
 FILE_WATCHER = "cortex.actors.managers:FileWatchManager"
@@ -96,7 +95,6 @@ class Service:
         runtime = self._opened(home, opened)
         access = HubAccess(runtime.hub, runtime.log, runtime.vocabulary, home.path / "keys")
         opened.callback(access.close)
-        withdraw_with_grants(access, runtime.hub, runtime.client(runtime.name))
         server = HubServer(runtime.hub, runtime.log, runtime.blobs, access)
         opened.callback(server.close)
         tls, fingerprint = self._tls(home)

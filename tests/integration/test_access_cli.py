@@ -76,15 +76,15 @@ def test_what_is_granted_can_be_listed_widened_narrowed_and_taken_back(shell: Sh
     assert "it was revoked" in shell.run("show", "alice", code=3)[1]
 
 
-def test_subscriptions_of_a_revoked_client_stay_or_are_forgotten(shell: Shell) -> None:
+def test_subscriptions_of_a_revoked_client_go_unless_they_are_kept(shell: Shell) -> None:
     kept = {"alice", "alice/work", "alicia", "Doer"}
     with hub_on(shell.home) as hub:
         for name in kept:
             hub.ask_one("owner", Subscribe(name, "work", (("step.execute", None),)))
-    for options in ((), ("--forget",)):
+    for options in (("--keep-subscriptions",), ()):
         shell.run("add", "alice")
         said = shell.json("revoke", "alice", *options)
-        gone = {"alice", "alice/work"} if options else set()
+        gone = set() if options else {"alice", "alice/work"}
         assert set(said["removed"]) == gone
         with closing(EventLog.open(shell.home.log_path, readonly=True)) as log:
             assert {s.name for s in log.state().standings} == kept - gone

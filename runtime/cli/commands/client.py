@@ -4,14 +4,14 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import msgspec
 
-from cortex.bus import VERBS
+from cortex.bus import SUBSCRIPTIONS, VERBS
 from cortex.bus.events import GrantGiven
 from cortex.runtime.access import (
     GRANTS,
@@ -22,7 +22,6 @@ from cortex.runtime.access import (
     change,
     client_certificate,
     folded,
-    forget,
     found,
     grants_of,
     hub_certificate,
@@ -32,11 +31,10 @@ from cortex.runtime.access import (
     token_file,
 )
 from cortex.runtime.kernel import Home
-from cortex.runtime.log import EventLog
 
 from ..options import with_home, with_screen
 from ..reading import History, iso, local, parse_end
-from ..running import granting
+from ..running import HeldDocument, granting, held_by, lines_of
 from ..screen import Screen
 from ..tree import Family
 
@@ -62,6 +60,12 @@ class ClientDocument(msgspec.Struct, kw_only=True):
     certificate: str  # SHA-256 of the one it must show; empty for none
 
 
+class ShownDocument(ClientDocument, kw_only=True):
+    """A client, what it is granted, and what it has at the hub."""
+
+    holds: HeldDocument
+
+
 class AddedDocument(ClientDocument, kw_only=True):
     """A client that was added."""
 
@@ -76,6 +80,8 @@ class RevokedDocument(msgspec.Struct):
     client: str
     reason: str
     removed: tuple[str, ...]  # subscriptions
+    deadlines: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()  # what it had announced
 
 
 class FingerprintDocument(msgspec.Struct):
@@ -175,8 +181,16 @@ def list_(home: Home, screen: Screen) -> None:
 @with_home
 @with_screen
 def show(name: str, home: Home, screen: Screen) -> None:
-    """Show what the client NAME may do."""
-    _show(screen, _document(_grant(home, name).given))
+    """Show what the client NAME may do, and what it has at the hub.
+
+    All that it has goes when it is revoked. What it has only while it is connected (work that it
+    has taken, questions, blobs that it is putting) is asked of the hub, where one is up.
+    """
+    shown = _document(_grant(home, name).given)
+    document = ShownDocument(**msgspec.structs.asdict(shown), holds=held_by(home, name))
+    _show(screen, document)
+    for word, told in lines_of(document.holds):
+        screen.line(f"  {word:<10} {told}")
 
 
 @client.command()
@@ -204,23 +218,31 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
 @client.command("revoke")
 @click.argument("name")
 @click.option("--reason", default="", help="Why; it is recorded.")
-@click.option("--forget", "too", is_flag=True, help="Remove its subscriptions, too.")
+@click.option(
+    "--keep-subscriptions", "keep", is_flag=True, help="For whoever is let in under the name again."
+)
 @with_home
 @with_screen
-def revoke_(name: str, reason: str, too: bool, home: Home, screen: Screen) -> None:
-    """Let the client NAME in no more, and cut it off where it is connected.
+def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> None:
+    """Let the client NAME in no more, cut it off where it is connected, and remove what it left.
 
-    Its subscriptions stay where they are, for whoever is let in under the name again; with --forget
-    they are removed, with the work that waits in them.
+    All that `cortex client show NAME` lists goes with it, in one transaction: deadlines,
+    subscriptions with the work that waits in them, and what it announced.
     """
     with granting(home) as owner:
-        revoke(owner, name, reason)
-        with closing(EventLog.open(home.log_path, readonly=True)) as log:
-            removed = forget(owner, log, name) if too else ()
-    screen.document(RevokedDocument(name, reason, removed))
+        held = held_by(home, name)
+        revoke(owner, name, reason, keeps=(SUBSCRIPTIONS,) if keep else ())
+    subscriptions = () if keep else tuple(each.name for each in held.subscriptions)
+    deadlines = tuple(each.name for each in held.deadlines)
+    announced = tuple(f"{each.kind} {each.name}" for each in held.announcements)
+    screen.document(RevokedDocument(name, reason, subscriptions, deadlines, announced))
     screen.line(f"{name} is not let in any more")
-    for each in removed:
+    for each in subscriptions:
         screen.line(f"removed {each}")
+    for each in deadlines:
+        screen.line(f"removed the deadline {each}")
+    for each in announced:
+        screen.line(f"withdrew the {each}")
 
 
 @client.command()

@@ -5,6 +5,7 @@ from .ending import told_to_end, wait_for
 from .endpoints import ModelCheck, check_model
 from .findings import Check
 from .granting import granting
+from .holding import HeldDocument, held_by, lines_of
 from .inputs import inputs_of, pairs_of, refuse_wrong, scalar, typed
 from .keyboard import Interrupts, Keyboard, Terminated
 from .live import LiveView
@@ -24,6 +25,7 @@ __all__ = [
     "Check",
     "DryRunDocument",
     "GateReport",
+    "HeldDocument",
     "Interrupts",
     "Keyboard",
     "LiveView",
@@ -44,12 +46,14 @@ __all__ = [
     "gone",
     "granting",
     "has_person",
+    "held_by",
     "in_order",
     "input_text",
     "inputs_of",
     "is_path",
     "knowledge_roots",
     "knowledge_topics",
+    "lines_of",
     "open_shelf",
     "pairs_of",
     "refuse_wrong",

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 
 from cortex.bus import Client, Hub, LocalHub, SystemClock, system_entropy
 from cortex.bus.events import VOCABULARY
-from cortex.runtime.access import owner_token
+from cortex.runtime.access import RecordedOwners, owner_token
 from cortex.runtime.kernel import Config, Home
 from cortex.runtime.log import EventLog, LogHeldError
 from cortex.runtime.serving import connected, found
@@ -36,8 +36,9 @@ def granting(home: Home) -> Iterator[Client]:
         log = EventLog.open(home.log_path, durability=Config.load(home).durability)
     except LogHeldError as error:
         raise HomeHeldError(str(home.path), error.pid) from None
+    served = Hub(log, VOCABULARY, system_entropy, RecordedOwners(log, VOCABULARY))
     with (
         closing(log),
-        closing(LocalHub(Hub(log, VOCABULARY, system_entropy), SystemClock())) as hub,
+        closing(LocalHub(served, SystemClock())) as hub,
     ):
         yield Client(NAME, hub, log, VOCABULARY)
