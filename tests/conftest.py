@@ -1,6 +1,10 @@
 """Running systems that the tests of one module share."""
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +14,11 @@ from cortex.actors.library import library_sources
 from cortex.runtime.kernel import Home, Runtime
 
 from .staff_world import ANSWERING, QUICK, World
+
+# Homes that tests make are trusted in a folder of their own; all that they start inherits it.
+STATE = tempfile.mkdtemp(prefix="cortex-tests-")
+os.environ["XDG_STATE_HOME"] = STATE
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 
 # A shell that starts a command in the background has it ignore Ctrl-C, and so all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -94,6 +94,7 @@ from .tool import (
     ToolReturned,
 )
 from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched
+from .trust import TrustGiven, TrustWithdrawn
 
 VOCABULARY = Vocabulary(
     (
@@ -182,6 +183,8 @@ VOCABULARY = Vocabulary(
         TriggerMatched,
         TriggerReceived,
         TriggerUnmatched,
+        TrustGiven,
+        TrustWithdrawn,
     )
 )
 
@@ -272,4 +275,6 @@ __all__ = [
     "TriggerMatched",
     "TriggerReceived",
     "TriggerUnmatched",
+    "TrustGiven",
+    "TrustWithdrawn",
 ]

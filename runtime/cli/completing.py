@@ -69,7 +69,7 @@ def _runnable(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     from cortex.runtime.kernel import Config
 
-    used = Config.load(home).models.use
+    used = Config.shown(home).models.use
     for model in used:
         if model.name.startswith(incomplete):
             yield CompletionItem(model.name, help=f"{model.id} of {model.provider}")

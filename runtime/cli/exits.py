@@ -6,6 +6,7 @@ USAGE = 2
 NOT_FOUND = 3
 UNUSABLE = 4
 WAITING = 5
+UNTRUSTED = 6
 DEFECT = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -21,6 +22,8 @@ MEANINGS = {
     UNUSABLE: "the home cannot be used: its config.toml, log, blobs or components; `cortex doctor` "
     "says more",
     WAITING: "an execution waits: for a person's answer, at a breakpoint, or because it was paused",
+    UNTRUSTED: "the home is not trusted, so nothing of it runs: `cortex trust --show` says what "
+    "would",
     DEFECT: "a defect of Cortex; `CORTEX_DEBUG=1` shows where",
     INTERRUPTED: "interrupted by Ctrl-C; a running execution was paused",
     BROKEN_PIPE: "whoever read the output went away, as `head` does",

@@ -10,7 +10,7 @@ import click
 from cortex.runtime.isolation import enter_process
 
 from . import exits
-from .tree import root
+from .tree import RunAgainError, root
 
 DEBUG = "CORTEX_DEBUG"
 SHOWN = 80  # characters of an argument that is no text
@@ -65,6 +65,8 @@ def _invoke(args: list[str]) -> int:
             code = root.invoke(context)
     except click.exceptions.Exit as leave:
         return leave.exit_code
+    except RunAgainError:
+        return _invoke(args)
     return code if isinstance(code, int) else exits.OK
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,7 +32,10 @@ def with_home(function: Function) -> Function:
 
     @wraps(function)
     def call(*args: Any, home: Path | None, **options: Any) -> Any:
-        return function(*args, home=home_at(home), **options)
+        found = home_at(home)
+        code = function(*args, home=found, **options)
+        _note_untrusted(found)
+        return code
 
     option = click.option(
         "--home",
@@ -40,6 +44,18 @@ def with_home(function: Function) -> Function:
         help="The home, instead of the one that belongs to this folder.",
     )
     return option(call)  # type: ignore[return-value]  # it takes the place of *function*
+
+
+def _note_untrusted(home: "Home") -> None:
+    """Say of a home that was read whether it could act, too; what acts was refused before."""
+    # Here, not at the top: `cortex --help` gets along without the bus.
+    from cortex.bus import CortexError
+
+    with suppress(CortexError):
+        if home.untrusted_because:
+            Screen().note(
+                f"{home.path} is not trusted, nothing of it runs: `cortex trust --show`", "yellow"
+            )
 
 
 def with_running(function: Function) -> Function:

@@ -40,9 +40,14 @@ COMMANDS = {
     "status": Lazy("status:status", "Show whether a hub is up, who is connected"),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
     "trigger": Lazy("trigger:trigger", "Say that something happened, and run what answers it."),
+    "trust": Lazy("trust:trust", "Let the home in FOLDER act, or the one that belongs to this"),
     "up": Lazy("up:up", "Serve the home to other processes"),
     "worker": Lazy("worker:worker", "Host components in a process of their own, on the hub"),
 }
+
+
+class RunAgainError(Exception):
+    """What kept a command from being run is out of the way."""
 
 
 class Family(click.Group):
@@ -83,6 +88,8 @@ class CommandTree(Family):
         except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
+            if _trusted_now(error):
+                raise RunAgainError from error
             if ctx.meta[AS_JSON]:
                 from .failure import show_failure
 
@@ -126,6 +133,17 @@ class CommandTree(Family):
         rows += [(name, f"From {point.value}.") for name, point in _added().items()]
         with formatter.section("Commands"):
             formatter.write_dl(sorted(rows))
+
+
+def _trusted_now(error: Exception) -> bool:
+    """Whether *error* is that a home was not trusted, and whoever is at the terminal trusts it."""
+    from cortex.runtime.access.trust import UntrustedHomeError
+
+    if not isinstance(error, UntrustedHomeError):
+        return False
+    from .running import trusted_when_asked
+
+    return trusted_when_asked(error)
 
 
 def _load(lazy: Lazy) -> click.Command:

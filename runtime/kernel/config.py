@@ -146,10 +146,21 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def load(cls, home: "Home") -> "Config":
-        """What the config.toml of *home* says; defaults where there is no such file.
+        """What the config.toml of *home* says, to act by it; defaults where there is no such file.
 
         Raises:
+            UntrustedHomeError: The user has not trusted that home.
             ConfigError: It cannot be read, or a key or value in it is wrong; with the line.
+        """
+        home.require_trust()
+        return cls.shown(home)
+
+    @classmethod
+    def shown(cls, home: "Home") -> "Config":
+        """As `load`, of any home: to be shown to people, and never acted by.
+
+        Raises:
+            ConfigError: As for `load`.
         """
         path = home.config_path
         if path.exists() and not path.is_file():

@@ -6,6 +6,12 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from cortex.runtime.access.trust import (
+    note_made,
+    reasons_against,
+    require_trust,
+    standing_at,
+)
 from cortex.runtime.log import create_private
 
 from .config import Config
@@ -65,31 +71,47 @@ class Home(msgspec.Struct, frozen=True):
     def create(cls, path: Path) -> "Home":
         """A home at *path*: what is missing is made, what is there stays as it is.
 
+        One in which nothing could act before is this user's own, and trusted. Any other stays as
+        trusted as it was.
+
         Raises:
             HomeError: It cannot be made there, a newer version of Cortex made it, something else
                 stands in the place of one of its files, or its log is lost.
+            TrustError: That it is the user's own cannot be noted.
         """
         home = cls(path.expanduser().absolute())
-        home._refuse_newer()
-        examine(home.path)
-        refuse_unwritable(home.path)
-        try:
-            home._make()
-        except OSError as error:
-            raise HomeError(
-                str(home.path),
-                f"a home cannot be made here: {error.strerror or error}; name a folder that you "
-                f"may write with --home or {VARIABLE}",
-            ) from error
+        home.complete()
         return home
 
     def open(self) -> "Home":
-        """This home, made where it is missing and completed where something of it is.
+        """This home, to act: made where it is missing and completed where something of it is.
 
         Raises:
             HomeError: As for `create`.
+            UntrustedHomeError: This user has not trusted it.
         """
-        return msgspec.structs.replace(self.create(self.path), stands_for=self.stands_for)
+        self._refuse_newer()
+        self.require_trust()
+        self.complete()
+        return self
+
+    def require_trust(self) -> None:
+        """Return if this home may act for this user; nothing of it may before.
+
+        Raises:
+            UntrustedHomeError: This user has not trusted it as it is now.
+            TrustError: Whether it is trusted cannot be told.
+        """
+        require_trust(self.own.path, users_own=self._is_users_own)
+
+    @property
+    def untrusted_because(self) -> tuple[str, ...]:
+        """Why this home may not act; empty where it may.
+
+        Raises:
+            TrustError: Whether it is trusted cannot be told.
+        """
+        return reasons_against(self.own.path, users_own=self._is_users_own)
 
     def check(self) -> None:
         """Say what keeps this home from being read; nothing is made.
@@ -151,6 +173,32 @@ class Home(msgspec.Struct, frozen=True):
     def workspace(self) -> Path:
         """The folder that a project's home stands in; for another home, itself."""
         return self.path.parent if self.path.name == FOLDER else self.path
+
+    @property
+    def _is_users_own(self) -> bool:
+        return self.own.path == Home.of_user().path
+
+    def complete(self) -> None:
+        """Make what is missing of this home, whether it may act or not.
+
+        Raises:
+            HomeError: As for `create`.
+        """
+        self._refuse_newer()
+        examine(self.path)
+        refuse_unwritable(self.path)
+        # One that stands for another, in a dry run, is no home of its own to be trusted.
+        fresh = self.stands_for is None and standing_at(self.path).fresh
+        try:
+            self._make()
+        except OSError as error:
+            raise HomeError(
+                str(self.path),
+                f"a home cannot be made here: {error.strerror or error}; name a folder that you "
+                f"may write with --home or {VARIABLE}",
+            ) from error
+        if fresh:
+            note_made(self.path)
 
     def _make(self) -> None:
         self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)

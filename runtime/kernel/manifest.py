@@ -57,6 +57,7 @@ def configured(home: Home, config: Config) -> list[Entry]:
     """The built-in components and those that *config* adds, which may stand in the home."""
     if config.components and str(home.plugins) not in sys.path:
         sys.path.append(str(home.plugins))  # last, so that nothing installed is hidden by it
+        sys.dont_write_bytecode = True  # it would be a file in the home that nobody trusted
     added = [Entry(c.use, c.workers, c.config) for c in config.components]
     return [*built_in(), *added]
 

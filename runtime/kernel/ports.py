@@ -51,7 +51,8 @@ def ports_in_child(
 ) -> dict[str, Any]:
     """The ports of a component in a spawned process: whatever needs no hub."""
     found = Home(Path(home)) if home else None
-    config = Config.load(found) if found else Config()
+    # Whoever started this process was let act by the home, and a child may not see what it saw.
+    config = Config.shown(found) if found else Config()
     durability = config.durability
     return {
         "home": found,

@@ -22,8 +22,9 @@ from cortex.bus import (
     Vocabulary,
     system_entropy,
 )
-from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped
+from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped, TrustGiven
 from cortex.runtime.access import RecordedOwners
+from cortex.runtime.access.trust import take_unrecorded
 from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs, MemoryLog
 
 from .announcements import announce, withdraw
@@ -63,6 +64,7 @@ class Runtime:
         name: The source of what the runtime itself publishes.
 
     Raises:
+        UntrustedHomeError: The user has not trusted the home.
         LogError: The log cannot be used; the message says why.
         ManifestError: A component cannot be loaded.
     """
@@ -78,6 +80,8 @@ class Runtime:
         name: str = "runtime",
     ) -> None:
         configure_unless_done()
+        if home is not None:
+            home.require_trust()  # first: its log hands out what waits in it, and fires deadlines
         self.home, self.name = home, name
         self.config = config or (Config.load(home) if home else Config())
         self.clock: Clock = clock or SystemClock()
@@ -152,6 +156,7 @@ class Runtime:
             )
         )
         self._started = True
+        self._tell_trusted()
 
     def stop(self, patience_s: float = PATIENCE_S) -> None:
         """Stop the components in good order and close the log; a second call does nothing.
@@ -224,6 +229,16 @@ class Runtime:
             entry.settings,
         )
         return {**ports, "runtime": self}
+
+    def _tell_trusted(self) -> None:
+        """Record that this user came to trust the home, once."""
+        given = take_unrecorded(self.home.own.path) if self.home is not None else None
+        if given is not None:
+            self._client.publish(
+                TrustGiven(
+                    home=given.home, digest=given.digest, by=given.by, given_ns=given.given_ns
+                )
+            )
 
     def _tell_restarted(self, label: str, reason: str, times: int) -> None:
         self._client.publish(

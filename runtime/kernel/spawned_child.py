@@ -58,6 +58,7 @@ def _leave_with(parent: int) -> None:
 
 def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
     try:
+        sys.dont_write_bytecode = True  # in a home it would be a file that nobody trusted
         sys.path[:] = list(dict.fromkeys([*sys.path, *born.path]))
         component = load(born.component)
         vocabulary = vocabulary_of([component])

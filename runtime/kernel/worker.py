@@ -52,6 +52,9 @@ class Worker:
         name: The source of what the worker itself publishes.
         restarted: Is told of restarts, instead of the bus: label, reason, times. Whoever gives it
             speaks for the worker in all: nothing is announced or withdrawn here.
+
+    Raises:
+        UntrustedHomeError: The user has not trusted the home.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class Worker:
         restarted: Tell | None = None,
     ) -> None:
         configure_unless_done()
+        if home is not None:
+            home.require_trust()
         self._hub, self._log, self._blobs, self._home = hub, log, blobs, home
         self._config = config or (Config.load(home) if home else Config())
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]

@@ -100,6 +100,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "status": [["--all"]],
     "trace": [["{execution}"]],
     "trigger": [["source=test", "-y"]],
+    "trust": [["--show"]],
     "up": [["--listen", "nonsense://"]],  # in the background: by the fixture
     "worker": [["cortex.actors.gates:FileExists"], ["json:Evil"]],
 }
@@ -172,6 +173,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     (made.folder / "data.ctx").write_text(made.run("ctx", "encode", "data.json").stdout)
     (made.folder / "src").mkdir()
     (made.folder / "src" / "cart.py").write_text("def add(a, b): return a - b\n")
+    made.run("process", "validate")  # before it is committed, or it might as well have been pulled
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
         subprocess.run(["git", *_AUTHOR, *words], cwd=made.folder, check=True)
     made.plant()

@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from cortex.runtime.access.trust import give_trust
 from cortex.runtime.kernel import Home
 
 from .command_lines import CORTEX, environment
@@ -32,6 +33,8 @@ class OldHome:
             path.chmod(0o700 if path.is_dir() else 0o600)
         (folder / ".cortex").chmod(0o700)
         shutil.copy(HOMES / "steps.py", folder)
+        # No version before kept trust: the user is asked once, and says that the home is their own.
+        give_trust(folder / ".cortex", by="a test", own=True)
         self.home = Home(folder / ".cortex")
         self.env = environment(folder)
 

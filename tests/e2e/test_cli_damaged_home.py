@@ -14,6 +14,7 @@ import pytest
 
 from cortex.bus import Recorded, decode
 from cortex.bus.events import ExecutionRequest
+from cortex.runtime.access.trust import give_trust
 from cortex.runtime.cli.running import blobs_of
 from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.kernel import Home, Runtime
@@ -79,11 +80,17 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def copied(lived: Path, folder: Path) -> Path:
+    """A copy that its user trusts."""
+    shutil.copytree(lived, folder)
+    give_trust(folder / ".cortex", by="a test", own=True)
+    return folder
+
+
 @pytest.fixture
 def folder(lived: Path, tmp_path: Path) -> Path:
     """A copy of it, to be damaged."""
-    shutil.copytree(lived, tmp_path / "copy")
-    return tmp_path / "copy"
+    return copied(lived, tmp_path / "copy")
 
 
 @pytest.fixture
@@ -95,8 +102,7 @@ def small_disk(lived: Path, tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() or subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("only root may mount a small disk")
     try:
-        shutil.copytree(lived, disk / "copy")
-        yield disk / "copy"
+        yield copied(lived, disk / "copy")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -17,6 +17,7 @@ from cortex.bus.events import (
     ProcessRetired,
     StepFailed,
 )
+from cortex.runtime.access.trust import give_trust
 from cortex.runtime.cli.reading import Catalog, History, Hits, find_executions, find_processes
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import Blobs
@@ -200,6 +201,7 @@ def test_what_was_read_once_is_not_read_again_until_the_folder_is_gone(home: Hom
 def test_what_comes_later_is_found_and_what_is_retired_is_not(tmp_path: Path, home: Home) -> None:
     copy = tmp_path / ".cortex"
     shutil.copytree(home.path, copy)
+    give_trust(copy, by="a test")
     mine = Home(copy)
     with History.open(mine) as history:
         assert keys(find_processes(history, "invoices"))[0] == "close_month"

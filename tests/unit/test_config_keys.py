@@ -159,7 +159,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ConfigError, match=r"config.toml: cannot be read: it is not UTF-8 text"):
-        Config.load(Home(tmp_path))
+        Config.shown(Home(tmp_path))
 
 
 @given(text=st.text(st.sampled_from('[]"=.#a1 \n'), max_size=60))

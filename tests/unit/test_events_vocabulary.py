@@ -138,6 +138,8 @@ ON_DISK = {
     ),
     "trigger.matched": "trigger_id execution_id process digest because runners_up",
     "trigger.received": "trigger_id fields inputs goal workspace",
+    "trust.given": "home digest by given_ns",
+    "trust.withdrawn": "home",
     "trigger.unmatched": "trigger_id reason candidates",
 }
 

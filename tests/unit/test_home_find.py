@@ -65,6 +65,7 @@ def test_a_new_home_is_private_and_whole(tmp_path: Path) -> None:
         "archive",
         "blobs",
         "config.toml",
+        "id",
         "keys",
         "knowledge",
         "plugins",
@@ -81,7 +82,7 @@ def test_opening_completes_a_home_and_keeps_what_is_there(tmp_path: Path) -> Non
     home.processes.mkdir(parents=True)
     home.config_path.write_text('durability = "full"\n')
 
-    assert home.open() == home
+    assert Home.create(home.path) == home
 
     assert home.config_path.read_text() == 'durability = "full"\n'
     assert home.blobs.is_dir()

@@ -1,5 +1,8 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
+from .acting import ActingDocument, acting_document
+from .acting import lines_of as acting_lines
+from .acting import path_of as home_in
 from .amounts import counted, dollars, plus
 from .asked import PERSON, OpenQuestions, asked_of_person, open_gate
 from .catalog import Catalog, Compiled
@@ -39,6 +42,7 @@ __all__ = [
     "REQUESTS",
     "REVIEW_LINES",
     "STREAM",
+    "ActingDocument",
     "Catalog",
     "Compiled",
     "CompiledContext",
@@ -59,6 +63,8 @@ __all__ = [
     "Selection",
     "Span",
     "WhyDocument",
+    "acting_document",
+    "acting_lines",
     "as_written",
     "asked_of_person",
     "asyncapi_document",
@@ -75,6 +81,7 @@ __all__ = [
     "fields_of",
     "find_executions",
     "find_processes",
+    "home_in",
     "iso",
     "local",
     "log_lines",

@@ -43,7 +43,7 @@ def models_of(home: Home) -> list[ModelRow]:
         ConfigError: The home's config.toml is wrong.
         LogError: Its log cannot be read.
     """
-    config = Config.load(home)
+    config = Config.shown(home)
     found = {each.name: (each, "") for each in describe(config.models)}
     for name, (description, component) in _announced(home, config).items():
         if name not in found or found[name][0].provider == description.provider:

@@ -19,6 +19,7 @@ from .sources import Sources, changed, gone, is_path, source_at, sources_of
 from .station import Station
 from .tally import Tally
 from .telling import Teller, Told
+from .trusting import asked_for_trust, show_acting, trusted_when_asked
 from .untaken import untaken_action, waiting_for
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Terminated",
     "Told",
     "answer_to",
+    "asked_for_trust",
     "blobs_of",
     "changed",
     "check_model",
@@ -59,11 +61,13 @@ __all__ = [
     "refuse_wrong",
     "registry_of",
     "scalar",
+    "show_acting",
     "source_at",
     "sources_of",
     "stage_of",
     "told_to_end",
     "topics_of",
+    "trusted_when_asked",
     "typed",
     "untaken_action",
     "user_name",

@@ -39,6 +39,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     yield from _home(home)
     if not home.path.exists():
         return
+    yield from guarded("trust", lambda: _trust(home))
     yield _disk(home)
     config = next(guarded("config", lambda: _config(home)))
     yield config
@@ -123,6 +124,14 @@ def _home(home: Home) -> Iterator[Check]:
         yield Check("home", "ok", f"{home.path}, private")
 
 
+def _trust(home: Home) -> Iterator[Check]:
+    if reasons := home.untrusted_because:
+        found = f"not trusted, nothing of it runs: {reasons[0]}"
+        yield Check("trust", "warn", found, "`cortex trust --show`, then `cortex trust`")
+    else:
+        yield Check("trust", "ok", "this home may act for you")
+
+
 def _disk(home: Home) -> Check:
     free = shutil.disk_usage(home.path).free
     found = f"{free / (1 << 30):,.1f} GiB free"
@@ -134,7 +143,7 @@ def _disk(home: Home) -> Check:
 
 
 def _config(home: Home) -> Iterator[Check]:
-    config = Config.load(home)
+    config = Config.shown(home)
     yield Check("config", "ok", f"{home.config_path}, durability {config.durability}")
 
 
@@ -143,7 +152,7 @@ def _components(home: Home, *, loading: bool) -> Iterator[Check]:
     for name in names:
         load(name)
     found = f"{len(names)} of Cortex can be loaded"
-    own = [component.use for component in Config.load(home).components]
+    own = [component.use for component in Config.shown(home).components]
     for name in own:
         # A home that somebody else wrote is looked at before its code is run.
         file = located(name, home.plugins)
@@ -156,6 +165,8 @@ def _components(home: Home, *, loading: bool) -> Iterator[Check]:
 
 
 def _load(name: str, home: Home) -> None:
+    home.require_trust()
+    sys.dont_write_bytecode = True  # it would be a file in the home that nobody trusted
     sys.path.append(str(home.plugins))
     try:
         load(name)

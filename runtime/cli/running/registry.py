@@ -5,7 +5,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
-from cortex.runtime.kernel import PLUGIN, Config, Home, announcement_of, configured, load
+from cortex.runtime.kernel import (
+    PLUGIN,
+    Config,
+    Home,
+    announcement_of,
+    built_in,
+    configured,
+    load,
+)
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.processes import Announced, KnowledgeTopics, Registry
 from cortex.runtime.serving import found
@@ -19,6 +27,8 @@ REGISTRY = "registry"  # the stream of announcements
 def registry_of(home: Home) -> Registry:
     """What the components serve that a runtime on *home* would start, and who else says so.
 
+    Of a home that is not trusted these are the components of Cortex alone: no code of it is loaded.
+
     While a hub is up these are its workers and plugins, as the log has them; otherwise its plugins
     alone, which start with any runtime: what workers said is of no use without them.
 
@@ -26,11 +36,12 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    config = Config.load(home)
+    config = Config.shown(home)
     announced = Announced()
     for event in _announced_elsewhere(home):
         announced.fold(event)
-    for component in (load(entry.component) for entry in configured(home, config)):
+    entries = built_in() if home.untrusted_because else configured(home, config)
+    for component in (load(entry.component) for entry in entries):
         for serves in component.announces(config):
             announced.fold(announcement_of(component, serves))
     return announced.registry()

@@ -87,7 +87,12 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
 
 @contextmanager
 def stage_of(home: Home) -> Iterator[Home]:
-    """A home for one dry run."""
+    """A home for one dry run; the real one has to be trusted.
+
+    Raises:
+        UntrustedHomeError: It is not.
+    """
+    home.require_trust()
     with tempfile.TemporaryDirectory(prefix="cortex-") as folder:
         stage = Home(Path(folder).resolve() / ".cortex", stands_for=home).open()
         if home.config_path.exists():

@@ -17,8 +17,12 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
     """The history of *home*, up to date with its sources.
 
     Where a source is new or changed, a runtime compiles it first; where another process runs one,
-    what it has compiled is shown.
+    or the home is not trusted, what was compiled is shown.
     """
+    if home.untrusted_because:
+        with History.open(home) as history:
+            yield history
+        return
     home.open()
     with History.open(home) as history:
         catalog = Catalog(history)

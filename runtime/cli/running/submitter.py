@@ -78,6 +78,7 @@ class Submitter:
         return names[0]
 
     def _submit_changed(self) -> _Outcome:
+        Home.of_user().require_trust()  # its processes are compiled, too
         sources, catalog = sources_of(self._home), Catalog(self._history)
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")

@@ -1,0 +1,37 @@
+"""Folder trust: whether a home that came from somewhere may act for this user."""
+
+from .acting import Acting, acting_in
+from .deciding import (
+    VARIABLE,
+    digest_at,
+    give_trust,
+    note_made,
+    reasons_against,
+    require_trust,
+    standing_at,
+    take_unrecorded,
+    withdraw_trust,
+)
+from .errors import TrustError, TrustStoreError, TrustVariableError, UntrustedHomeError
+from .standing import Standing
+from .store import Record
+
+__all__ = [
+    "VARIABLE",
+    "Acting",
+    "Record",
+    "Standing",
+    "TrustError",
+    "TrustStoreError",
+    "TrustVariableError",
+    "UntrustedHomeError",
+    "acting_in",
+    "digest_at",
+    "give_trust",
+    "note_made",
+    "reasons_against",
+    "require_trust",
+    "standing_at",
+    "take_unrecorded",
+    "withdraw_trust",
+]

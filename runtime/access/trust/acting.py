@@ -1,0 +1,182 @@
+"""What in a home can act: start a program, speak to a host, take a key, or steer what does.
+
+Whatever is not known to be inert counts, so that a kind of file that is added one day is asked
+about before anybody has thought of it.
+"""
+
+import hashlib
+import os
+import stat
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from .errors import TrustStoreError
+
+CONFIG = "config.toml"
+IDENTITY = "id"  # random; a home that was put in another's place does not have the same
+
+# Read, never run: text and payloads, indexes that are made again, and what says how a hub stands.
+INERT = {
+    *("knowledge", "blobs", "archive", "vectors", "cold", "logs", "worktrees"),
+    *(".gitignore", "version", IDENTITY, "bus.sock"),
+}
+INERT_BEGINNINGS = ("projections.db", "cache.db", "up.")
+# What the runtime itself records. Grants, tokens, waiting work and deadlines are in there.
+STATE = {"keys", "effects", "notifications"}
+STATE_BEGINNINGS = ("log.db", "snapshots.db")
+UNREAD_ENDS = ("-shm", ".lock")  # beside a database, without a meaning of their own
+MOST_FILES = 20_000
+CHUNK_BYTES = 1 << 20
+_TOO_MANY = f"holds more than {MOST_FILES:,} files that could act: move some out of it"
+
+
+class Seen(Struct, frozen=True):
+    """A file that can act, as it is now."""
+
+    content: str  # SHA-256
+    objects: tuple[str, ...]  # what git would call this content, by SHA-1 and by SHA-256
+    foreign: bool = False  # somebody else may write it, or a link leads to it
+
+
+class Acting(Struct, frozen=True):
+    """All that can act in one home."""
+
+    files: dict[str, Seen]  # by path in the home
+    state: tuple[str, ...]  # files and folders, not empty, that hold what the runtime recorded
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to be trusted."""
+        return not (self.files or self.state)
+
+
+def is_inert(path: str) -> bool:
+    """Whether the file at *path* in a home never acts."""
+    top = path.partition("/")[0]
+    return top in INERT or top.startswith(INERT_BEGINNINGS) or top.endswith(UNREAD_ENDS)
+
+
+def is_state(path: str) -> bool:
+    """Whether the file at *path* in a home is the runtime's own, which changes all the time."""
+    top = path.partition("/")[0]
+    return top in STATE or top.startswith(STATE_BEGINNINGS)
+
+
+def acting_in(home: Path) -> Acting:
+    """What can act in *home* now; nothing where there is no such folder.
+
+    Raises:
+        TrustStoreError: It cannot be looked at, or holds more than can be looked at.
+    """
+    files: dict[str, Seen] = {}
+    state: list[str] = []
+    try:
+        for each in _entries(home):
+            if is_inert(each.name):
+                continue
+            if is_state(each.name):
+                if _is_filled(each):
+                    state.append(each.name)
+            else:
+                for path, place, linked in _files_below(each):
+                    if len(files) == MOST_FILES:
+                        raise TrustStoreError(str(home), _TOO_MANY)
+                    if (seen := _seen(path, place, linked=linked)) is not None:
+                        files[path] = seen
+    except OSError as error:
+        raise _unreadable(home, error) from error
+    return Acting(files, tuple(sorted(state)))
+
+
+def digest_of(home: Path, acting: Acting) -> str:
+    """SHA-256, in hex, over all that can act in *home*: the same wherever a copy of it is.
+
+    Raises:
+        TrustStoreError: A file of it cannot be read.
+    """
+    whole = hashlib.sha256(b"cortex home 1\n")
+    entries = {path: seen.content for path, seen in acting.files.items()}
+    try:
+        for each in _entries(home):
+            if each.name in acting.state:
+                entries |= {path: _content_of(place) for path, place, _ in _files_below(each)}
+    except OSError as error:
+        raise _unreadable(home, error) from error
+    for path in sorted(entries):
+        whole.update(f"{entries[path]} {len(path.encode())} {path}\n".encode())
+    return whole.hexdigest()
+
+
+def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda each: each.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
+    """Each file at *top* or below it, by its path, and whether a link leads to it."""
+    waiting, been = [(top, "", False)], set[tuple[int, int]]()
+    while waiting:
+        each, before, linked = waiting.pop()
+        path = before + os.fsencode(each.name).decode(errors="backslashreplace")
+        linked = linked or each.is_symlink()
+        if each.is_file():
+            yield path, Path(each.path), linked
+        elif each.is_dir():
+            status = each.stat()
+            if (status.st_dev, status.st_ino) not in been:  # a link may lead to what is above it
+                been.add((status.st_dev, status.st_ino))
+                waiting += [(inner, f"{path}/", linked) for inner in _entries(each)]
+
+
+def _is_filled(each: os.DirEntry[str]) -> bool:
+    if each.is_dir():
+        return bool(_entries(each))
+    return each.is_file() and each.stat().st_size > 0  # a reader leaves an empty log.db-wal
+
+
+def _seen(path: str, place: Path, *, linked: bool) -> Seen | None:
+    """A file as it is; None for one in which nothing is said."""
+    with place.open("rb") as file:
+        status, data = os.fstat(file.fileno()), file.read()
+    if path == CONFIG and _sets_nothing(data):
+        return None
+    head = b"blob %d\0" % len(data)
+    return Seen(
+        hashlib.sha256(data).hexdigest(),
+        (
+            hashlib.sha1(head + data, usedforsecurity=False).hexdigest(),
+            hashlib.sha256(head + data).hexdigest(),
+        ),
+        foreign=linked
+        or status.st_uid not in (os.geteuid(), 0)
+        or bool(status.st_mode & stat.S_IWOTH),
+    )
+
+
+def _sets_nothing(data: bytes) -> bool:
+    """Whether a config.toml is all comments, as it is in a new home."""
+    try:
+        return not tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+
+
+def _content_of(place: Path) -> str:
+    whole = hashlib.sha256()
+    with place.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            whole.update(chunk)
+    return whole.hexdigest()
+
+
+def _unreadable(home: Path, error: OSError) -> TrustStoreError:
+    why = error.strerror or str(error)
+    return TrustStoreError(
+        str(error.filename or home), f"cannot be looked at: {why}; check its owner and mode"
+    )

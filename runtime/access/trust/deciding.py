@@ -1,0 +1,219 @@
+"""The decision: may this home act? Asked wherever something of a home is about to."""
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+
+from cortex.runtime.log import private
+
+from .acting import IDENTITY, acting_in, digest_of
+from .errors import TrustStoreError, TrustVariableError, UntrustedHomeError
+from .git_index import objects_in_git
+from .standing import Found, Standing, learn_all, standing_of
+from .store import Record, locked, read, write
+
+VARIABLE = "CORTEX_TRUST"
+MADE_HERE = "made here"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def standing_at(home: Path) -> Standing:
+    """Whether the home at *home* is trusted as it is now. Edits of the user's own are noted.
+
+    Raises:
+        TrustStoreError: The home cannot be looked at, or where trust is kept cannot be used.
+    """
+    found = _found(home)
+    standing = standing_of(found, read(found.path))
+    if standing.learned:
+        # A full disk or a folder that may not be written costs a question later, no more.
+        with contextlib.suppress(TrustStoreError), locked():
+            record = read(found.path)
+            if standing_of(found, record).learned and record is not None:
+                write(record, sync=False)
+    return standing
+
+
+def reasons_against(home: Path, *, users_own: bool = False) -> tuple[str, ...]:
+    """Why the home at *home* may not act, as `require_trust` has it; empty where it may.
+
+    Raises:
+        TrustVariableError: As for `require_trust`.
+        TrustStoreError: As for `require_trust`.
+    """
+    digests = _trusted_by_variable()
+    standing = standing_at(home)
+    if standing.trusted or (users_own and _is_adopted(home)):
+        return ()
+    return () if digests and digest_at(home) in digests else standing.reasons
+
+
+def require_trust(home: Path, *, users_own: bool = False) -> None:
+    """Return if the home at *home* may act: it is trusted, or CORTEX_TRUST has its digest.
+
+    Args:
+        home: The folder. One that is not there may act, and so may one in which nothing can act:
+            what comes to be in it is this user's.
+        users_own: It is in the user's data folder, where nobody else puts anything: it is taken for
+            made here, unless git keeps files of it.
+
+    Raises:
+        UntrustedHomeError: It may not.
+        TrustVariableError: CORTEX_TRUST holds something else than digests.
+        TrustStoreError: As for `standing_at`.
+    """
+    digests = _trusted_by_variable()
+    standing = standing_at(home)
+    if standing.trusted:
+        if standing.fresh and home.is_dir():
+            note_made(home)
+    elif users_own and _is_adopted(home):
+        note_made(home)
+    elif digests and digest_at(home) in digests:
+        give_trust(home, by=VARIABLE)
+    else:
+        raise UntrustedHomeError(os.fspath(home), standing.reasons)
+
+
+def digest_at(home: Path) -> str:
+    """The digest of all that can act in the home at *home*, as CORTEX_TRUST has it.
+
+    Raises:
+        TrustStoreError: The home cannot be looked at.
+    """
+    path = home.resolve()
+    return digest_of(path, acting_in(path))
+
+
+def give_trust(home: Path, *, by: str, digest: str = "", own: bool = False) -> str:
+    """Trust the home at *home* as it is now; the digest of what can act in it comes back.
+
+    Args:
+        home: The folder.
+        by: How it came to be trusted, for people to read.
+        digest: Of what was looked at; refused where the home is not that any more.
+        own: The home is the user's own: edits stay trusted where git cannot tell whose they are.
+
+    Raises:
+        UntrustedHomeError: Its digest is another: it was changed after it was looked at.
+        TrustStoreError: It cannot be looked at, or trust cannot be kept.
+    """
+    found = _found(home)
+    now = digest_of(found.path, found.acting)
+    if digest and now != digest:
+        raise UntrustedHomeError(os.fspath(home), (f"its digest is {now}, not {digest}",))
+    _keep(found, made_here=own, by=by, digest=now)
+    return now
+
+
+def withdraw_trust(home: Path) -> bool:
+    """Trust the home at *home* no more; whether it was trusted comes back.
+
+    Raises:
+        TrustStoreError: As for `standing_at`.
+    """
+    found = _found(home)
+    with locked():
+        record = read(found.path)
+        was = standing_of(found, record).trusted
+        record = record or Record(
+            home=os.fspath(found.path), identity="", inode=0, made_here=False, given_ns=0
+        )
+        record.withdrawn, record.given_ns, record.files = True, time.time_ns(), {}
+        write(record)
+    return was
+
+
+def note_made(home: Path) -> None:
+    """Note that this user made the home at *home*, in which nothing else can act yet.
+
+    Raises:
+        TrustStoreError: Trust cannot be kept.
+    """
+    found = _found(home)
+    _keep(found, made_here=True, by=MADE_HERE, digest="")
+
+
+def take_unrecorded(home: Path) -> Record | None:
+    """The trust in *home* that its log does not tell of yet; from now on it counts as recorded."""
+    path = home.resolve()
+    record = read(path)
+    if record is None or record.recorded or record.withdrawn:
+        return None
+    with locked():
+        record = read(path)
+        if record is None or record.recorded or record.withdrawn:
+            return None
+        record.recorded = True
+        write(record)
+    return record
+
+
+def _keep(found: Found, *, made_here: bool, by: str, digest: str) -> None:
+    identity = secrets.token_hex(16)
+    with locked():
+        record = Record(
+            home=os.fspath(found.path),
+            identity=identity,
+            inode=found.inode,
+            made_here=made_here,
+            given_ns=time.time_ns(),
+            digest=digest,
+            by=by,
+            recorded=by == MADE_HERE,
+        )
+        learn_all(found, record)
+        # First the home: with a record of another identity it is asked about, and never trusted.
+        _write_identity(found.path / IDENTITY, identity)
+        write(record, sync=by != MADE_HERE)
+
+
+def _found(home: Path) -> Found:
+    path = home.resolve()
+    try:
+        inode = path.stat().st_ino
+    except OSError:
+        inode = 0  # it is not there, and nothing acts in it
+    return Found(path, _identity(path), inode, acting_in(path), objects_in_git(path))
+
+
+def _identity(home: Path) -> str:
+    try:
+        with (home / IDENTITY).open(encoding="ascii", errors="replace") as file:
+            return file.read(64).strip()
+    except OSError:
+        return ""
+
+
+def _write_identity(path: Path, identity: str) -> None:
+    try:
+        path.unlink(missing_ok=True)
+        with open(path, "x", opener=private) as file:
+            file.write(f"{identity}\n")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise TrustStoreError(str(path), f"cannot be written: {why}; check its mode") from error
+
+
+def _is_adopted(home: Path) -> bool:
+    """Whether a home in the user's data folder is taken for the user's own."""
+    path = home.resolve()
+    return (
+        read(path) is None
+        and path.stat().st_uid == os.geteuid()
+        and not path.stat().st_mode & 0o022
+        and objects_in_git(path) == {}
+        and not any(seen.foreign for seen in acting_in(path).files.values())
+    )
+
+
+def _trusted_by_variable() -> set[str]:
+    said = os.environ.get(VARIABLE, "")
+    digests = [each.strip().lower() for each in said.split(",") if each.strip()]
+    for digest in digests:
+        if not _DIGEST.fullmatch(digest):
+            raise TrustVariableError(digest)
+    return set(digests)

@@ -1,0 +1,112 @@
+"""Whether a home is trusted as it is now: pure, of what is there and of what was recorded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from .acting import Acting, Seen, is_inert, is_state
+from .store import Known, Record, remember
+
+GONE = Seen("", ())
+
+
+class Found(Struct, frozen=True):
+    """A home as it is now."""
+
+    path: Path  # without links
+    identity: str
+    inode: int
+    acting: Acting
+    objects: Mapping[str, frozenset[str]] | None  # of git; None where that cannot be told
+
+
+class Standing(Struct, frozen=True):
+    """Whether a home may act."""
+
+    trusted: bool
+    reasons: tuple[str, ...] = ()  # why not, what was changed first
+    learned: bool = False  # edits of the user's own were added to the record
+    fresh: bool = False  # nothing in it can act, and no record is of it
+
+
+def standing_of(found: Found, record: Record | None) -> Standing:
+    """Whether *found* is trusted; edits that are the user's own are added to *record*.
+
+    The rules, for each file that can act:
+
+    * a content that was trusted is trusted, whoever brought it back;
+    * another content is the user's own edit while git has for the file what it had when it was
+      trusted. What git has of late, it brought: a pull, a checkout, a merge, a commit;
+    * outside git, it is the user's own edit in a home that this user made, and brought in another;
+    * what somebody else may write, or a link leads to, is never an own edit.
+    """
+    same = record is not None and _is_of(found, record)
+    if found.acting.nothing and (record is None or not record.withdrawn):
+        return Standing(trusted=True, fresh=not same)
+    if record is None:
+        return Standing(False, ("it was not made here by you, or made before trust was asked for",))
+    if record.withdrawn:
+        return Standing(False, ("your trust in it was withdrawn",))
+    if not same:
+        return Standing(False, ("it is a copy, or was put in the place of the one you trusted",))
+    return _of_files(found, record)
+
+
+def learn_all(found: Found, record: Record) -> None:
+    """Add all that is there to *record*, as trusted."""
+    for path in _paths(found, record):
+        known = record.files.setdefault(path, Known())
+        if not is_state(path):
+            remember(known.contents, found.acting.files.get(path, GONE).content)
+        remember(known.objects, *sorted((found.objects or {}).get(path, ())))
+
+
+def _is_of(found: Found, record: Record) -> bool:
+    return (found.identity, found.inode) == (record.identity, record.inode)
+
+
+def _of_files(found: Found, record: Record) -> Standing:
+    in_git = found.objects is not None and any(not is_inert(path) for path in found.objects)
+    reasons, learned = [], False
+    for path in _paths(found, record):
+        seen = found.acting.files.get(path, GONE)
+        objects = (found.objects or {}).get(path, frozenset())
+        known = record.files.get(path)
+        if is_state(path):
+            brought = not objects <= set(known.objects if known else ())
+        elif known is not None and seen.content in known.contents:
+            own = objects & set(seen.objects)  # git has just this: the user's edit, committed
+            if own - set(known.objects):
+                remember(known.objects, *sorted(own))
+                learned = True
+            continue
+        elif seen is GONE and known is None:
+            continue  # git has it, and it is not there
+        else:
+            kept = set(known.objects) if known else set()
+            same = objects <= kept and bool(objects) == bool(kept)
+            editable = not seen.foreign and found.objects is not None
+            brought = not (same and editable and (record.made_here or in_git))
+        if brought:
+            reasons.append(_reason(path, seen, objects, known))
+        elif not is_state(path):
+            remember(record.files.setdefault(path, Known()).contents, seen.content)
+            learned = True
+    return Standing(not reasons, tuple(reasons), learned)
+
+
+def _paths(found: Found, record: Record) -> list[str]:
+    paths = {*found.acting.files, *record.files, *(found.objects or ())}
+    return sorted(path for path in paths if not is_inert(path))
+
+
+def _reason(path: str, seen: Seen, objects: frozenset[str], known: Known | None) -> str:
+    if is_state(path):
+        return f"version control brought {path}"
+    what = "is gone" if seen is GONE else "is new" if known is None else "was changed"
+    if objects - set(known.objects if known else ()):
+        return f"{path} {what}: version control brought it, or it was committed unseen"
+    if seen.foreign:
+        return f"{path} {what}, and others than you may write it"
+    return f"{path} {what}"
