@@ -1,13 +1,21 @@
-"""The gate `tests_pass`: the newest run of tests, after the newest change, was green."""
+"""The gate `tests_pass`: the newest run of tests was green, on the files as they are now."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 
-from ..handlers.repair import RepairRecord, recorded_repair
+from ..handlers.repair import (
+    RepairError,
+    RepairRecord,
+    find_worktree,
+    folder_of,
+    recorded_repair,
+    tree_of,
+)
 from .verdict import failed, passed
 
 SHOWN = 10  # failing tests that the evidence names
@@ -17,19 +25,28 @@ REASONS = {
     "stale": "the code was written again after the tests: run them on what it is now",
     "running": "the tests did not end yet",
 }
+OLDER = "the tests ran before Cortex recorded what they ran on: run them again"
+CHANGED = "the code was changed after the tests: run them on what it is now"
 
 
 class TestsPass(Component):
-    """Goes by what this execution recorded; it runs nothing itself."""
+    """Goes by what this execution recorded and by the files as they are; it runs no tests itself.
+
+    A green result belongs to a tree: whoever changed a file since, the tests have to run again.
+    """
 
     workers = 1
     serves = (Serves("gate", "tests_pass", traits={"read_only": True}),)
 
     def __init__(
-        self, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary
+        self,
+        history: Callable[[str], Iterator[Recorded]],
+        vocabulary: Vocabulary,
+        home: Home | None = None,
     ) -> None:
         self._history = history
         self._vocabulary = vocabulary
+        self._home = home
 
     @on(GateEvaluate, where={"gate": "tests_pass"})
     def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
@@ -38,11 +55,33 @@ class TestsPass(Component):
         record = recorded_repair(records, self._vocabulary)
         evidence = _evidence(record)
         if record.tests == "green":
-            yield passed(event, **evidence)
+            stale = self._stale(event, record)
+            yield failed(event, stale, **evidence) if stale else passed(event, **evidence)
         elif record.tests == "red":
             yield failed(event, _red(record), **evidence)
         else:
             yield failed(event, REASONS[record.tests], **evidence)
+
+    def _stale(self, event: GateEvaluate, record: RepairRecord) -> str:
+        """Why a green result says nothing of the files as they are; "" where it does."""
+        changed = record.result.get("changed")
+        if changed:
+            return f"{changed[0]} was written while the tests ran: run them again"
+        if not record.result.get("tree"):
+            return OLDER
+        place = Path(event.workspace or ".", record.checkout).absolute()
+        try:
+            tree = tree_of(self._root(event, place), self._home.path if self._home else None)
+        except RepairError as error:
+            return f"what the tests ran on cannot be compared: {error}"
+        return "" if tree == record.result["tree"] else CHANGED
+
+    def _root(self, event: GateEvaluate, place: Path) -> Path:
+        """Where the tests ran: in the worktree where there is one."""
+        if self._home is None:
+            return place
+        folder = folder_of(self._home.path, event.execution_id)
+        return folder if find_worktree(folder, event.timeout_s) is not None else place
 
 
 def _red(record: RepairRecord) -> str:

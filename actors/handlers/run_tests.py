@@ -4,11 +4,12 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import TimeoutExpired
 
 import msgspec
 
 from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
+from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.context import Offer, cut_middle
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
@@ -34,6 +35,7 @@ from .repair import (
     RepairError,
     Said,
     branch_of,
+    changed_since,
     find_command,
     find_worktree,
     folder_of,
@@ -42,6 +44,7 @@ from .repair import (
     looked_at,
     read_output,
     sources_at,
+    tree_of,
 )
 
 LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
@@ -76,6 +79,8 @@ class RunTestsResult(msgspec.Struct, frozen=True):
     output: str  # digest of all that was kept of it
     seconds: float
     context: list[Offer]
+    tree: str = ""  # digest of the files that the tests ran on; "" where they changed meanwhile
+    changed: list[str] = []  # such files, a few of them
 
 
 class RunTests(Component):
@@ -110,6 +115,7 @@ class RunTests(Component):
         try:
             place = Path(event.workspace or ".", asked.checkout).absolute()
             folder, root = self._folder(event, place)
+            began_ns = time.time_ns()
             argv = argv_of(asked.command or _found(folder, place), self._settings.allow)
             wanted = self._waiters.wait_for(event, delivery)
             passed = (*self._named, *asked.env)
@@ -130,7 +136,8 @@ class RunTests(Component):
             yield failed(event, str(error))
             return
         seconds = round(time.monotonic() - began_s, 3)
-        yield self._ended(event, argv, outcome, root, seconds, asked.must_pass)
+        ended = self._ended(event, argv, outcome, root, seconds, asked.must_pass)
+        yield self._with_tree(event, ended, root, began_ns)
 
     def _folder(self, event: StepExecute, place: Path) -> tuple[Path, Path]:
         """Where to run them, and the root that paths in their output start from."""
@@ -150,6 +157,20 @@ class RunTests(Component):
                 return place, place
             fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
         return root / sources.prefix, root
+
+    def _with_tree(self, event: StepExecute, ended: Event, root: Path, began_ns: int) -> Event:
+        """A result belongs to the files as they are at the end, if none changed meanwhile."""
+        if not isinstance(ended, StepCompleted):
+            return ended
+        home = self._home.path if self._home else None
+        try:
+            changed = changed_since(root, began_ns, event.timeout_s)
+            tree = "" if changed else tree_of(root, home)
+        except (RepairError, TimeoutExpired) as error:
+            return failed(event, f"what the tests ran on cannot be told: {error}", retry=False)
+        return msgspec.structs.replace(
+            ended, result=ended.result | {"tree": tree, "changed": changed}
+        )
 
     def _shown(self, event: StepExecute, said: Said) -> str:
         """What whoever tries again has to know: what the tests said, and the change they ran on."""

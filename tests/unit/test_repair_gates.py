@@ -1,6 +1,8 @@
 """Green tests after the newest change, and a model that meets the needs: with evidence."""
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +25,13 @@ from cortex.runtime.kernel import Config
 
 from .actors_world import gate_evaluate, verdict
 
-GREEN = {"passed": True, "exit_code": 0, "command": ["make", "test"], "failed": []}
+GREEN = {
+    "passed": True,
+    "exit_code": 0,
+    "command": ["make", "test"],
+    "failed": [],
+    "tree": sha256().hexdigest(),  # of a folder without files
+}
 RED = {
     "passed": False,
     "exit_code": 1,
@@ -67,6 +75,12 @@ RAN = begun("run_tests", "verify")
 
 
 # tests_pass
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing stands in the workspace."""
+    monkeypatch.chdir(tmp_path)
 
 
 def test_green_tests_after_the_change_pass() -> None:

@@ -17,6 +17,7 @@ from .outcome import Said, read_output
 from .patch import planned, write
 from .paths import PathRefusedError, checked_path
 from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
+from .tree import changed_since, tree_of
 from .web_hook import hook_secret, hook_signature, hook_url, post_hook
 from .worktree import (
     Worktree,
@@ -48,6 +49,7 @@ __all__ = [
     "WriteCodeAnswer",
     "apply_edit",
     "branch_of",
+    "changed_since",
     "check_branch",
     "checked_path",
     "commit",
@@ -72,6 +74,7 @@ __all__ = [
     "repair_of",
     "sources_at",
     "trailers_of",
+    "tree_of",
     "uncommitted",
     "write",
 ]

@@ -21,6 +21,7 @@ class RepairRecord(msgspec.Struct, frozen=True):
     step_id: str = ""  # that ran the tests
     result: dict[str, Any] = {}  # of the newest run that ended
     error: str = ""  # of a run that failed
+    checkout: str = ""  # that the tests were run in, relative to the workspace
 
 
 def recorded_repair(records: Iterable[Recorded], vocabulary: Vocabulary) -> RepairRecord:
@@ -50,7 +51,13 @@ def _begun(record: RepairRecord, event: StepExecute) -> RepairRecord:
         tests = record.tests if record.tests == "never" else "stale"
         return msgspec.structs.replace(record, tests=tests)
     if event.action == TESTS:
-        return msgspec.structs.replace(record, tests="running", step_id=event.step_id)
+        checkout = event.parameters.get("checkout", "")
+        return msgspec.structs.replace(
+            record,
+            tests="running",
+            step_id=event.step_id,
+            checkout=checkout if isinstance(checkout, str) else "",
+        )
     return record
 
 
