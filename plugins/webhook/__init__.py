@@ -1,6 +1,6 @@
 """The plugin `webhook`: a door for the outside world, which takes signed HTTP posts."""
 
-from .reading import Refusal, signature_of, trigger_in
+from .reading import Refusal, github_signature_of, signature_of, trigger_in
 from .settings import Hook, Settings, settings_of
 from .webhook import PLUGIN, Webhook
 
@@ -10,6 +10,7 @@ __all__ = [
     "Refusal",
     "Settings",
     "Webhook",
+    "github_signature_of",
     "settings_of",
     "signature_of",
     "trigger_in",

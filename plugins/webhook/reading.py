@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -14,10 +15,15 @@ from cortex.bus.events import TriggerReceived
 
 from .settings import Hook
 
-SIGNATURE = "X-Hub-Signature-256"  # "sha256=" and the HMAC of the body, in hex
-DELIVERY = "X-GitHub-Delivery"
+SIGNATURE = "X-Cortex-Signature"  # "t=", the time, ",v1=" and the HMAC in hex
+DELIVERY = "X-Cortex-Delivery"  # an id that is signed, too; it may be left out
+FROM_GITHUB = "X-Hub-Signature-256"  # "sha256=" and the HMAC of the body, in hex
+GITHUB_DELIVERY = "X-GitHub-Delivery"
 KIND = "X-GitHub-Event"
 LONGEST_DELIVERY = 200  # characters
+WINDOW_S = 300  # how far the time in a signature may be from ours
+_DELIVERY = re.compile(r"[!-~]{0,200}")  # no line break, which would move what is signed
+_SIGNED = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, which may be "nothing to do"
@@ -37,7 +43,9 @@ class Plain(Struct, frozen=True, forbid_unknown_fields=True):
     goal: str = ""
 
 
-def trigger_in(hook: Hook, headers: Mapping[str, str], body: bytes, key: str) -> TriggerReceived:
+def trigger_in(
+    hook: Hook, headers: Mapping[str, str], body: bytes, key: str, now_s: int
+) -> TriggerReceived:
     """The trigger that a post is; a repeated post gives the same `trigger_id`.
 
     Args:
@@ -45,15 +53,21 @@ def trigger_in(hook: Hook, headers: Mapping[str, str], body: bytes, key: str) ->
         headers: By name, in any case.
         body: As it came.
         key: The secret that signs posts to this hook.
+        now_s: The time, in seconds since 1970.
 
     Raises:
         Refusal: The signature is wrong or missing, the body is not what the form says, or there is
             nothing to do.
     """
     headers = {name.lower(): value for name, value in headers.items()}
-    _verify(headers.get(SIGNATURE.lower(), ""), body, key)
+    github = hook.form == "github"
+    delivery = headers.get((GITHUB_DELIVERY if github else DELIVERY).lower(), "")
+    if github:
+        _verify_github(headers.get(FROM_GITHUB.lower(), ""), body, key)
+    else:
+        _verify(headers, hook.path, delivery, body, key, now_s)
     # Signed, so that whatever is wrong from here on is its sender's mistake.
-    trigger_id = _trigger_id(hook, headers.get(DELIVERY.lower(), ""), body)
+    trigger_id = _trigger_id(hook, delivery, body)
     try:
         payload = msgspec.json.decode(body)
         if hook.form == "plain":
@@ -74,25 +88,70 @@ def trigger_in(hook: Hook, headers: Mapping[str, str], body: bytes, key: str) ->
     )
 
 
-def signature_of(body: bytes, key: str) -> str:
+def signature_of(hook: str, body: bytes, key: str, time_s: int, delivery: str = "") -> str:
+    """What the header `X-Cortex-Signature` of a post has to be.
+
+    Args:
+        hook: The path of the hook as config.toml has it; a signature is good for no other.
+        body: As it is sent.
+        key: The hook's secret.
+        time_s: The time, in seconds since 1970.
+        delivery: The header `X-Cortex-Delivery`, "" where there is none.
+    """
+    signed = f"cortex-webhook-v1\n{hook}\n{time_s}\n{delivery}\n".encode(errors="replace") + body
+    return f"t={time_s},v1={hmac.new(key.encode(), signed, hashlib.sha256).hexdigest()}"
+
+
+def github_signature_of(body: bytes, key: str) -> str:
     """What the header `X-Hub-Signature-256` of *body* has to be."""
     return "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
 
 
-def _verify(given: str, body: bytes, key: str) -> None:
+def _verify(
+    headers: Mapping[str, str], hook: str, delivery: str, body: bytes, key: str, now_s: int
+) -> None:
+    given = headers.get(SIGNATURE.lower(), "")
+    if not _DELIVERY.fullmatch(delivery):
+        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {DELIVERY} is not one word of ASCII")
+    matched = _SIGNED.fullmatch(given) if given.isascii() else None
+    if matched is None:
+        what = f"is not `t=TIME,v1=HMAC` for the hook {hook}" if given else "is missing"
+        older = f'; {FROM_GITHUB} is for hooks with form = "github"' if not given else ""
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            f"the header {SIGNATURE} {what}: sign the hook, the time and the body as the guide to "
+            f"the webhook says{older}",
+        )
+    time_s = int(matched[1])
+    if not hmac.compare_digest(given, signature_of(hook, body, key, time_s, delivery)):
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            f"the header {SIGNATURE} does not fit the hook {hook}, its time and the body",
+        )
+    if abs(now_s - time_s) > WINDOW_S:  # signed, so that it says whose clock is wrong
+        raise Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            f"the time in {SIGNATURE} is more than {WINDOW_S} s from ours: sign again, or set the "
+            "clock",
+        )
+
+
+def _verify_github(given: str, body: bytes, key: str) -> None:
     if not given:
-        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {SIGNATURE} is missing")
+        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {FROM_GITHUB} is missing")
     # As bytes: text that is not ASCII cannot be compared in constant time.
-    if not hmac.compare_digest(given.encode(errors="replace"), signature_of(body, key).encode()):
-        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {SIGNATURE} does not fit the body")
+    expected = github_signature_of(body, key).encode()
+    if not hmac.compare_digest(given.encode(errors="replace"), expected):
+        raise Refusal(HTTPStatus.UNAUTHORIZED, f"the header {FROM_GITHUB} does not fit the body")
 
 
 def _trigger_id(hook: Hook, delivery: str, body: bytes) -> str:
-    # The signature covers the body alone: whoever saw one post could send it under another id.
+    # GitHub's signature covers the body alone: whoever saw one post could send it under another id.
     what = hashlib.sha256(body).hexdigest()
     if hook.unique == "delivery":
+        named = GITHUB_DELIVERY if hook.form == "github" else DELIVERY
         if not delivery or len(delivery) > LONGEST_DELIVERY:
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"the header {DELIVERY} is missing or too long")
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"the header {named} is missing or too long")
         what = delivery
     digest = hashlib.sha256(f"{hook.path}\n{hook.unique}\n{what}".encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()

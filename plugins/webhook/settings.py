@@ -14,8 +14,8 @@ class Hook(Struct, frozen=True, forbid_unknown_fields=True):
     """One path that takes signed posts."""
 
     path: str = "/"
-    form: Literal["plain", "github"] = "plain"  # what a body says; signed they are the same way
-    secret: str = SECRET  # the name of the secret, never the secret
+    form: Literal["plain", "github"] = "plain"  # what a body says, and how it is signed
+    secret: str = SECRET  # the name of the secret, never the secret; each hook has its own
     unique: Literal["body", "delivery"] = (
         "body"  # what makes a post new: its signed body, or its id
     )
@@ -65,6 +65,13 @@ def _problem(settings: Settings) -> str:
     for path in paths:
         if not path.startswith("/") or "?" in path or paths.count(path) > 1:
             return f"path {path!r}: let each hook have one of its own, starting with /"
+    by_secret: dict[str, str] = {}
+    for hook in settings.hooks:
+        other = by_secret.setdefault(hook.secret, hook.path)
+        if other != hook.path:
+            return (
+                f"the hooks {other} and {hook.path} share {hook.secret}: give each its own secret"
+            )
     if not 0 < settings.body_bytes <= 32 << 20:
         return f"body_bytes is {settings.body_bytes}: give 1 to {32 << 20}"
     if not 0 < settings.patience_s <= 300:

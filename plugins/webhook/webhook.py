@@ -52,7 +52,9 @@ class Webhook(Component):
         self._hooks = {hook.path: hook for hook in self._settings.hooks}
         self._keys: dict[str, str] = {}
         self._repeats, self._counting = Repeats(), threading.Lock()
-        self._steady_ns = SystemClock().steady_ns
+        clock = SystemClock()
+        self._steady_ns = clock.steady_ns
+        self._now_s = lambda: clock.now_ns() // 1_000_000_000
         self._server: WebhookServer | None = None
 
     @property
@@ -68,6 +70,12 @@ class Webhook(Component):
         if self._home is None:
             raise PluginRefusedError("the webhook needs a home, for its secrets")
         self._keys = {h.secret: secret(self._home.path, h.secret) for h in self._settings.hooks}
+        if len(set(self._keys.values())) < len(self._keys):
+            names = ", ".join(sorted(self._keys))
+            raise PluginRefusedError(
+                f"two of the secrets {names} are the same: whoever may post to one hook could post "
+                "to the other; give each its own"
+            )
         self._server = WebhookServer(
             self._settings.address,
             self._take,
@@ -95,7 +103,7 @@ class Webhook(Component):
             hook = self._hooks.get(path)
             if hook is None:
                 raise Refusal(HTTPStatus.NOT_FOUND, "there is no hook at this path")
-            event = trigger_in(hook, headers, body, self._keys[hook.secret])
+            event = trigger_in(hook, headers, body, self._keys[hook.secret], self._now_s())
             try:
                 self._publish(event, expected_version=0)
             except ConflictError:

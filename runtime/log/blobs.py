@@ -5,18 +5,28 @@ import os
 import re
 import time
 import uuid
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 import zstandard
 
-from .errors import BlobCorruptError, BlobDiskError, BlobError, BlobMissingError
+from .errors import (
+    BlobCorruptError,
+    BlobDiskError,
+    BlobError,
+    BlobMissingError,
+    BlobTooLargeError,
+)
 from .private import private
 from .schema import Durability
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 LEVEL = 3  # of zstd: its own default
+LARGEST_BYTES = 256 << 20  # of one blob; four times what a client may put
+PIECE_BYTES = 1 << 20
+WINDOW_BYTES = 1 << 27  # of memory that unpacking may take for itself
 STRANDED_S = 3_600.0  # what a put left in tmp/ is its own for as long, however slow the disk
 
 
@@ -67,8 +77,11 @@ class BlobStore:
         """Keep *data*; its digest in hex comes back.
 
         Raises:
+            BlobTooLargeError: It has more than LARGEST_BYTES.
             BlobDiskError: The disk did not take it.
         """
+        if len(data) > LARGEST_BYTES:
+            raise BlobTooLargeError(len(data), LARGEST_BYTES)
         digest = sha256(data).hexdigest()
         if not self._intact(digest):
             path = self._path(digest)
@@ -86,14 +99,35 @@ class BlobStore:
             BlobMissingError: It is not here.
             BlobCorruptError: What is here has another digest.
         """
+        return b"".join(self._pieces(digest))
+
+    def check(self, digest: str) -> int:
+        """The size of a blob whose bytes were read and are right; little of it is held at once.
+
+        Raises:
+            BlobMissingError: It is not here.
+            BlobCorruptError: What is here has another digest.
+        """
+        return sum(map(len, self._pieces(digest)))
+
+    def _pieces(self, digest: str) -> Iterator[bytes]:
+        """The bytes, in pieces; what a header claims is not believed, nor allotted."""
         packed = self._read(digest)
+        size = self._claimed(digest, packed)
+        known, told = sha256(), 0
+        unpacking = zstandard.ZstdDecompressor(max_window_size=WINDOW_BYTES)
         try:
-            data = zstandard.ZstdDecompressor().decompress(packed)
-        except (zstandard.ZstdError, MemoryError) as error:  # a damaged header may claim any size
+            with unpacking.stream_reader(packed, read_across_frames=False) as pieces:
+                while piece := pieces.read(min(PIECE_BYTES, size + 1)):
+                    told += len(piece)
+                    if told > size:
+                        raise BlobCorruptError(digest, "it holds more than its header says")
+                    known.update(piece)
+                    yield piece
+        except (zstandard.ZstdError, MemoryError) as error:
             raise BlobCorruptError(digest, str(error)) from error
-        if sha256(data).hexdigest() != digest:
+        if known.hexdigest() != digest:
             raise BlobCorruptError(digest, "its bytes have another digest")
-        return data
 
     def has(self, digest: str) -> bool:
         """Whether a blob of *digest* is here; it is not read."""
@@ -101,18 +135,25 @@ class BlobStore:
 
     def size(self, digest: str) -> int:
         """Length in bytes of what `get` gives back."""
+        return self._claimed(digest, self._read(digest))
+
+    @staticmethod
+    def _claimed(digest: str, packed: bytes) -> int:
+        """The size that a header names, if a blob can have it."""
         try:
-            size = zstandard.frame_content_size(self._read(digest))
+            size = zstandard.frame_content_size(packed)
         except zstandard.ZstdError as error:
             raise BlobCorruptError(digest, str(error)) from error
         if size < 0:
             raise BlobCorruptError(digest, "its header names no size")
+        if size > LARGEST_BYTES:
+            raise BlobCorruptError(digest, f"its header claims {size:,} bytes, which none has")
         return size
 
     def _intact(self, digest: str) -> bool:
         # Without an fsync a power loss can leave an empty file under the name: putting it heals it.
         try:
-            self.get(digest)
+            self.check(digest)
         except BlobError:
             return False
         return True

@@ -15,7 +15,8 @@ CortexError (in the bus)
 └── BlobError
     ├── BlobCorruptError    the bytes are not those of the digest: restore it
     ├── BlobDiskError       it could not be written: make room, then repeat
-    └── BlobMissingError    there is no blob of that digest
+    ├── BlobMissingError    there is no blob of that digest
+    └── BlobTooLargeError   more than one may have: keep it in a file
 """
 
 from cortex.bus import CortexError, LogError
@@ -189,3 +190,17 @@ class BlobMissingError(BlobError, KeyError):
 
     def __str__(self) -> str:
         return f"blob {self.digest} is not in this home: restore blobs/ from a backup"
+
+
+class BlobTooLargeError(BlobError):
+    """More bytes than a blob may have."""
+
+    def __init__(self, size_bytes: int, most_bytes: int) -> None:
+        super().__init__(size_bytes, most_bytes)
+        self.size_bytes, self.most_bytes = size_bytes, most_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"{self.size_bytes:,} bytes are more than the {self.most_bytes:,} that a blob may "
+            "have: keep it in a file and record its path"
+        )

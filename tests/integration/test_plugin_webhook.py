@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -33,7 +34,7 @@ class World:
         self.webhook, self.client = webhook, client
 
     def post(self, body: bytes, path: str = "/", **headers: str) -> tuple[int, dict[str, Any]]:
-        signed = {"X-Hub-Signature-256": signature_of(body, KEY)}
+        signed = {"X-Cortex-Signature": signature_of(path, body, KEY, int(time.time()))}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection = HTTPConnection(*self.webhook.address, timeout=PATIENCE_S)
         connection.request("POST", path, body, {**signed, **named})
@@ -87,7 +88,7 @@ def test_a_signed_post_is_recorded_once_however_often_it_comes(world: World) -> 
 
 def test_what_is_refused_has_a_clear_answer_and_a_record(world: World) -> None:
     answers = [
-        world.post(BODY, X_Hub_Signature_256="sha256=" + 64 * "0"),
+        world.post(BODY, X_Cortex_Signature="sha256=" + 64 * "0"),
         world.post(BODY, "/elsewhere"),
         world.post(b"not JSON"),
         world.post(1_001 * b" "),
@@ -148,7 +149,7 @@ def test_a_flood_of_wrong_posts_is_no_flood_of_events(world: World) -> None:
     started = world.webhook._steady_ns()
 
     for _ in range(50):
-        world.post(BODY, "/flood", X_Hub_Signature_256="wrong")
+        world.post(BODY, "/flood", X_Cortex_Signature="wrong")
 
     took_s = (world.webhook._steady_ns() - started) / 1e9
     assert len(world.recorded(PluginDenied)) - before <= took_s + 2

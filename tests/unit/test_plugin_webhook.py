@@ -8,9 +8,17 @@ import pytest
 
 from cortex.bus.events import TriggerReceived
 from cortex.plugins import PluginRefusedError
-from cortex.plugins.webhook import Hook, Refusal, settings_of, signature_of, trigger_in
+from cortex.plugins.webhook import (
+    Hook,
+    Refusal,
+    github_signature_of,
+    settings_of,
+    signature_of,
+    trigger_in,
+)
 
 KEY = "a secret of the test"
+NOW_S = 1_700_000_000
 BODY = b'{"fields": {"source": "ci", "status": "failure"}, "inputs": {"log": "/tmp/build.log"}}'
 RUN = msgspec.json.encode(
     {
@@ -28,9 +36,14 @@ RUN = msgspec.json.encode(
 
 
 def taken(body: bytes, hook: Hook | None = None, **headers: str) -> TriggerReceived:
-    signed = {"X-Hub-Signature-256": signature_of(body, KEY)}
+    hook = hook or Hook()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return trigger_in(hook or Hook(), {**signed, **named}, body, KEY)
+    if hook.form == "github":
+        signed = {"X-Hub-Signature-256": github_signature_of(body, KEY)}
+    else:
+        delivery = named.get("X-Cortex-Delivery", "")
+        signed = {"X-Cortex-Signature": signature_of(hook.path, body, KEY, NOW_S, delivery)}
+    return trigger_in(hook, {**signed, **named}, body, KEY, NOW_S)
 
 
 def refused(body: bytes, hook: Hook | None = None, **headers: str) -> Refusal:
@@ -49,16 +62,17 @@ def test_a_signed_post_is_a_trigger_with_fields_and_inputs() -> None:
 
 def test_the_signature_is_githubs() -> None:
     # The example of GitHub's own documentation.
-    told = signature_of(b"Hello, World!", "It's a Secret to Everybody")
+    told = github_signature_of(b"Hello, World!", "It's a Secret to Everybody")
 
     assert told == "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 
 
 @pytest.mark.parametrize(
-    "signature", ["", "sha256=", "sha256=" + 64 * "0", "sha1=ab", "é", signature_of(BODY, "other")]
+    "signature",
+    ["", "sha256=", "sha256=" + 64 * "0", "sha1=ab", "é", github_signature_of(BODY, "x")],
 )
 def test_a_wrong_signature_is_refused_before_the_body_is_read(signature: str) -> None:
-    refusal = refused(b"{not even JSON" + BODY, X_Hub_Signature_256=signature)
+    refusal = refused(b"{not even JSON" + BODY, Hook(form="github"), X_Hub_Signature_256=signature)
 
     assert refusal.status == HTTPStatus.UNAUTHORIZED
     assert "X-Hub-Signature-256" in refusal.reason
@@ -81,14 +95,14 @@ def test_a_signed_body_that_is_not_what_is_expected_is_named_so(body: bytes) -> 
 
 
 def test_the_same_body_is_the_same_trigger_whatever_its_delivery_says() -> None:
-    assert taken(BODY, X_GitHub_Delivery="1").trigger_id == taken(BODY).trigger_id
+    assert taken(BODY, X_Cortex_Delivery="1").trigger_id == taken(BODY).trigger_id
     assert taken(BODY).trigger_id != taken(BODY + b" ").trigger_id
 
 
 def test_a_hook_may_tell_posts_apart_by_their_delivery() -> None:
     hook = Hook(unique="delivery")
 
-    first, again, second = (taken(BODY, hook, X_GitHub_Delivery=name) for name in "112")
+    first, again, second = (taken(BODY, hook, X_Cortex_Delivery=name) for name in "112")
 
     assert first.trigger_id == again.trigger_id != second.trigger_id
     assert refused(BODY, hook).status == HTTPStatus.BAD_REQUEST
@@ -146,6 +160,7 @@ def test_an_input_that_the_body_lacks_is_named() -> None:
         ({"hooks": [{"path": "github"}]}, "starting with /"),
         ({"hooks": [{"path": "/a"}, {"path": "/a"}]}, "one of its own"),
         ({"hooks": [{"key": "hunter2"}]}, "unknown field `key`"),
+        ({"hooks": [{"path": "/a"}, {"path": "/b"}]}, "share CORTEX_WEBHOOK_SECRET: give each"),
         ({"body_bytes": 0}, "body_bytes is 0"),
         ({"patience_s": 0}, "patience_s is 0"),
     ],

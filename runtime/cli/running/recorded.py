@@ -114,7 +114,7 @@ def _blobs(home: Home, log: EventLog) -> Check:
     lost: list[tuple[str, BlobError]] = []
     for digest in named:
         try:
-            store.get(digest)
+            store.check(digest)
         except BlobError as error:
             lost.append((digest, error))
     if not lost:

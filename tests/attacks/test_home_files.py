@@ -1,0 +1,66 @@
+"""Files of a home that somebody else wrote or may write: bounded, named, and refused."""
+
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from cortex.runtime.log import BlobCorruptError, BlobStore
+
+BOMB_BYTES = 2 << 30  # of zeros, which pack into some 65 kB
+MOST_MIB = 400  # that looking at it may take; a child begins with what its parent held
+LOOK = """
+import resource, sys
+from cortex.runtime.log import BlobError, BlobStore
+for look in (BlobStore(sys.argv[1]).get, BlobStore(sys.argv[1]).check):
+    try:
+        look(sys.argv[2])
+    except BlobError as error:
+        print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def plant(folder: Path, packed: bytes) -> str:
+    """Put a file where a blob of some digest would be."""
+    digest = sha256(packed).hexdigest()
+    path = folder / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(packed)
+    return digest
+
+
+def bomb(claimed: int) -> bytes:
+    """Zeros without end, under a header that claims some size."""
+    packer = zstandard.ZstdCompressor(19).compressobj(size=claimed)
+    piece = bytes(1 << 24)
+    made = [packer.compress(piece) for _ in range(claimed >> 24)]
+    return b"".join((*made, packer.flush()))
+
+
+def test_a_small_blob_that_unpacks_to_gigabytes_takes_no_memory(tmp_path: Path) -> None:
+    packed = bomb(BOMB_BYTES)
+    digest = plant(tmp_path, packed)
+
+    words = [sys.executable, "-I", "-c", LOOK, str(tmp_path), digest]
+    ended = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
+
+    *said, took_mib = ended.stdout.splitlines()
+    assert len(packed) < 1 << 18
+    assert len(said) == 2
+    assert all("its header claims 2,147,483,648 bytes, which none has" in line for line in said)
+    assert int(took_mib) < MOST_MIB
+
+
+def test_a_header_that_claims_less_than_there_is_is_not_believed(tmp_path: Path) -> None:
+    data = bytes(1 << 20)
+    digest = sha256(data).hexdigest()
+    path = tmp_path / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(zstandard.ZstdCompressor().compress(data[:-1]) + b"more")
+
+    with pytest.raises(BlobCorruptError):
+        BlobStore(tmp_path).check(digest)
