@@ -52,9 +52,8 @@ class Webhook(Component):
         self._hooks = {hook.path: hook for hook in self._settings.hooks}
         self._keys: dict[str, str] = {}
         self._repeats, self._counting = Repeats(), threading.Lock()
-        clock = SystemClock()
-        self._steady_ns = clock.steady_ns
-        self._now_s = lambda: clock.now_ns() // 1_000_000_000
+        self._clock = SystemClock()
+        self._steady_ns = self._clock.steady_ns
         self._server: WebhookServer | None = None
 
     @property
@@ -103,7 +102,8 @@ class Webhook(Component):
             hook = self._hooks.get(path)
             if hook is None:
                 raise Refusal(HTTPStatus.NOT_FOUND, "there is no hook at this path")
-            event = trigger_in(hook, headers, body, self._keys[hook.secret], self._now_s())
+            now_s = self._clock.now_ns() // 1_000_000_000
+            event = trigger_in(hook, headers, body, self._keys[hook.secret], now_s)
             try:
                 self._publish(event, expected_version=0)
             except ConflictError:
