@@ -1,6 +1,6 @@
 """One batch of requests being staged: what each would change, before anything is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -218,15 +218,9 @@ class Turn:
 
     def unsubscribe(self, request: Unsubscribe) -> Answer:
         """Remove a subscription."""
-        name = request.name
-        if self._find(name) is None:
-            raise SubscriptionError(name, "is not known: nothing to remove")
-        self.passing.pop(name, None)
-        self.batch.standings.pop(name, None)
-        self.batch.work = {key: work for key, work in self.batch.work.items() if key[0] != name}
-        self.batch.dropped.append(name)
-        self.trial.drop(name)
-        self._remade[name] = None
+        if self._find(request.name) is None:
+            raise SubscriptionError(request.name, "is not known: nothing to remove")
+        self._drop((request.name,))
         return Appended()
 
     def fire(self, deadline: Deadline, draft: Draft | None) -> None:
@@ -240,12 +234,10 @@ class Turn:
         for name in deadlines_of(client, keeps, self._known, self.batch):
             self.batch.deadlines.pop(name, None)
             self.batch.forgotten.append(name)
-        for name in subscriptions_of(client, keeps, self._known, self.batch, self.passing):
-            self.unsubscribe(Unsubscribe(name))
-        left = (
-            () if self._owners is None or ANNOUNCEMENTS in keeps else self._owners.left_by(client)
-        )
-        return self._append(SOURCE, left)
+        self._drop(subscriptions_of(client, keeps, self._known, self.batch, self.passing))
+        if self._owners is None or ANNOUNCEMENTS in keeps:
+            return Appended()
+        return self._append(SOURCE, self._owners.left_by(client))
 
     def tell(self, draft: Draft) -> None:
         """Append what the hub itself has to say."""
@@ -268,6 +260,16 @@ class Turn:
         """Make the claimed work claimable again: the batch was not written."""
         for name, position in self._popped:
             self._known.queues[name].again(position)
+
+    def _drop(self, names: Collection[str]) -> None:
+        """Remove subscriptions that are there, with the work that waits in them."""
+        for name in names:
+            self.passing.pop(name, None)
+            self.batch.standings.pop(name, None)
+            self.trial.drop(name)
+            self._remade[name] = None
+        self.batch.work = {key: w for key, w in self.batch.work.items() if key[0] not in names}
+        self.batch.dropped += names
 
     def _take(
         self,

@@ -32,6 +32,7 @@ class DueRights:
 
     def __init__(self, owners: Owners | None, vocabulary: Vocabulary, now_ns: int) -> None:
         self._owners, self._vocabulary, self._now_ns = owners, vocabulary, now_ns
+        self._found: dict[tuple[str, str, str], bool] = {}
         self._dropped: Counter[tuple[str, str, str]] = Counter()  # by client, verb and topic
 
     def granted(self, deadline: Deadline) -> Draft | None:
@@ -40,10 +41,19 @@ class DueRights:
         verb = self._vocabulary.granted_by(draft.topic) if draft.key else ""
         about = (draft.key or "") if verb else draft.topic
         verb = verb or "publish"
-        if self._owners is None or self._owners.may(draft.owner, verb, about, self._now_ns):
+        if self._may(draft.owner, verb, about):
             return draft
         self._dropped[root_of(draft.owner), verb, about[:SHOWN]] += 1
         return None
+
+    def _may(self, owner: str, verb: str, about: str) -> bool:
+        if self._owners is None:
+            return True
+        found = self._found.get((owner, verb, about))
+        if found is None:  # asked once for all that come together
+            found = self._owners.may(owner, verb, about, self._now_ns)
+            self._found[owner, verb, about] = found
+        return found
 
     def denials(self) -> Iterator[Draft]:
         """What is to be recorded of those that were dropped, together where they say the same."""
@@ -75,9 +85,9 @@ def deadlines_of(client: str, keeps: Collection[str], known: Known, batch: Batch
 
 def subscriptions_of(
     client: str, keeps: Collection[str], known: Known, batch: Batch, passing: Collection[str]
-) -> list[str]:
+) -> set[str]:
     """Names of the subscriptions that go with *client*: its own, and everything below its name."""
     if SUBSCRIPTIONS in keeps:
-        return []
+        return set()
     there = {*known.standings, *batch.standings, *passing} - {*batch.dropped}
-    return [name for name in there if root_of(name) == client]
+    return {name for name in there if root_of(name) == client}

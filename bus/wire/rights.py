@@ -117,7 +117,7 @@ class Rights:
     def _drafts(self, source: str, drafts: Iterable[Draft]) -> CortexError | None:
         last: str | None = None
         for draft in drafts:
-            if draft.topic is last:
+            if draft.topic == last:  # from a wire, equal topics are not the same object
                 continue
             verb = self._hub.vocabulary.granted_by(draft.topic)
             if verb and draft.key:

@@ -19,7 +19,7 @@ _GOOD = frozenset(
 )
 # Told elsewhere on the page, or of use to a program alone.
 _PLAIN = frozenset(("attempt", "action", "schema", "turn", "call", "call_id"))
-_LONG = frozenset(("result", "outputs", "needs", "linked", "digest", "trigger", "trigger_id", "by"))
+_LONG = frozenset(("result", "outputs", "needs", "linked", "digest", "trigger", "trigger_id"))
 DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 
 

@@ -1,5 +1,6 @@
 """Nobody passes a gate as somebody else: who approves is who the hub authenticated."""
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRated,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -22,6 +24,7 @@ from cortex.bus.events import (
     GrantGiven,
 )
 from cortex.runtime.access import GrantInvalidError, Terms, issue
+from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home
 
 from ..staff_world import World as InProcess
@@ -261,6 +264,32 @@ def test_a_parent_hands_an_answer_on_in_the_name_of_who_gave_it(hub: Served) -> 
     assert asked == "inner/approved"
     assert isinstance(hub.stopped(execution_id, after), ExecutionCompleted)
     assert [e.by for e in hub.events(ExecutionResumed, execution_id)] == ["grace"]
+
+
+def test_whatever_shows_a_name_shows_the_authenticated_one(
+    hub: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nina = hub.client(
+        "nina", approve=("shown/*",), publish=("execution.request", "execution.rated")
+    )
+    execution_id = asking(hub, "shown", asker=nina, requested_by="boss")
+    answer = ExecutionResume(
+        execution_id=execution_id, answer="approved", by="boss", note="read", gate="shown/approved"
+    )
+    hub.stopped(execution_id, nina.publish(answer))
+    nina.publish(ExecutionRated(execution_id=execution_id, verdict="good", by="boss"))
+    at = ["--home", str(hub.home.path)]
+
+    shown: list[str] = []
+    for command in (["execution", "show"], ["trace"], ["trace", "--full"]):
+        for form in ([], ["--json"]):
+            assert main([*command, execution_id, *form, *at]) == 0
+            shown.append(capsys.readouterr().out)
+    document = json.loads(shown[1])
+
+    assert (document["requested_by"], document["answers"][0]["by"]) == ("nina", "nina")
+    assert "answered   approved at one by nina: read" in shown[0]
+    assert all("nina" in each and "boss" not in each for each in shown)
 
 
 def test_in_one_process_the_name_is_the_clients_too(tmp_path: Path) -> None:
