@@ -17,11 +17,13 @@ from cortex.bus.events import (
     ProcessUnchanged,
     ProcessUnlinked,
 )
+from cortex.runtime.access import OWNER
 from cortex.runtime.kernel import Component, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
     Announced,
+    Announcers,
     Compilation,
     Diagnostic,
     KnowledgeTopics,
@@ -43,6 +45,7 @@ class Kept(msgspec.Struct, frozen=True):
     submitted: dict[int, ProcessSubmit]
     answered: tuple[int, ProcessSubmit]
     position: int
+    announcers: tuple[str, ...] = ()  # of each that is announced, in order
 
 
 class ProcessDefinitionAccessor(Component):
@@ -56,6 +59,7 @@ class ProcessDefinitionAccessor(Component):
         roots.append(Root(str(library_knowledge()), "library"))
         self._topics = KnowledgeTopics(TopicIndex(roots))
         self._announced = Announced()
+        self._announcers = Announcers()
         self._standing: dict[tuple[str, str], ComponentAnnounced] = {}  # by kind and name
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None
@@ -70,7 +74,7 @@ class ProcessDefinitionAccessor(Component):
         """Fold what happened before this start; nothing is compiled for that."""
         self._position = self._recalled = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
-            self._announce(event)
+            self._announce(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         else:
@@ -85,14 +89,17 @@ class ProcessDefinitionAccessor(Component):
             self._submitted,
             self._answered,
             self._position,
+            tuple(self._announcers.announcer(*key) for key in self._standing),
         )
         return msgspec.msgpack.encode(kept)
 
     def restore(self, snapshot: bytes) -> None:
         """Take all of it up."""
         kept = _KEPT(snapshot)
-        for event in kept.announced:
-            self._announce(event)
+        # A snapshot of an older version does not say who: then it is the owner's to take over.
+        announcers = kept.announcers or (OWNER,) * len(kept.announced)
+        for event, source in zip(kept.announced, announcers, strict=True):
+            self._announce(event, source)
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
         self._position = self._recalled = kept.position
@@ -106,7 +113,7 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         self._catch_up()
         again = delivery.attempt > 1  # folded by an attempt that did not come to its end
-        if (self._announce(event) or again) and self._definitions.sources:
+        if (self._announce(event, delivery.source) or again) and self._definitions.sources:
             yield from self._relinked()
 
     @on(ProcessSubmit)
@@ -219,8 +226,10 @@ class ProcessDefinitionAccessor(Component):
         self._definitions.sources = sources
         yield from changes
 
-    def _announce(self, event: ComponentAnnounced | ComponentWithdrawn) -> bool:
+    def _announce(self, event: ComponentAnnounced | ComponentWithdrawn, source: str) -> bool:
         """Take in what is there now; whether that changed anything."""
+        if not self._announcers.take(event, source):
+            return False  # it is another client's
         key = event.kind, event.name
         if isinstance(event, ComponentAnnounced):
             self._standing[key] = event

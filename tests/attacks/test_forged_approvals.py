@@ -5,13 +5,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
 from cortex.bus import Client, Draft, Due, Event, NotGrantedError, Publish
 from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
     ExecutionCompleted,
     ExecutionHalted,
     ExecutionPaused,
@@ -232,6 +234,20 @@ def test_the_facts_of_a_gate_come_from_the_runtime_alone(forged: Event, hub: Ser
     assert [v for v in real if "question" in v.evidence] == []
     assert hub.events(ExecutionCompleted, execution_id) == []
     assert not [e for e in hub.events(ExecutionResumed, execution_id) if e.answer]
+
+
+def test_no_client_takes_the_place_of_the_gate_that_asks(hub: Served) -> None:
+    grants = {"publish": ("component.*", "gate.*"), "work": ("gate.evaluate",), "names": ("Evil",)}
+    mallory = hub.client("mallory.evil", **cast("dict[str, Any]", grants))
+    mine = ComponentAnnounced(component="Evil", kind="gate", name="approved")
+
+    mallory.publish(mine)
+    mallory.publish(ComponentWithdrawn(component="Approved", kind="gate", name="approved"))
+    mallory.publish(ComponentWithdrawn(component="Evil", kind="gate", name="approved"), mine)
+    execution_id = asking(hub, "mine_alone")
+
+    (asked,) = hub.events(GateEvaluate, execution_id)
+    assert asked.component == "Approved"
 
 
 def test_grants_to_approve_are_given_by_the_owner_alone_and_checked(hub: Served) -> None:
