@@ -19,6 +19,7 @@ def ports_in_runtime(
     vocabulary: Vocabulary,
     client: Client,
     settings: Mapping[str, Any],
+    user_preferences: Mapping[str, str],
 ) -> dict[str, Any]:
     """The ports of a component that runs beside the hub.
 
@@ -37,22 +38,24 @@ def ports_in_runtime(
         "history": client.read_stream,
         "ask": client.ask,
         "publish": client.publish,
-        "user_preferences": _preferences_of_user(home),
+        "user_preferences": user_preferences,
     }
 
 
-def _preferences_of_user(home: Home | None) -> Mapping[str, str]:
+def preferences_of_user(home: Home | None) -> Mapping[str, str]:
+    """What the config.toml in the user's data folder prefers, for work on another *home*."""
     user = Home.of_user()
     return Config.load(user).preferences if home is not None and home != user else {}
 
 
 def ports_in_child(
-    home: str, settings: Mapping[str, Any], vocabulary: Vocabulary
+    home: str, config: Config, settings: Mapping[str, Any], vocabulary: Vocabulary
 ) -> dict[str, Any]:
-    """The ports of a component in a spawned process: whatever needs no hub."""
+    """The ports of a component in a spawned process: whatever needs no hub.
+
+    *config* is what the parent was let act by: the file may have been changed since by a pull.
+    """
     found = Home(Path(home)) if home else None
-    # Whoever started this process was let act by the home, and a child may not see what it saw.
-    config = Config.shown(found) if found else Config()
     durability = config.durability
     return {
         "home": found,

@@ -34,7 +34,7 @@ from .errors import NotReadyError
 from .home import Home
 from .logs import configure_unless_done
 from .manifest import Entry, built_in, configured, load
-from .ports import ports_in_runtime
+from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .staff import Staff, class_of, entry_of
 from .supervisor import Supervisor
@@ -84,6 +84,7 @@ class Runtime:
             home.require_trust()  # first: its log hands out what waits in it, and fires deadlines
         self.home, self.name = home, name
         self.config = config or (Config.load(home) if home else Config())
+        self._user_preferences = preferences_of_user(home)
         self.clock: Clock = clock or SystemClock()
         self._whole = components is None  # what a caller leaves out may still be there elsewhere
         wanted = self._configured() if components is None else list(components)
@@ -104,6 +105,7 @@ class Runtime:
             self._supervisor,
             self._ports_for,
             str(home.path) if home else "",
+            self.config,
         )
         self._started = self._stopped = False
 
@@ -227,6 +229,7 @@ class Runtime:
             self.vocabulary,
             self._client,
             entry.settings,
+            self._user_preferences,
         )
         return {**ports, "runtime": self}
 

@@ -26,6 +26,7 @@ from cortex.bus import (
 )
 from cortex.runtime.isolation import environment_for, given, interpreter
 
+from .config import Config
 from .host import Outcome
 
 KEEP_BYTES = 4 << 20  # of events that are recalled before there is a process
@@ -40,6 +41,7 @@ class Born(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     home: str  # path; "" for none
     path: tuple[str, ...]  # where the parent looks for modules
+    config: Config = Config()  # what the parent acts by
     parent: int = 0  # its process id: when that is gone, so is the child
 
 

@@ -62,7 +62,7 @@ def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
         sys.path[:] = list(dict.fromkeys([*sys.path, *born.path]))
         component = load(born.component)
         vocabulary = vocabulary_of([component])
-        ports: dict[str, Any] = ports_in_child(born.home, born.settings, vocabulary)
+        ports: dict[str, Any] = ports_in_child(born.home, born.config, born.settings, vocabulary)
 
         def emit(draft: Draft) -> None:
             send(frames, Said(emit=draft))

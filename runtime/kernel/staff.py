@@ -26,6 +26,7 @@ from cortex.bus import (
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
 from .component import Component, Route, is_query, routes_of
+from .config import Config
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
 from .host import Host, LocalHost
@@ -77,10 +78,11 @@ class Staff:
         supervisor: Supervisor,
         ports_for: PortsFor,
         home: str,
+        config: Config,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._snapshots, self._supervisor = snapshots, supervisor
-        self._ports_for, self._home = ports_for, home
+        self._ports_for, self._home, self._config = ports_for, home, config
         self._leases = Leases(hub)
         self._posts: dict[str, Post] = {}
 
@@ -222,7 +224,9 @@ class Staff:
     def _host(self, post: Post) -> Host:
         entry, emit = post.entry, self._emitter(post.name)
         if post.component.cpu and self._home:  # without a home its blobs are in this process alone
-            born = Born(entry.component, entry.settings, self._home, _search_path())
+            born = Born(
+                entry.component, entry.settings, self._home, _search_path(), config=self._config
+            )
             return SpawnedHost(post.name, born, self._vocabulary, emit)
         ports = self._ports_for(entry)
         component = post.component

@@ -17,7 +17,7 @@ from .config import Config
 from .home import Home
 from .logs import configure_unless_done
 from .manifest import Entry, load
-from .ports import ports_in_runtime
+from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .staff import Staff, class_of, entry_of
 from .supervisor import Supervisor, Tell
@@ -85,7 +85,9 @@ class Worker:
             self._supervisor,
             self._ports_for,
             str(home.path) if home else "",
+            self._config,
         )
+        self._user_preferences = preferences_of_user(home)
         self._ending = threading.Event()
         self._speaks = restarted is None
         self._followed = 0  # position up to which withdrawals were seen
@@ -219,6 +221,7 @@ class Worker:
             self._client.vocabulary,
             self._client,
             entry.settings,
+            self._user_preferences,
         )
 
     def _tell_restarted(self, label: str, reason: str, times: int) -> None:

@@ -20,9 +20,9 @@ import click
 import pytest
 
 from cortex.actors.handlers import Shell
-from cortex.bus.events import StepExecute, TriggerReceived
+from cortex.bus.events import KnowledgeFind, StepExecute, TriggerReceived
 from cortex.runtime.access import Terms, issue
-from cortex.runtime.access.trust import UntrustedHomeError, digest_at, give_trust
+from cortex.runtime.access.trust import UntrustedHomeError, digest_at, give_trust, withdraw_trust
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Later, Output, Runtime, on
 from cortex.runtime.log import EventLog
 
@@ -477,8 +477,77 @@ def test_a_log_that_git_brings_is_asked_about(tmp_path: Path) -> None:
 
     commit(tmp_path, "-f", ".cortex/log.db")
 
-    with pytest.raises(UntrustedHomeError, match=r"version control brought log.db"):
+    with pytest.raises(UntrustedHomeError, match=r"git keeps log.db, and has another one"):
         Runtime(home, components=[])
+
+
+def test_what_git_has_and_nobody_looked_at_is_not_trusted_with_the_rest(tmp_path: Path) -> None:
+    """An archive may bring a `.git` whose index has other contents than the files beside it."""
+    home = Home.create(tmp_path / ".cortex")
+    home.config_path.write_text('[handlers.shell]\nallow = ["make", "curl"]\n')
+    commit(tmp_path)
+    home.config_path.write_text('[handlers.shell]\nallow = ["make"]\n')
+    give_trust(home.path, by="a test")
+    home.require_trust()
+
+    git(tmp_path, "checkout", "--", ".cortex")
+
+    with pytest.raises(UntrustedHomeError, match=r"config.toml was changed"):
+        home.require_trust()
+
+
+def test_what_the_hub_was_let_act_by_holds_for_its_children_after_a_pull(
+    tmp_path: Path, endpoint: str
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    brought = f'[knowledge]\nembedder = "endpoint"\nmodel = "x"\nbase_url = "{endpoint}"\n'
+    with Runtime(home) as runtime:
+        # Knowledge is found in a process of its own, which is not started before it is asked.
+        home.config_path.write_text(brought)
+        runtime.client("me").ask(KnowledgeFind(text="anything"), 60.0)
+        assert Recording.asked == []
+
+    with Runtime(home) as runtime:
+        runtime.client("me").ask(KnowledgeFind(text="anything"), 60.0)
+    assert Recording.asked != []
+
+
+def test_a_home_made_anew_after_its_trust_was_withdrawn_is_an_own_one(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    home.config_path.write_text('durability = "full"\n')
+    withdraw_trust(home.path)
+    with pytest.raises(UntrustedHomeError, match="withdrawn"):
+        home.require_trust()
+
+    shutil.rmtree(home.path)
+    Home.create(home.path).config_path.write_text('durability = "full"\n')
+
+    home.require_trust()
+
+
+def test_two_processes_that_make_a_home_at_once_both_may_act_in_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from cortex.runtime.kernel import Home\n"
+        "home = Home(Path(sys.argv[1]))\n"
+        "for _ in range(20): home.open(); (home.processes / 'p.yaml').write_text('x')\n"
+        "home.require_trust()\n"
+    )
+    command = [sys.executable, "-I", "-c", code, str(tmp_path / ".cortex")]
+
+    children = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+
+    assert [child.communicate(timeout=120)[1] for child in children] == [""] * 4
+
+
+def test_pipes_in_a_home_hold_nobody_up(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    home.config_path.write_text('durability = "full"\n')
+    (home.path / "id").unlink()
+    os.mkfifo(home.path / "id")
+    os.mkfifo(home.processes / "p.yaml")
+
+    with pytest.raises(UntrustedHomeError):
+        home.require_trust()
 
 
 def test_a_home_made_here_is_trusted_and_so_are_its_users_edits(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from .deciding import (
     withdraw_trust,
 )
 from .errors import TrustError, TrustStoreError, TrustVariableError, UntrustedHomeError
+from .git_index import objects_in_git
 from .standing import Standing
 from .store import Record
 
@@ -29,6 +30,7 @@ __all__ = [
     "digest_at",
     "give_trust",
     "note_made",
+    "objects_in_git",
     "reasons_against",
     "require_trust",
     "standing_at",

@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ IDENTITY = "id"  # random; a home that was put in another's place does not have 
 # Read, never run: text and payloads, indexes that are made again, and what says how a hub stands.
 INERT = {
     *("knowledge", "blobs", "archive", "vectors", "cold", "logs", "worktrees"),
-    *(".gitignore", "version", IDENTITY, "bus.sock"),
+    *(".git", ".gitignore", "version", IDENTITY, "bus.sock"),
 }
 INERT_BEGINNINGS = ("projections.db", "cache.db", "up.")
 # What the runtime itself records. Grants, tokens, waiting work and deadlines are in there.
@@ -30,6 +30,8 @@ STATE_BEGINNINGS = ("log.db", "snapshots.db")
 UNREAD_ENDS = ("-shm", ".lock")  # beside a database, without a meaning of their own
 MOST_FILES = 20_000
 CHUNK_BYTES = 1 << 20
+LARGEST_BYTES = 256 << 20  # of one file
+_TOO_LARGE = f"could act, and has more than {LARGEST_BYTES:,} bytes: move it out of the home"
 _TOO_MANY = f"holds more than {MOST_FILES:,} files that could act: move some out of it"
 
 
@@ -143,20 +145,37 @@ def _is_filled(each: os.DirEntry[str]) -> bool:
 def _seen(path: str, place: Path, *, linked: bool) -> Seen | None:
     """A file as it is; None for one in which nothing is said."""
     with place.open("rb") as file:
-        status, data = os.fstat(file.fileno()), file.read()
+        status = os.fstat(file.fileno())
+        if status.st_size > LARGEST_BYTES:
+            raise TrustStoreError(str(place), _TOO_LARGE)
+        data = file.read(LARGEST_BYTES)
     if path == CONFIG and _sets_nothing(data):
         return None
-    head = b"blob %d\0" % len(data)
     return Seen(
         hashlib.sha256(data).hexdigest(),
-        (
-            hashlib.sha1(head + data, usedforsecurity=False).hexdigest(),
-            hashlib.sha256(head + data).hexdigest(),
-        ),
+        _objects_of(len(data), [data]),
         foreign=linked
         or status.st_uid not in (os.geteuid(), 0)
         or bool(status.st_mode & stat.S_IWOTH),
     )
+
+
+def objects_of(place: Path) -> tuple[str, ...]:
+    """What git would call the file at *place*; nothing where there is none."""
+    try:
+        with place.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return _objects_of(size, iter(lambda: file.read(CHUNK_BYTES), b""))
+    except OSError:
+        return ()
+
+
+def _objects_of(size: int, chunks: Iterable[bytes]) -> tuple[str, ...]:
+    by_format = (hashlib.sha1(usedforsecurity=False), hashlib.sha256())
+    for chunk in (b"blob %d\0" % size, *chunks):
+        for each in by_format:
+            each.update(chunk)
+    return tuple(each.hexdigest() for each in by_format)
 
 
 def _sets_nothing(data: bytes) -> bool:

@@ -1,15 +1,15 @@
 """The decision: may this home act? Asked wherever something of a home is about to."""
 
-import contextlib
 import os
 import re
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from cortex.runtime.log import private
 
-from .acting import IDENTITY, acting_in, digest_of
+from .acting import IDENTITY, acting_in, digest_of, is_state, objects_of
 from .errors import TrustStoreError, TrustVariableError, UntrustedHomeError
 from .git_index import objects_in_git
 from .standing import Found, Standing, learn_all, standing_of
@@ -30,7 +30,7 @@ def standing_at(home: Path) -> Standing:
     standing = standing_of(found, read(found.path))
     if standing.learned:
         # A full disk or a folder that may not be written costs a question later, no more.
-        with contextlib.suppress(TrustStoreError), locked():
+        with suppress(TrustStoreError), locked():
             record = read(found.path)
             if standing_of(found, record).learned and record is not None:
                 write(record, sync=False)
@@ -67,6 +67,9 @@ def require_trust(home: Path, *, users_own: bool = False) -> None:
     """
     digests = _trusted_by_variable()
     standing = standing_at(home)
+    if not standing.trusted:
+        with suppress(TrustStoreError), locked():  # another process may just be noting it
+            standing = standing_of(_found(home), read(home.resolve()))
     if standing.trusted:
         if standing.fresh and home.is_dir():
             note_made(home)
@@ -119,11 +122,15 @@ def withdraw_trust(home: Path) -> bool:
     with locked():
         record = read(found.path)
         was = standing_of(found, record).trusted
-        record = record or Record(
-            home=os.fspath(found.path), identity="", inode=0, made_here=False, given_ns=0
+        withdrawn = Record(
+            home=os.fspath(found.path),
+            identity=found.identity,
+            inode=found.inode,
+            made_here=False,
+            given_ns=time.time_ns(),
+            withdrawn=True,
         )
-        record.withdrawn, record.given_ns, record.files = True, time.time_ns(), {}
-        write(record)
+        write(withdrawn)
     return was
 
 
@@ -165,7 +172,8 @@ def _keep(found: Found, *, made_here: bool, by: str, digest: str) -> None:
             by=by,
             recorded=by == MADE_HERE,
         )
-        learn_all(found, record)
+        of_state = {p: objects_of(found.path / p) for p in found.objects or () if is_state(p)}
+        learn_all(found, record, of_state)
         # First the home: with a record of another identity it is asked about, and never trusted.
         _write_identity(found.path / IDENTITY, identity)
         write(record, sync=by != MADE_HERE)
@@ -181,8 +189,11 @@ def _found(home: Path) -> Found:
 
 
 def _identity(home: Path) -> str:
+    path = home / IDENTITY
     try:
-        with (home / IDENTITY).open(encoding="ascii", errors="replace") as file:
+        if not path.is_file():  # reading a pipe would wait for ever
+            return ""
+        with path.open(encoding="ascii", errors="replace") as file:
             return file.read(64).strip()
     except OSError:
         return ""

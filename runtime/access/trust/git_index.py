@@ -5,6 +5,7 @@ whenever a runtime starts. The format is git's own (gitformat-index(5)), version
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,22 +14,28 @@ SHA256 = re.compile(rb"(?mi)^\s*objectformat\s*=\s*\"?sha256")
 STAT_BYTES = 40  # of an entry, before the id of its object
 EXTENDED = 0x4000  # two bytes of flags more
 HEADER_BYTES = 12
+SPLIT = b"link"  # an extension: entries are in sharedindex.*, too
 LARGEST_BYTES = 1 << 30
 
 
 def objects_in_git(home: Path) -> dict[str, frozenset[str]] | None:
-    """The ids of the objects that git has for files of *home*, by path in it.
+    """The ids of the objects that git has for files of *home*, by `folded` path in it.
 
     Empty where no git keeps files of it; a file that is being merged has several. None where there
     is an index that cannot be read.
     """
     home = home.resolve()
-    for folder in home.parents:
+    for folder in (home, *home.parents):
         found = _git_folder(folder / ".git")
         if found is not None:
-            prefix = f"{home.relative_to(folder).as_posix()}/".encode()
-            return _below(found, prefix)
+            own = home.relative_to(folder).as_posix()
+            return _below(found, "" if folder == home else f"{folded(own)}/")
     return {}
+
+
+def folded(path: str) -> str:
+    """*path* as a file system may take it, for which letters in either case are the same."""
+    return unicodedata.normalize("NFKC", path).casefold()
 
 
 def _git_folder(path: Path) -> Path | None:
@@ -42,19 +49,19 @@ def _git_folder(path: Path) -> Path | None:
     return path.parent / named[1].decode(errors="surrogateescape") if named else None
 
 
-def _below(git: Path, prefix: bytes) -> dict[str, frozenset[str]] | None:
+def _below(git: Path, prefix: str) -> dict[str, frozenset[str]] | None:
     found: dict[str, set[str]] = {}
     size = 32 if _is_sha256(git) else 20
+    # What of a path is looked for first, since most of a large index is about other folders.
+    name = prefix.rstrip("/").rpartition("/")[2].encode() if prefix.isascii() else b""
     try:
-        indexes = [git / "index", *git.glob("sharedindex.*")]  # a split index is in both
-        for index in indexes:
-            for path, name in _entries(index, prefix, size):
-                if path.startswith(prefix):
-                    own = path[len(prefix) :].decode(errors="backslashreplace")
-                    found.setdefault(own, set()).add(name)
+        for path, objects in _entries(git / "index", name, size):
+            below = folded(path.decode(errors="backslashreplace"))
+            if below.startswith(prefix):
+                found.setdefault(below[len(prefix) :], set()).add(objects)
     except (OSError, IndexError, ValueError):
         return None
-    return {path: frozenset(names) for path, names in found.items()}
+    return {path: frozenset(objects) for path, objects in found.items()}
 
 
 def _is_sha256(git: Path) -> bool:
@@ -66,8 +73,12 @@ def _is_sha256(git: Path) -> bool:
         return False
 
 
-def _entries(index: Path, prefix: bytes, object_bytes: int) -> Iterator[tuple[bytes, str]]:
-    """Path and object of each entry; of none where no path can begin with *prefix*."""
+def _entries(index: Path, name: bytes, object_bytes: int) -> Iterator[tuple[bytes, str]]:
+    """Path and object of each entry; of those alone that have *name* in their path.
+
+    Raises:
+        ValueError: It is no index as is known here, or a part of it is in another file.
+    """
     if not index.is_file():
         return
     if index.stat().st_size > LARGEST_BYTES:
@@ -76,13 +87,15 @@ def _entries(index: Path, prefix: bytes, object_bytes: int) -> Iterator[tuple[by
     version, count = int.from_bytes(data[4:8]), int.from_bytes(data[8:12])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(index)
-    if version < 4 and prefix not in data:  # whole paths stand in there, before version 4
+    if SPLIT in data and any(index.parent.glob("sharedindex.*")):
+        raise ValueError(index)
+    if version < 4 and name not in data.lower():  # whole paths are in there, before version 4
         return
     at, before = HEADER_BYTES, b""
     for _ in range(count):
         named = at + STAT_BYTES
         flags = named + object_bytes
-        name = data[named:flags].hex()
+        objects = data[named:flags].hex()
         path_at = flags + (4 if data[flags] & (EXTENDED >> 8) else 2)
         if version == 4:
             cut, path_at = _offset(data, path_at)
@@ -93,7 +106,8 @@ def _entries(index: Path, prefix: bytes, object_bytes: int) -> Iterator[tuple[by
             end = data.index(b"\0", path_at)
             before = data[path_at:end]
             at += (end - at + 8) & ~7  # padded with 1 to 8 zeros
-        yield before, name
+        if name in before.lower():
+            yield before, objects
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:

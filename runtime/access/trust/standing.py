@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from .acting import Acting, Seen, is_inert, is_state
+from .git_index import folded
 from .store import Known, Record, remember
 
 GONE = Seen("", ())
@@ -42,7 +43,7 @@ def standing_of(found: Found, record: Record | None) -> Standing:
     * what somebody else may write, or a link leads to, is never an own edit.
     """
     same = record is not None and _is_of(found, record)
-    if found.acting.nothing and (record is None or not record.withdrawn):
+    if found.acting.nothing and not (record is not None and record.withdrawn and same):
         return Standing(trusted=True, fresh=not same)
     if record is None:
         return Standing(False, ("it was not made here by you, or made before trust was asked for",))
@@ -53,13 +54,22 @@ def standing_of(found: Found, record: Record | None) -> Standing:
     return _of_files(found, record)
 
 
-def learn_all(found: Found, record: Record) -> None:
-    """Add all that is there to *record*, as trusted."""
+def learn_all(
+    found: Found, record: Record, state_objects: Mapping[str, tuple[str, ...]] | None = None
+) -> None:
+    """Add all that is there to *record*, as trusted.
+
+    Of what git has, only what is there, too: nobody looked at the rest, and a checkout brings it.
+    *state_objects* are what git would call the state that is there, by path.
+    """
     for path in _paths(found, record):
         known = record.files.setdefault(path, Known())
+        seen = found.acting.files.get(path, GONE)
+        there = (state_objects or {}).get(path, ()) if is_state(path) else seen.objects
         if not is_state(path):
-            remember(known.contents, found.acting.files.get(path, GONE).content)
-        remember(known.objects, *sorted((found.objects or {}).get(path, ())))
+            remember(known.contents, seen.content)
+        kept = (found.objects or {}).get(folded(path), frozenset())
+        remember(known.objects, *sorted(kept.intersection(there)))
 
 
 def _is_of(found: Found, record: Record) -> bool:
@@ -71,7 +81,7 @@ def _of_files(found: Found, record: Record) -> Standing:
     reasons, learned = [], False
     for path in _paths(found, record):
         seen = found.acting.files.get(path, GONE)
-        objects = (found.objects or {}).get(path, frozenset())
+        objects = (found.objects or {}).get(folded(path), frozenset())
         known = record.files.get(path)
         if is_state(path):
             brought = not objects <= set(known.objects if known else ())
@@ -97,13 +107,15 @@ def _of_files(found: Found, record: Record) -> Standing:
 
 
 def _paths(found: Found, record: Record) -> list[str]:
-    paths = {*found.acting.files, *record.files, *(found.objects or ())}
+    paths = {*found.acting.files, *record.files}
+    there = set(map(folded, paths))
+    paths |= {path for path in found.objects or () if path not in there}
     return sorted(path for path in paths if not is_inert(path))
 
 
 def _reason(path: str, seen: Seen, objects: frozenset[str], known: Known | None) -> str:
     if is_state(path):
-        return f"version control brought {path}"
+        return f"git keeps {path}, and has another one than you trusted: `git rm --cached` it"
     what = "is gone" if seen is GONE else "is new" if known is None else "was changed"
     if objects - set(known.objects if known else ()):
         return f"{path} {what}: version control brought it, or it was committed unseen"
