@@ -5,6 +5,7 @@ from .aio import Aio
 from .client import Client, Feed
 from .clock import Clock, SystemClock, system_entropy
 from .deadlines import kept_draft
+from .epochs import ID_BITS, Epoch, Epochs, last_common
 from .errors import (
     AskTimeoutError,
     ClientDeniedError,
@@ -26,6 +27,7 @@ from .errors import (
     OutcomeUnknownError,
     SchemaUnreadableError,
     SubscriptionError,
+    TailLostError,
     TopicUnknownError,
     UnansweredError,
     UrlError,
@@ -77,6 +79,7 @@ __all__ = [
     "DEADLINES",
     "FOREIGN",
     "FORMAT",
+    "ID_BITS",
     "SUBSCRIPTIONS",
     "VERBS",
     "Access",
@@ -101,6 +104,8 @@ __all__ = [
     "Draft",
     "Due",
     "Ephemeral",
+    "Epoch",
+    "Epochs",
     "Event",
     "EventError",
     "EventInvalidError",
@@ -152,6 +157,7 @@ __all__ = [
     "Subscription",
     "SubscriptionError",
     "SystemClock",
+    "TailLostError",
     "TopicUnknownError",
     "UnansweredError",
     "Unsubscribe",
@@ -168,6 +174,7 @@ __all__ = [
     "decode",
     "encode",
     "kept_draft",
+    "last_common",
     "refuse_no_text",
     "system_entropy",
 ]

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import ConflictError, EventInvalidError, HubAwayError, HubClosedError
+from .epochs import Epochs, common_when_told, last_common, moved_on
+from .errors import (
+    ConflictError,
+    EventInvalidError,
+    HubAwayError,
+    HubClosedError,
+    TailLostError,
+)
 from .event import Draft, Event, Query, Recorded, decode
 from .log import Log
 from .port import HubPort
@@ -51,6 +58,8 @@ class Client:
         self._numbering = threading.Lock()
         self._tag = secrets.randbits(TAG_BITS)
         self._count: int | None = None  # of the newest number; None until the log was asked
+        self._numbered = 0, 0  # the newest number, and the epoch of the log in which it is one
+        self._epochs, self._lost = hub.epochs, hub.lost
 
     def __enter__(self) -> Self:
         return self
@@ -72,6 +81,11 @@ class Client:
     def head(self) -> int:
         """Position of the newest durable event."""
         return self._hub.head
+
+    @property
+    def epochs(self) -> Epochs:
+        """Of the log: what a position is kept with, for `follow` and `read` in another life."""
+        return self._hub.epochs
 
     def publish(
         self,
@@ -100,6 +114,7 @@ class Client:
                 under this name with a higher number, and only the newest can be repeated.
             EventError: One of them cannot be taken as it is; none was.
             LogError: The log could not be written; none was.
+            TailLostError: The log has lost events that this client had seen; none was.
         """
         drafts = [
             Draft.of(
@@ -114,11 +129,16 @@ class Client:
 
     def publish_drafts(self, drafts: Sequence[Draft], *, number: int = 0) -> int:
         """Append events that are encoded already; as `publish`."""
+        seen, epoch = self._hub.seen, self._epoch()
+        if number and number == self._numbered[0]:
+            epoch = self._numbered[1]
+        request = Publish(tuple(drafts), number, log_epoch=epoch, seen=seen)
         try:
-            answer = self._hub.ask_one(self.name, Publish(tuple(drafts), number))
-        except ConflictError:
+            answer = self._hub.ask_one(self.name, request)
+        except (ConflictError, TailLostError):
             with self._numbering:
                 self._count = None  # another client of this name may have gone further
+            self._epochs, self._lost = self._hub.epochs, self._hub.lost
             raise
         return answer.last if isinstance(answer, Appended) else 0
 
@@ -128,11 +148,14 @@ class Client:
         It outlives the process: who notes it before publishing can repeat after a restart. A
         client that numbers publishes one thing at a time.
         """
+        epoch = self._epoch()
         with self._numbering:
             if self._count is None:
                 self._count = self._hub.last_number(self.name) >> TAG_BITS
             self._count += 1
-            return self._count << TAG_BITS | self._tag
+            number = self._count << TAG_BITS | self._tag
+            self._numbered = number, epoch
+            return number
 
     def new_id(self) -> str:
         """A new id: 16 letters and digits, random."""
@@ -152,10 +175,25 @@ class Client:
             problem = f"{error.object[error.start : error.end]!a} is no text"
             raise EventInvalidError(query.topic_name(), problem) from None
 
-    def read(self, after: int = 0, until: int | None = None) -> Iterator[Recorded]:
-        """Every durable event after position *after*, to *until* or to the end, in order."""
+    def read(
+        self, after: int = 0, until: int | None = None, *, epochs: Epochs = ()
+    ) -> Iterator[Recorded]:
+        """Every durable event after position *after*, to *until* or to the end, in order.
+
+        Args:
+            after: Where to begin.
+            until: Where to end.
+            epochs: What `epochs` said when *after* was seen, where that was in another life.
+
+        Raises:
+            TailLostError: The log has lost the event at *after*, or one that was given already.
+        """
+        epochs = _kept(self._hub, epochs, after) if epochs else self._hub.epochs
         while True:
             page = self._log.read(after, READ_PAGE, 4 << 20)
+            if self._hub.epochs is not epochs:  # looked at last: the page may be the new hub's
+                epochs = _kept(self._hub, epochs, after)
+                continue
             for data in page:
                 record = decode(data)
                 if until is not None and record.position > until:
@@ -166,12 +204,20 @@ class Client:
                 return
 
     def read_stream(self, stream: str, after: int = 0) -> Iterator[Recorded]:
-        """The events of one stream after its version *after*, in order."""
+        """The events of one stream after its version *after*, in order.
+
+        Raises:
+            TailLostError: The log has lost one that was given already.
+        """
+        epochs, position = self._hub.epochs, 0
         while True:
             page = self._log.read_stream(stream, after, READ_PAGE)
+            if self._hub.epochs is not epochs:
+                epochs = _kept(self._hub, epochs, position)
+                continue
             for data in page:
                 record = decode(data)
-                after = record.version
+                after, position = record.version, record.position
                 yield record
             if len(page) < READ_PAGE:
                 return
@@ -199,9 +245,32 @@ class Client:
         """
         return Work(self._hub, self.name, name, pairs)
 
-    def follow(self, *pairs: Pair, after: int | None = None) -> "Feed":
-        """A live feed of matching events, ephemeral ones too, from *after* or from now on."""
-        return Feed(self, self._hub, pairs or (("*", None),), after)
+    def follow(self, *pairs: Pair, after: int | None = None, epochs: Epochs = ()) -> "Feed":
+        """A live feed of matching events, ephemeral ones too, from *after* or from now on.
+
+        Args:
+            pairs: As for `subscribe`.
+            after: A position of the caller's choosing; None for now.
+            epochs: What `epochs` said when *after* was seen, where that was in another life.
+
+        Raises:
+            TailLostError: The log has lost the event at *after*: follow from its `common` instead.
+        """
+        return Feed(self, self._hub, pairs or (("*", None),), after, epochs)
+
+    def _epoch(self) -> int:
+        """The epoch in which this client came to know what it publishes about.
+
+        Raises:
+            TailLostError: Some of that was lost, and nobody has told it so far.
+        """
+        if self._hub.epochs is not self._epochs:
+            lost = self._hub.lost
+            known, self._lost = self._lost, lost
+            self._epochs = self._hub.epochs
+            if lost is not None and lost is not known:
+                raise lost
+        return self._epochs[-1].id if self._epochs else 0
 
 
 class Feed:
@@ -216,8 +285,13 @@ class Feed:
         hub: HubPort,
         pairs: Sequence[Pair],
         after: int | None,
+        epochs: Epochs = (),
     ) -> None:
         self._client, self._hub = client, hub
+        # Before anything is asked: who is told of a newer one meanwhile looks again.
+        self._epochs = epochs if after is not None and epochs else hub.epochs
+        if after is not None:
+            self._epochs = _kept(hub, self._epochs, after)
         self._name = f"{client.name}/feed/{self._tag}-{next(self._count)}"
         hub.ask_one(client.name, Subscribe(self._name, "ordered", tuple(pairs), lasting=False))
         now = hub.fetch(Fetch(self._name, hub.head, ring_after=-1))
@@ -226,8 +300,23 @@ class Feed:
         self._closed = False
 
     def next(self, wait_s: float) -> list[Recorded]:
-        """What has come since the last call; waits up to *wait_s* where nothing has."""
-        page = self._hub.fetch(Fetch(self._name, self._after, ring_after=self._ring), wait_s)
+        """What has come since the last call; waits up to *wait_s* where nothing has.
+
+        Raises:
+            TailLostError: The log has lost some of what was given: that is to be dropped, and the
+                next call goes on behind the last position that is the same.
+        """
+        epoch = self._epochs[-1].id if self._epochs else 0
+        request = Fetch(self._name, self._after, ring_after=self._ring, log_epoch=epoch)
+        try:
+            page = self._hub.fetch(request, wait_s)
+        except TailLostError as told:
+            seen, before, self._epochs = self._after, self._epochs, self._hub.epochs
+            self._after = common_when_told(self._epochs, before, seen, told.common)
+            if self._after < seen:
+                raise TailLostError(seen, self._after) from None
+            return []  # it was another part of this program that had seen what was lost
+        self._epochs = moved_on(self._epochs, self._after, page.log_epoch)
         self._after, self._ring = page.through, page.ring_through
         return [*page.records, *page.ephemeral]
 
@@ -240,3 +329,16 @@ class Feed:
             self._hub.ask_one(self._client.name, Unsubscribe(self._name))
         except (HubClosedError, HubAwayError):
             return  # it is gone with the hub
+
+
+def _kept(hub: HubPort, epochs: Epochs, position: int) -> Epochs:
+    """The epochs of the log as it is, which has what was seen at *position* in *epochs*.
+
+    Raises:
+        TailLostError: It has lost that.
+    """
+    now = hub.epochs
+    common = last_common(now, epochs, position)
+    if common < position:
+        raise TailLostError(position, common)
+    return now

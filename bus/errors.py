@@ -9,6 +9,7 @@ CortexError
 ├── ConflictError            a stream moved on before the caller wrote to it
 ├── CursorError              a commit does not start where the cursor stands
 ├── LeaseLostError           the work went to somebody else, or is finished
+├── TailLostError            the log lost events that the caller had seen: go back, then on
 ├── SubscriptionError        the subscription is unknown, or is of the other kind
 ├── AskTimeoutError          an answer did not come in time
 ├── UnansweredError          nobody here answers this query
@@ -131,6 +132,25 @@ class LeaseLostError(CortexError):
         return (
             f"epoch {self.epoch} of {self.subscription} at position {self.position} is over: "
             "drop this result, another worker has the event or it is finished"
+        )
+
+
+class TailLostError(CortexError):
+    """The log has lost its newest events, some of which the caller had seen.
+
+    Up to *common* the caller and the log have the same events. What the caller knows of later ones
+    is of another history: drop it, then go on from there.
+    """
+
+    def __init__(self, seen: int, common: int) -> None:
+        super().__init__(seen, common)
+        self.seen, self.common = seen, common
+
+    def __str__(self) -> str:
+        return (
+            f"the log has lost its events after position {self.common}, and {self.seen} was seen "
+            "already: nothing of this request was recorded; drop what came after "
+            f"{self.common} and go on from there"
         )
 
 

@@ -13,13 +13,15 @@ import msgspec
 from . import once
 from .access import Owners
 from .deadlines import Deadlines
-from .errors import CortexError, LogError, SubscriptionError
+from .epochs import Epochs, last_common
+from .errors import CortexError, LogError, SubscriptionError, TailLostError
 from .event import Draft, Recorded, decode
 from .events.log import CLOCK_STREAM, LogClockJumped
 from .filter import Filter
 from .known import Known
 from .log import Log, Work
 from .log_clock import Jump
+from .lost import Losses, epoch_began, refuse_lost
 from .requests import (
     Answer,
     Attempt,
@@ -68,7 +70,7 @@ class Hub:
         self._owners = owners
         self._log = log
         self._entropy = entropy
-        self._jumps: list[Draft] = []  # of the clock, that are not recorded yet
+        self._untold: list[Draft] = []  # what became of the log, until the next transaction
         self._skips: list[tuple[int, int]] = []  # when they took the log's time how far
         self._load(Known.of(log))
         self._tries = Tries.of(self._known)
@@ -76,6 +78,8 @@ class Hub:
         self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
         self.torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
+        self._losses = Losses()
+        self._untold += epoch_began(self._known)
 
     def _load(self, known: Known) -> None:
         self._known = known
@@ -87,6 +91,25 @@ class Hub:
     def head(self) -> int:
         """Position of the newest durable event; 0 for an empty log."""
         return self._known.head
+
+    @property
+    def epochs(self) -> Epochs:
+        """Of the log, the newest last."""
+        return self._known.epochs
+
+    def meet(self, client: str, epochs: Epochs, seen: int, now_ns: int) -> None:
+        """Let a client in that saw positions up to *seen* when it knew of *epochs*.
+
+        Raises:
+            TailLostError: The log has lost some of them.
+            LogError: That could not be recorded.
+        """
+        common = last_common(self._known.epochs, epochs, seen)
+        if common < seen:
+            error, turn = TailLostError(seen, common), self._turn(now_ns, None)
+            self._losses.note(turn, client, epochs[-1].id, error)
+            self._settle(turn)
+            raise error
 
     def handle(
         self, requests: Sequence[tuple[str, Request]], now_ns: int, steady_ns: int | None = None
@@ -189,7 +212,7 @@ class Hub:
             ahead_ns=jump.ahead_ns,
             skipped_ns=jump.skipped_ns,
         )
-        self._jumps.append(Draft.of(told))
+        self._untold.append(Draft.of(told))
 
     def next_lapse_ns(self) -> int | None:
         """When the next lease or backoff is over, by the clock that those are measured by."""
@@ -229,11 +252,15 @@ class Hub:
 
         Raises:
             SubscriptionError: There is no ordered subscription of that name.
+            TailLostError: The log has lost what was seen, or never was as long.
         """
+        head = self._known.head
+        self._known.refuse_lost(request.log_epoch, request.after)
+        if request.after > head:
+            raise TailLostError(request.after, head)
         seen = self._known.filters.get(request.subscription)
         if seen is None or request.subscription in self._known.queues:
             raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
-        head = self._known.head
         records: list[Recorded] = []
         through, size_bytes, looked_at = request.after, 0, 0
         while through < head and looked_at < LOOKED_AT:
@@ -272,8 +299,8 @@ class Hub:
             steady_ns,
             self._owners,
         )
-        for jump in self._jumps:
-            turn.tell(jump)
+        for draft in self._untold:
+            turn.tell(draft)
         return turn
 
     def _tell_unclaimed(self, turn: Turn, steady_ns: int) -> list[Work]:
@@ -304,7 +331,7 @@ class Hub:
     def _page(self, request: Fetch, seen: Filter, records: list[Recorded], through: int) -> Page:
         end = self._rung
         if request.ring_after >= end or request.ring_after < 0:
-            return Page(tuple(records), through, ring_through=end)
+            return Page(tuple(records), through, ring_through=end, log_epoch=self._known.epoch)
         fresh = self._ring.newest(request.ring_after, end)
         return Page(
             tuple(records),
@@ -312,10 +339,14 @@ class Hub:
             tuple(r for r in fresh if seen.matches(r.topic, r.key)),
             end,
             end - request.ring_after - len(fresh),
+            self._known.epoch,
         )
 
     def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
         try:
+            # Before anything else is looked at: it may speak of another history of this log.
+            if getattr(request, "log_epoch", 0) not in (0, self._known.epoch):
+                refuse_lost(client, request, self._known, self._log, turn.batch.receipts)
             match request:
                 case Commit():
                     return turn.commit(client, request)
@@ -345,6 +376,9 @@ class Hub:
                     raise SubscriptionError("?", f"{type(request).__name__} is not a request")
         except LogError as error:
             self._tries.excuse(self._known, request)
+            return Refused.of(error)
+        except TailLostError as error:
+            self._losses.note(turn, client, getattr(request, "log_epoch", 0), error)
             return Refused.of(error)
         except CortexError as error:
             return Refused.of(error)
@@ -380,7 +414,7 @@ class Hub:
             self.torn = False
             raise
         known = self._known
-        self._jumps.clear()
+        self._untold.clear()
         known.settle(batch)
         self._woken |= self._tries.settle(turn.trial, batch.dropped)
         for standing in turn.passing.values():

@@ -4,6 +4,8 @@ from typing import Self
 
 import msgspec
 
+from .epochs import Epochs, ends_of
+from .errors import TailLostError
 from .filter import Filter
 from .log import Batch, Deadline, Log, Receipt, Standing
 from .queue import WorkQueue
@@ -32,6 +34,11 @@ class Known(msgspec.Struct):
     receipts: dict[str, Receipt]
     versions: dict[str, int]  # newest version by stream, for the streams written lately
     routes: dict[tuple[str, str | None], Route]
+    epochs: Epochs = ()  # of the log, the newest last
+    epoch: int = 0  # the newest one's id
+    ends: dict[int, int] = {}  # where those before it ended
+    unclean: bool = False  # the opening before may have lost its newest events
+    ended: int | None = None  # where the log ended then, where it ends elsewhere now
 
     @classmethod
     def of(cls, log: Log) -> Self:
@@ -53,7 +60,23 @@ class Known(msgspec.Struct):
             receipts={r.client: r for r in state.receipts},
             versions={},
             routes={},
+            epochs=state.epochs,
+            epoch=state.epochs[-1].id if state.epochs else 0,
+            ends=ends_of(state.epochs),
+            unclean=state.unclean,
+            ended=state.ended,
         )
+
+    def refuse_lost(self, epoch: int, position: int) -> None:
+        """Refuse whoever saw *position* in a part of that epoch which the log has lost.
+
+        Raises:
+            TailLostError: With the last position that is the same; 0 for an unknown epoch.
+        """
+        if epoch not in (0, self.epoch):
+            common = self.ends.get(epoch, 0)
+            if position > common:
+                raise TailLostError(position, common)
 
     def route(self, topic: str, key: str | None) -> Route:
         """Who gets an event of *topic* with *key*."""

@@ -14,7 +14,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from .clock import Clock, SystemClock
-from .errors import AskTimeoutError, CortexError, HubClosedError, SubscriptionError, UnansweredError
+from .epochs import Epochs
+from .errors import (
+    AskTimeoutError,
+    CortexError,
+    HubClosedError,
+    SubscriptionError,
+    TailLostError,
+    UnansweredError,
+)
 from .event import Event, Query
 from .hub import Hub
 from .log_clock import LogClock
@@ -74,6 +82,21 @@ class LocalHub:
     def ahead_ns(self) -> int:
         """How far the log's time is ahead of the machine's clock, which was set back."""
         return self._log_clock.ahead_ns
+
+    @property
+    def epochs(self) -> Epochs:
+        """Of the log, the newest last."""
+        return self._hub.epochs
+
+    @property
+    def seen(self) -> int:
+        """0: what this process knows is what the log has."""
+        return 0
+
+    @property
+    def lost(self) -> TailLostError | None:
+        """Nothing: it goes with this process, and so does what was seen."""
+        return None
 
     @property
     def away(self) -> bool:
@@ -208,6 +231,19 @@ class LocalHub:
             return asked(query, timeout_s)
         except TimeoutError:
             raise AskTimeoutError(query.topic_name(), timeout_s) from None
+
+    def meet(self, client: str, epochs: Epochs, seen: int) -> None:
+        """Let a client in that saw positions up to *seen* when it knew of *epochs*.
+
+        Raises:
+            TailLostError: The log has lost some of them.
+        """
+        with self._writer:
+            try:
+                self._hub.meet(client, epochs, seen, self.clock.now_ns())
+            finally:
+                woken = self._hub.take_woken()
+                self._wake(woken)
 
     def last_number(self, client: str) -> int:
         """The number of the newest numbered publish under this name; 0 where there is none."""

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+from .epochs import Epochs
+
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One record on its way to disk; `record` is what is hashed, the rest are its columns."""
@@ -27,6 +29,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True, gc=False):
     epoch: int = 0  # raised by every claim; an answer with an older one is refused
     attempts: int = 0  # claims so far
     not_before_ns: int = 0  # the lease while it is held, the backoff while it waits
+    log_epoch: int = 0  # of the log, in which it was claimed last: a lost claim is none
 
 
 class Standing(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -94,6 +97,9 @@ class State(msgspec.Struct):
     work: list[Work]
     deadlines: list[Deadline]
     receipts: list[Receipt]
+    epochs: Epochs = ()  # the newest last: this opening of the log
+    unclean: bool = False  # the opening before was not closed: it may have lost its newest events
+    ended: int | None = None  # where the log ended when it was closed, where it ends elsewhere now
 
 
 class Log(Protocol):

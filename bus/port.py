@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from .clock import Clock
+from .epochs import Epochs
+from .errors import TailLostError
 from .event import Event, Query
 from .requests import Answer, Fetch, Page, Request
 
@@ -20,6 +22,21 @@ class HubPort(Protocol):
     @property
     def head(self) -> int:
         """Position of the newest durable event."""
+        ...
+
+    @property
+    def epochs(self) -> Epochs:
+        """Of the log, the newest last; the same object for as long as the hub is the same."""
+        ...
+
+    @property
+    def seen(self) -> int:
+        """The newest position that this program was told of; 0 where it is the hub's own."""
+        ...
+
+    @property
+    def lost(self) -> TailLostError | None:
+        """The last time that the log lost events which this program had seen."""
         ...
 
     @property

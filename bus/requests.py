@@ -24,6 +24,7 @@ from .errors import (
     NotGrantedError,
     OutcomeUnknownError,
     SubscriptionError,
+    TailLostError,
     TopicUnknownError,
     UnansweredError,
     VersionError,
@@ -70,7 +71,12 @@ def refuse_no_text(topic: str, name: str) -> None:
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Base of what a client asks; the class name is the tag on the wire."""
+    """Base of what a client asks; the class name is the tag on the wire.
+
+    A request that speaks of positions, versions or numbers says in `log_epoch` in which epoch of
+    the log its client came to know them; 0 where it does not know. What the log has lost since is
+    refused with `TailLostError`.
+    """
 
 
 class Publish(Request, frozen=True, tag="publish"):
@@ -80,6 +86,8 @@ class Publish(Request, frozen=True, tag="publish"):
     number: int = 0  # 1, 2, 3, ... by client: a repeat is answered, not appended; 0: not numbered
     due: tuple[Due, ...] = ()
     forget: tuple[str, ...] = ()
+    log_epoch: int = 0
+    seen: int = 0  # the newest position that its client knew: it may be what this is about
 
 
 class Subscribe(Request, frozen=True, tag="subscribe"):
@@ -107,6 +115,7 @@ class Fetch(Request, frozen=True, tag="fetch"):
     limit_bytes: int = 1 << 20
     ring_after: int = 0  # newest ephemeral event seen; -1: none that came before this request
     wait_s: float = 0.0  # over a wire: how long the answer may wait for something to come
+    log_epoch: int = 0
 
 
 class Commit(Request, frozen=True, tag="commit"):
@@ -118,6 +127,7 @@ class Commit(Request, frozen=True, tag="commit"):
     events: tuple[Draft, ...] = ()
     due: tuple[Due, ...] = ()
     forget: tuple[str, ...] = ()
+    log_epoch: int = 0
 
 
 class Attempt(Request, frozen=True, tag="attempt"):
@@ -141,6 +151,7 @@ class Renew(Request, frozen=True, tag="renew"):
     position: int
     epoch: int
     lease_ns: int
+    log_epoch: int = 0
 
 
 class Finish(Request, frozen=True, tag="finish"):
@@ -152,6 +163,7 @@ class Finish(Request, frozen=True, tag="finish"):
     events: tuple[Draft, ...] = ()
     due: tuple[Due, ...] = ()
     forget: tuple[str, ...] = ()
+    log_epoch: int = 0
 
 
 class Release(Request, frozen=True, tag="release"):
@@ -161,6 +173,7 @@ class Release(Request, frozen=True, tag="release"):
     position: int
     epoch: int
     backoff_ns: int
+    log_epoch: int = 0
 
 
 class Once(Request, frozen=True, tag="once"):
@@ -202,6 +215,7 @@ class Subscribed(Answer, frozen=True, tag="subscribed"):
     cursor: int
     head: int
     attempts: int
+    log_epoch: int = 0  # in which it stands there
 
 
 class Page(Answer, frozen=True, tag="page"):
@@ -212,6 +226,7 @@ class Page(Answer, frozen=True, tag="page"):
     ephemeral: tuple[Recorded, ...] = ()
     ring_through: int = 0
     dropped: int = 0  # ephemeral events that left the ring before they were fetched
+    log_epoch: int = 0  # in which *through* is one of its positions
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
@@ -221,6 +236,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     epoch: int
     attempts: int  # this claim included
     fallen: int = 0  # of them, how many ended with the hub: nobody knows whether it is to blame
+    log_epoch: int = 0  # in which it was claimed
 
 
 class Claimed(Answer, frozen=True, tag="claimed"):
@@ -286,6 +302,7 @@ REFUSALS: dict[str, Callable[..., CortexError]] = {
         NotGrantedError,
         OutcomeUnknownError,
         SubscriptionError,
+        TailLostError,
         TopicUnknownError,
         UnansweredError,
         VersionError,

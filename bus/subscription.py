@@ -1,11 +1,13 @@
 """What a client holds of a subscription: events in order with a cursor, or work with leases."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from .errors import CortexError
+from .epochs import Epoch, Epochs, common_when_told, moved_on
+from .errors import CortexError, TailLostError
 from .event import Draft, Event, Recorded
 from .port import HubPort
 from .requests import (
@@ -20,6 +22,7 @@ from .requests import (
     Pair,
     Release,
     Renew,
+    Request,
     Subscribe,
     Subscribed,
     Unsubscribe,
@@ -47,10 +50,23 @@ class Subscription:
         """Go back to the cursor: what was handed out and not committed is handed out again."""
         standing = _kind(self._hub.ask_one(self._client, self._wanted), Subscribed)
         self.cursor = self._seen = standing.cursor
+        epochs = self._hub.epochs
+        known = _newest(epochs) == standing.log_epoch  # or the hub is another one already
+        self._epochs = epochs if known else (Epoch(standing.log_epoch, 0),)
 
     def next(self, wait_s: float = 0.0) -> list[Recorded]:
-        """The events after the last ones; waits up to *wait_s* where there are none."""
-        page = self._hub.fetch(Fetch(self.name, self._seen, ring_after=self._ring), wait_s)
+        """The events after the last ones; waits up to *wait_s* where there are none.
+
+        Raises:
+            TailLostError: The log has lost some of what was handed out: drop that. The next call
+                goes on from the cursor as the hub has it.
+        """
+        request = Fetch(
+            self.name, self._seen, ring_after=self._ring, log_epoch=_newest(self._epochs)
+        )
+        with self._going_back():
+            page = self._hub.fetch(request, wait_s)
+        self._epochs = moved_on(self._epochs, self._seen, page.log_epoch)
         self._seen, self._ring = page.through, page.ring_through
         return [*page.records, *page.ephemeral]
 
@@ -66,17 +82,32 @@ class Subscription:
 
         Raises:
             CursorError: Somebody else moved the cursor; nothing was appended. `resume`, then go on.
+            TailLostError: As for `next`; nothing was appended.
         """
-        position = self._seen if through is None else through
+        position = max(self.cursor, self._seen if through is None else through)
         drafts = tuple(Draft.of(event) for event in events)
-        request = Commit(self.name, self.cursor, position, drafts)
-        answer = _kind(self._hub.ask_one(self._client, request), Appended)
+        request = Commit(self.name, self.cursor, position, drafts, log_epoch=_newest(self._epochs))
+        with self._going_back():
+            answer = _kind(self._hub.ask_one(self._client, request), Appended)
         self.cursor = position
         return answer.last
 
     def remove(self) -> None:
         """Remove it, cursor and all."""
         self._hub.ask_one(self._client, Unsubscribe(self.name))
+
+    @contextlib.contextmanager
+    def _going_back(self) -> Iterator[None]:
+        """Take it up again where the log has lost its tail, and maybe this subscription."""
+        try:
+            yield
+        except TailLostError as told:
+            seen, before = self._seen, self._epochs
+            self.resume()
+            common = common_when_told(self._epochs, before, seen, told.common)
+            # It may have been made anew, and stand behind what is now in the place of the lost.
+            self._seen = min(self.cursor, common)
+            raise TailLostError(seen, common) from None
 
 
 class Work:
@@ -85,7 +116,8 @@ class Work:
     def __init__(self, hub: HubPort, client: str, name: str, pairs: Sequence[Pair]) -> None:
         self.name = name
         self._hub, self._client = hub, client
-        hub.ask_one(client, Subscribe(name, "work", tuple(pairs)))
+        self._wanted = Subscribe(name, "work", tuple(pairs))
+        hub.ask_one(client, self._wanted)
 
     def claim(
         self, limit: int = 1, *, wait_s: float = 0.0, lease_s: float = LEASE_S
@@ -113,13 +145,14 @@ class Work:
 
         Raises:
             LeaseLostError: Another worker has it, or had it: drop the result.
+            TailLostError: The log has lost the event: drop the result.
         """
         at = lease.record
         drafts = tuple(
             Draft.of(event, correlation=at.correlation, causation=at.position) for event in events
         )
-        request = Finish(self.name, at.position, lease.epoch, drafts)
-        return _kind(self._hub.ask_one(self._client, request), Appended).last
+        request = Finish(self.name, at.position, lease.epoch, drafts, log_epoch=lease.log_epoch)
+        return _kind(self._ask(request), Appended).last
 
     def renew(self, lease: Lease, lease_s: float = LEASE_S) -> None:
         """Hold an event for *lease_s* more.
@@ -128,7 +161,7 @@ class Work:
             LeaseLostError: Another worker has it.
         """
         held_ns = int(lease_s * SECOND_NS)
-        self._tell(lease, lambda p, e: Renew(self.name, p, e, held_ns))
+        self._ask(Renew(self.name, *_held(lease), held_ns, lease.log_epoch))
 
     def release(self, lease: Lease, backoff_s: float = 0.0) -> None:
         """Give an event back; nobody gets it for *backoff_s*.
@@ -137,14 +170,26 @@ class Work:
             LeaseLostError: Another worker has it.
         """
         rest_ns = int(backoff_s * SECOND_NS)
-        self._tell(lease, lambda p, e: Release(self.name, p, e, rest_ns))
+        self._ask(Release(self.name, *_held(lease), rest_ns, lease.log_epoch))
 
     def _claim(self, limit: int, lease_s: float) -> Sequence[Lease]:
         request = Claim(self.name, limit, int(lease_s * SECOND_NS))
-        return _kind(self._hub.ask_one(self._client, request), Claimed).leases
+        return _kind(self._ask(request), Claimed).leases
 
-    def _tell(self, lease: Lease, make: Callable[[int, int], Renew | Release]) -> None:
-        self._hub.ask_one(self._client, make(lease.record.position, lease.epoch))
+    def _ask(self, request: Request) -> Answer:
+        try:
+            return self._hub.ask_one(self._client, request)
+        except TailLostError:  # the subscription may have been lost, too
+            self._hub.ask_one(self._client, self._wanted)
+            raise
+
+
+def _newest(epochs: Epochs) -> int:
+    return epochs[-1].id if epochs else 0
+
+
+def _held(lease: Lease) -> tuple[int, int]:
+    return lease.record.position, lease.epoch
 
 
 def _kind(answer: Answer, kind: type[Kind]) -> Kind:

@@ -167,13 +167,13 @@ class Turn:
 
     def renew(self, request: Renew) -> Answer:
         """Hold one event longer."""
-        work = self._held(request.subscription, request.position, request.epoch)
+        work = self._held(request)
         self._keep(work, self.steady_ns + request.lease_ns)
         return Appended()
 
     def release(self, request: Release) -> Answer:
         """Give one event back."""
-        work = self._held(request.subscription, request.position, request.epoch)
+        work = self._held(request)
         self._keep(work, self.steady_ns + request.backoff_ns)
         self.trial.make_room((request.subscription, request.position))
         self.woken.add(request.subscription)
@@ -181,7 +181,7 @@ class Turn:
 
     def finish(self, client: str, request: Finish) -> Answer:
         """End one event's work and append."""
-        self._held(request.subscription, request.position, request.epoch)
+        self._held(request)
         answer = self._take(client, request.events, request.due, request.forget)
         self._end((request.subscription, request.position))
         return answer
@@ -214,7 +214,7 @@ class Turn:
             self.batch.standings[request.name] = standing
             if standing.kind == "work":
                 self._remade[request.name] = Filter(standing.filter)
-        return Subscribed(standing.cursor, self.head, standing.attempts)
+        return Subscribed(standing.cursor, self.head, standing.attempts, self._known.epoch)
 
     def unsubscribe(self, request: Unsubscribe) -> Answer:
         """Remove a subscription."""
@@ -403,21 +403,26 @@ class Turn:
             raise SubscriptionError(name, "does not last, so that it has no cursor: only fetch")
         return standing
 
-    def _held(self, name: str, position: int, epoch: int) -> Work:
+    def _held(self, request: Finish | Renew | Release) -> Work:
+        """The work that *request* says it holds."""
+        name, position = request.subscription, request.position
         self._standing(name, "work")
         work = self.batch.work.get((name, position))
         if work is None and name not in self.batch.dropped and (name, position) not in self._gone:
             queue = self._known.queues.get(name)
             work = queue.get(position) if queue else None
-        if work is None or work.epoch != epoch:
-            raise LeaseLostError(name, position, epoch)
+        # A claim that the log has lost may have been made again, with the same count.
+        held = work is not None and work.epoch == request.epoch
+        if work is None or not held or request.log_epoch not in (0, work.log_epoch):
+            raise LeaseLostError(name, position, request.epoch)
         return work
 
     def _leased(self, work: Work, record: Recorded, lease_ns: int) -> Lease:
         key = (work.subscription, work.position)
         attempts = work.attempts + self.trial.begin(key)
-        self.batch.work[key] = Work(*key, work.epoch + 1, attempts, self.steady_ns + lease_ns)
-        return Lease(record, work.epoch + 1, attempts, self.trial.fallen(key))
+        epoch, until_ns = work.epoch + 1, self.steady_ns + lease_ns
+        self.batch.work[key] = Work(*key, epoch, attempts, until_ns, self._known.epoch)
+        return Lease(record, epoch, attempts, self.trial.fallen(key), self._known.epoch)
 
     def _keep(self, work: Work, not_before_ns: int) -> None:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(

@@ -38,7 +38,7 @@ from .knowledge import (
     KnowledgeRequested,
 )
 from .learning import ActionObserved
-from .log import LogClockJumped
+from .log import LogClockJumped, LogEpochBegan, LogTailLost
 from .model import (
     ModelDelta,
     ModelFailed,
@@ -139,6 +139,8 @@ VOCABULARY = Vocabulary(
         KnowledgeRequest,
         KnowledgeRequested,
         LogClockJumped,
+        LogEpochBegan,
+        LogTailLost,
         ModelDelta,
         ModelFailed,
         ModelInvoke,
@@ -231,6 +233,8 @@ __all__ = [
     "KnowledgeRequest",
     "KnowledgeRequested",
     "LogClockJumped",
+    "LogEpochBegan",
+    "LogTailLost",
     "ModelDelta",
     "ModelFailed",
     "ModelInvoke",

@@ -20,3 +20,28 @@ class LogClockJumped(Event, frozen=True, kw_only=True, tag="log.clock_jumped"):
     clock_ns: int  # what it said after that, UTC nanoseconds
     ahead_ns: int = 0  # how far the log's time is ahead of the clock from here on
     skipped_ns: int = 0  # of the log's time before this event, how much did not pass
+
+
+class LogEpochBegan(Event, frozen=True, kw_only=True, tag="log.epoch_began"):
+    """The log was opened after an end that was not clean: it may have lost its newest events.
+
+    Every opening begins an epoch; one after a clean end is not worth an event.
+    """
+
+    belongs: ClassVar[tuple[str, str]] = ("log", "")
+
+    epoch: str  # its id, in hex
+    after: int  # the last position of the epochs before
+    reason: str  # "unclean": it was not closed; "cut": it ended at `ended` when it was
+    ended: int = 0
+
+
+class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
+    """A client knew events that are not in the log any more; it was refused and told so."""
+
+    belongs: ClassVar[tuple[str, str]] = ("log", "")
+
+    common: int  # the last position that the client and the log have in common
+    seen: int  # the newest position that the client knew
+    epoch: str  # the epoch in which it saw that, in hex
+    client: str

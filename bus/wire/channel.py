@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..epochs import Epochs
 from ..errors import CortexError, FrameError, FrameTooLargeError, HubUnverifiedError
 from ..requests import Answer, Refused
 from .frames import (
@@ -41,6 +42,8 @@ class Way(msgspec.Struct, frozen=True):
     name: str = ""
     instance: str = ""
     tls: ClientTls = ClientTls()
+    epochs: Epochs = ()  # of the log, as the hub told of them last
+    seen: int = 0  # the newest position that is known from then
 
     def __repr__(self) -> str:
         return f"Way({self.address.url})"  # never the token
@@ -54,6 +57,7 @@ class Channel:
 
         Raises:
             Gone: Nobody listens, or it went in the middle.
+            TailLostError: The log has lost some of what was seen.
             CortexError: The hub does not let this client in; trying again changes nothing.
         """
         self.url = way.address.url
@@ -68,7 +72,8 @@ class Channel:
             )
             pipe.wait_at_most(SHORT_S)
             self._stream.greet(REQ, REP, self._over)
-            hello = Hello(VERSIONS, way.token, way.name, way.instance, SOFTWARE)
+            known = way.epochs, way.seen
+            hello = Hello(VERSIONS, way.token, way.name, way.instance, SOFTWARE, *known)
             answer = self.exchange(one(hello), DIAL_S)[0]
             if not isinstance(answer, Welcome):
                 raise _refused(answer)

@@ -26,7 +26,7 @@ from ..errors import (
     OutcomeUnknownError,
 )
 from ..once import TAG_SHIFT
-from ..requests import Answer, Commit, Finish, Publish, Refused, Request
+from ..requests import Answer, Commit, Finish, Publish, Refused, Release, Renew, Request
 from .channel import Channel
 from .doubt import Asked, Outcomes
 from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said, Settle
@@ -237,7 +237,18 @@ def _parts(tickets: Sequence[Ticket]) -> tuple[Said, ...]:
 
 
 def _asked(ticket: Ticket) -> Asked:
-    return ticket.source, tuple(ticket.requests)
+    """What was asked, whatever was known of the log at that moment."""
+    return ticket.source, tuple(map(_unstamped, ticket.requests))
+
+
+def _unstamped(request: Request) -> Request:
+    match request:
+        case Publish():
+            return msgspec.structs.replace(request, log_epoch=0, seen=0)
+        case Commit() | Finish() | Renew() | Release():
+            return msgspec.structs.replace(request, log_epoch=0)
+        case _:
+            return request
 
 
 def _settle(ticket: Ticket, answers: list[Answer]) -> None:

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from ..access import Peer
+from ..epochs import TOLD
 from ..errors import (
     AskTimeoutError,
     ClientDeniedError,
@@ -162,9 +163,10 @@ class Connection:
             raise VersionError(_named(hello.versions), _named(VERSIONS))
         self.link = link = self._door.admitted(self, hello, peer)
         self.rights = Rights(self._desk.access, self._desk.hub, link.client)
-        welcome = Welcome(
-            link.client, max(common), FRAME_BYTES, PAGE_BYTES, WAIT_S, self._desk.hub.head
-        )
+        hub = self._desk.hub
+        hub.meet(link.client, hello.epochs, hello.seen)
+        bounds = FRAME_BYTES, PAGE_BYTES, WAIT_S
+        welcome = Welcome(link.client, max(common), *bounds, hub.head, hub.epochs[-TOLD:])
         stream.send(number, [welcome])
 
     def _receive(self, stream: Stream) -> tuple[int, memoryview]:

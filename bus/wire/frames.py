@@ -7,6 +7,7 @@ first element is their tag. A request that may wait comes last in its frame.
 
 import msgspec
 
+from ..epochs import Epochs
 from ..requests import (
     Answer,
     Appended,
@@ -28,7 +29,9 @@ from ..requests import (
     Unsubscribe,
 )
 
-VERSIONS = (1,)  # of the protocol; a hub speaks these and takes the highest that both have
+# Of the protocol; a hub speaks these and takes the highest that both have. Version 1 had no epochs:
+# its clients would not notice that a log had lost its tail.
+VERSIONS = (2,)
 FRAME_BYTES = 4 << 20  # the most a client may send at once
 PAGE_BYTES = 1 << 20  # about the most that one answer carries
 HELLO_BYTES = 1 << 16  # before a client is let in
@@ -44,6 +47,8 @@ class Hello(Request, frozen=True, tag="hello"):
     name: str = ""  # what it calls itself; the hub says in `Welcome` who it is
     instance: str = ""  # random; connections of one program share what they watch and answer
     software: str = ""
+    epochs: Epochs = ()  # of the log, as it was told of them last; () for one without cursors
+    seen: int = 0  # the newest position that it knows from then
 
 
 class Welcome(Answer, frozen=True, tag="welcome"):
@@ -55,6 +60,7 @@ class Welcome(Answer, frozen=True, tag="welcome"):
     page_bytes: int
     wait_s: float
     head: int
+    epochs: Epochs = ()  # of the log, the newest last
 
 
 class Head(Request, frozen=True, tag="head"):

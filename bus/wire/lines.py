@@ -5,8 +5,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedError
-from ..requests import Answer
+import msgspec
+
+from ..epochs import Epochs
+from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedError, TailLostError
+from ..requests import Answer, Appended, Claimed, Page
 from .channel import Channel, Way
 from .frames import Frame
 from .pipe import Gone
@@ -25,6 +28,9 @@ class Lines:
         self.url = way.address.url
         self.closed = threading.Event()
         self.away = False  # nobody was there when it was last dialled
+        self.epochs: Epochs = ()  # of the log, as the hub told of them last
+        self.lost: TailLostError | None = None  # the last time that some of what was seen was lost
+        self.seen = 0  # the newest position that the hub told of
         self._lock = threading.Lock()
         self._spare: list[Channel] = []
         self._used: set[Channel] = set()
@@ -40,7 +46,7 @@ class Lines:
         if self.closed.is_set():
             raise HubClosedError
         try:
-            channel = Channel(self.way)
+            channel = self._let_in()
         except Gone:
             self.away = True
             raise
@@ -54,6 +60,37 @@ class Lines:
             self.drop(channel)
             raise HubClosedError
         return channel
+
+    def saw(self, answer: Answer) -> None:
+        """Take note of the positions in an answer: the next hub must have the same events there."""
+        position = 0
+        match answer:
+            case Appended(last=position) | Page(through=position):
+                pass
+            case Claimed(leases=leases) if leases:
+                position = leases[-1].record.position
+        if position > self.seen:
+            self.seen = position
+
+    def _let_in(self) -> Channel:
+        """A connection to a hub that knows how far this program's knowledge goes."""
+        while True:
+            epochs, seen = self.epochs, self.seen
+            try:
+                channel = Channel(msgspec.structs.replace(self.way, epochs=epochs, seen=seen))
+            except TailLostError as lost:
+                if lost.common >= seen:
+                    raise  # no hub says so
+                with self._lock:
+                    if self.epochs is epochs and self.seen > lost.common:
+                        self.lost, self.seen = lost, lost.common
+                continue
+            told = channel.welcome.epochs
+            with self._lock:
+                # Of two that are dialled at once, this one may have come to the hub before.
+                if not set(told[-1:]) <= set(self.epochs):
+                    self.epochs = told
+            return channel
 
     def drop(self, channel: Channel) -> None:
         """Let go of a connection."""

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ..clock import Clock, SystemClock
+from ..epochs import Epochs
 from ..errors import (
     AskTimeoutError,
     CortexError,
     SubscriptionError,
+    TailLostError,
 )
 from ..event import Event, Query
 from ..port import Asked as Answering
@@ -93,6 +95,21 @@ class RemoteHub:
         return self.value(Head())
 
     @property
+    def epochs(self) -> Epochs:
+        """Of the log, the newest last, as the hub told of them last."""
+        return self._lines.epochs
+
+    @property
+    def seen(self) -> int:
+        """The newest position that this program was told of."""
+        return self._lines.seen
+
+    @property
+    def lost(self) -> TailLostError | None:
+        """The last time that the log lost events which this program had seen."""
+        return self._lines.lost
+
+    @property
     def away(self) -> bool:
         """Whether it was not there when it was last dialled."""
         return self._lines.away
@@ -107,6 +124,7 @@ class RemoteHub:
         source = "" if client == self.name else client
         answers = self._command.ask(source, requests)
         for request, answer in zip(requests, answers, strict=True):
+            self._lines.saw(answer)
             if isinstance(request, Subscribe) and isinstance(answer, Subscribed):
                 if not request.lasting:
                     self._passing[request.name] = request
@@ -136,6 +154,7 @@ class RemoteHub:
                 raise answer.error()
             if not isinstance(answer, Page):
                 raise CortexError(f"a fetch was answered with {type(answer).__name__}")
+            self._lines.saw(answer)
             if answer.records or answer.ephemeral or time.monotonic() >= until_s:
                 return answer
             request = msgspec.structs.replace(

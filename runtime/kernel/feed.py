@@ -32,6 +32,7 @@ from cortex.bus import (
     Request,
     Subscribe,
     Subscribed,
+    TailLostError,
 )
 from cortex.bus.events import ComponentFailed
 
@@ -84,6 +85,7 @@ class Feeding(msgspec.Struct, frozen=True):
     start: str = "now"
     max_attempts: int = 3
     lease_ns: int = 30_000_000_000
+    log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
 
 
 def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
@@ -96,6 +98,8 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     standing = yield from _ask(
         Subscribe(feeding.name, "ordered", feeding.filter, feeding.start), Subscribed
     )
+    # Whatever its fold was made of is gone where the log has lost it: then the feed fails.
+    feeding = msgspec.structs.replace(feeding, log_epoch=standing.log_epoch)
     recall.load(standing.cursor)
     host.share()
     cursor = seen = standing.cursor  # what is committed, what was looked at
@@ -104,7 +108,10 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     handled, quiet = cursor, False  # up to where something was for it; whether it is quiet since
     while True:
         limit = 1 if seen < slow_until else PAGE
-        page = yield from _ask(Fetch(feeding.name, seen, limit, ring_after=ring), Page)
+        fetch = Fetch(feeding.name, seen, limit, ring_after=ring, log_epoch=feeding.log_epoch)
+        page = yield from _ask(fetch, Page)
+        if page.log_epoch != feeding.log_epoch:  # another hub, whose log has all that was seen
+            feeding = msgspec.structs.replace(feeding, log_epoch=page.log_epoch)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
@@ -272,7 +279,8 @@ def _settled(feeding: Feeding, lease: Lease, outcome: Outcome) -> Request:
         return _finish(feeding, lease, outcome.done[0])
     if _own(lease) < feeding.max_attempts:
         backoff = backoff_ns(_own(lease))
-        return Release(feeding.name, lease.record.position, lease.epoch, backoff)
+        held = lease.record.position, lease.epoch
+        return Release(feeding.name, *held, backoff, lease.log_epoch)
     parked = _parked(feeding, lease.record, outcome.failure, lease.attempts)
     return _finish(feeding, lease, parked)
 
@@ -285,6 +293,7 @@ def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:
         effects.events,
         effects.due,
         effects.forget,
+        lease.log_epoch,
     )
 
 
@@ -325,7 +334,8 @@ def _send(requests: Sequence[Request]) -> Generator[Step, Sequence[Answer], None
     for answer in (yield requests):
         if isinstance(answer, Refused):
             error = answer.error()
-            if not isinstance(error, LeaseLostError):  # another worker has it: drop the result
+            # Another worker has it, or it is not in the log any more: drop the result.
+            if not isinstance(error, LeaseLostError | TailLostError):
                 raise error
 
 
@@ -341,7 +351,8 @@ def _commit(
             forget.add(name)
         due.update((d.name, d) for d in effects.due)
     events = tuple(e for effects in done for e in effects.events)
-    request = Commit(feeding.name, cursor, through, events, tuple(due.values()), tuple(forget))
+    arms = tuple(due.values()), tuple(forget)
+    request = Commit(feeding.name, cursor, through, events, *arms, log_epoch=feeding.log_epoch)
     yield from _ask(request, Appended)
     return through
 

@@ -52,6 +52,7 @@ class Held(msgspec.Struct):
     epoch: int
     lease_ns: int
     until_ns: int  # not renewed after this; then it lapses and another worker gets it
+    log_epoch: int = 0  # of the log, in which it was claimed
     lost: bool = False  # another worker has it; still the shell's own, which may hang
 
 
@@ -79,6 +80,7 @@ class Leases:
                     lease.epoch,
                     claim.lease_ns,
                     now_ns + _bound_ns(record.body),
+                    lease.log_epoch,
                 )
         if claimed.leases:
             self._arm(now_ns + claim.lease_ns // 3)
@@ -100,7 +102,9 @@ class Leases:
             dropped = [h for h in self._held.values() if h.shell == shell]
             self._held = {k: h for k, h in self._held.items() if h.shell != shell}
         if give_back and dropped:
-            freed = [Release(h.subscription, h.position, h.epoch, BACK_NS) for h in dropped]
+            freed = [
+                Release(h.subscription, h.position, h.epoch, BACK_NS, h.log_epoch) for h in dropped
+            ]
             with contextlib.suppress(CortexError):  # then it lapses after all
                 self._hub.submit("leases", freed)
 
@@ -125,7 +129,9 @@ class Leases:
             due = [h for h in self._held.values() if now_ns <= h.until_ns and not h.lost]
         if not due:
             return
-        renewals = [Renew(h.subscription, h.position, h.epoch, h.lease_ns) for h in due]
+        renewals = [
+            Renew(h.subscription, h.position, h.epoch, h.lease_ns, h.log_epoch) for h in due
+        ]
         with contextlib.suppress(CortexError):  # a lease that lapses is only handed out again
             for held, answer in zip(due, self._hub.submit("leases", renewals), strict=True):
                 held.lost = isinstance(answer, Refused)

@@ -1,11 +1,12 @@
 """The event log in memory: for tests, for the simulator, and for what need not last."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
+from cortex.bus import Batch, Deadline, Epoch, Epochs, Receipt, Row, Standing, State, Work, decode
 
 from . import tiles
 from .errors import RowRefusedError
+from .opening import new_id
 
 
 class MemoryLog:
@@ -14,7 +15,10 @@ class MemoryLog:
     `close` keeps everything, so that a simulated restart opens the same object again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, new_epoch: Callable[[], int] = new_id) -> None:
+        self._new_epoch = new_epoch
+        self._epochs: Epochs = (Epoch(new_epoch(), 0),)
+        self._unclean = False
         self._records: list[bytes] = []
         self._streams: dict[str, dict[int, int]] = {}  # stream to version to position
         self._leaves = bytearray()
@@ -22,6 +26,20 @@ class MemoryLog:
         self._work: dict[tuple[str, int], Work] = {}
         self._deadlines: dict[str, Deadline] = {}
         self._receipts: dict[str, Receipt] = {}
+
+    def cut(self, saved: State) -> None:
+        """Be again as it was when `state` gave *saved*: a power cut took what came after."""
+        for data in self._records[saved.head :]:
+            record = decode(data)
+            del self._streams[record.stream][record.version]
+        del self._records[saved.head :]
+        del self._leaves[saved.head * tiles.HASH_BYTES :]
+        self._standings = {standing.name: standing for standing in saved.standings}
+        self._work = {(work.subscription, work.position): work for work in saved.work}
+        self._deadlines = {deadline.name: deadline for deadline in saved.deadlines}
+        self._receipts = {receipt.client: receipt for receipt in saved.receipts}
+        self._epochs = (*saved.epochs, Epoch(self._new_epoch(), saved.head))
+        self._unclean = True
 
     def state(self) -> State:
         """Everything but the events themselves."""
@@ -32,6 +50,8 @@ class MemoryLog:
             work=[self._work[key] for key in sorted(self._work)],
             deadlines=[self._deadlines[name] for name in sorted(self._deadlines)],
             receipts=[self._receipts[client] for client in sorted(self._receipts)],
+            epochs=self._epochs,
+            unclean=self._unclean,
         )
 
     def write(self, batch: Batch) -> None:

@@ -14,12 +14,22 @@ from .failures import BUSY_S
 
 Durability = Literal["normal", "full"]
 
-LOG_FORMAT = 1  # of these tables; a new layout takes a new number
+LOG_FORMAT = 2  # of these tables; a new layout takes a new number
 CACHED_STATEMENTS = 256  # prepared ones: all that `write` has, for batches of any size
 CHECKPOINT_PAGES = 16_000  # of the write-ahead log: 1,000 costs a quarter of the speed
 WAL_BYTES = 64 * 1024 * 1024  # the write-ahead log shrinks back to this after a burst
 
-TABLES = """
+EPOCHS = """
+create table epochs (
+    number   integer primary key,  -- of the opening, in order
+    id       integer not null unique,  -- random: no other opening, of no copy of this log, has it
+    start    integer not null,     -- head of the log when it began
+    began_ns integer not null,     -- UTC
+    ended    integer,              -- head when it was closed in good order; null until then
+    state    blob                  -- digest of what moves with the events, as it was then
+) strict;
+"""
+TABLES = f"""
 create table events (
     position integer primary key,  -- 1, 2, 3, ... over the whole log
     stream   text    not null,     -- "execution/k3f9q2m7"
@@ -46,6 +56,7 @@ create table work (
     epoch         integer not null,  -- raised by every claim
     attempts      integer not null,  -- claims so far
     not_before_ns integer not null,  -- the lease while held, the backoff while waiting
+    log_epoch     integer not null default 0,  -- id of the one in which it was claimed last
     primary key (subscription, position)
 ) strict, without rowid;
 create table deadlines (
@@ -63,7 +74,12 @@ create table meta (
     name  text primary key,        -- "format", "created_ns", "log_id"
     value text not null
 ) strict, without rowid;
+{EPOCHS}
 """
+# What takes a log of one format to the next, by the format it is taken from.
+MIGRATIONS = {
+    1: (EPOCHS, "alter table work add column log_epoch integer not null default 0"),
+}
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -87,8 +103,7 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
     try:
         # No tables: new, or a kill came while it was made. Asked before a pragma changes the file.
         new = connection.execute("select count(*) from sqlite_master").fetchone() == (0,)
-        if not new:
-            read_meta(path, connection)
+        found = LOG_FORMAT if new else read_meta(path, connection).format
         connection.execute("pragma journal_mode = wal")
         connection.execute(f"pragma synchronous = {durability}")
         connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
@@ -97,6 +112,8 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
             connection.execute("pragma fullfsync = on")  # macOS: fsync alone stops at the drive
         if new:
             _create(path, connection)
+        elif found < LOG_FORMAT:
+            _migrate(connection)
         # SQLite opens a file that it may not write without a word; writing nothing finds out.
         connection.execute("delete from meta where false")
     except BaseException:
@@ -154,6 +171,23 @@ def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables to the newest format, all in one transaction: a kill leaves the old one."""
+    connection.execute("begin immediate")
+    try:
+        # Again, now that nobody else can change it.
+        (found,) = connection.execute("select value from meta where name = 'format'").fetchone()
+        for number in range(int(found), LOG_FORMAT):
+            for statement in MIGRATIONS[number]:
+                connection.execute(statement)
+        connection.execute("update meta set value = ? where name = 'format'", (str(LOG_FORMAT),))
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
 
 
 def _create(path: Path, connection: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ a page of old events never waits for a write, nor a write for it.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ import msgspec
 
 from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
 
-from . import tiles
+from . import opening, tiles
 from .errors import LogAccessError, LogClosedError, LogCorruptError, RowRefusedError
 from .failures import BUSY_S, translated
 from .owner import OwnerLock
@@ -46,6 +46,7 @@ class EventLog:
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
         self._head = 0
+        self._opening: opening.Opening | None = None  # None for a log that is only read
 
     @classmethod
     def open(
@@ -75,6 +76,8 @@ class EventLog:
                     log._writer = open_writer(path, durability, busy_s)
                 log._reader = open_reader(path, busy_s)
                 log._load_head()
+                if log._writer is not None:
+                    log._opening = opening.begin(log._writer, log._head, durability)
         except BaseException:
             log.close()
             raise
@@ -195,6 +198,9 @@ class EventLog:
                 self._reader.close()  # first: whoever closes last clears the write-ahead log
                 self._reader = None
         if self._writer is not None:
+            if self._opening is not None:
+                with suppress(sqlite3.Error):  # the next opening says then that this one was cut
+                    opening.end(self._writer, self._head)
             self._writer.close()
             self._writer = None
         if self._owner is not None:
@@ -236,6 +242,9 @@ class EventLog:
             work=[Work(*row) for row in reader.execute("select * from work")],
             deadlines=[Deadline(*row) for row in reader.execute("select * from deadlines")],
             receipts=[Receipt(*row) for row in reader.execute("select * from receipts")],
+            epochs=self._opening.epochs if self._opening else opening.known_epochs(reader),
+            unclean=self._opening is not None and self._opening.unclean,
+            ended=self._opening.ended if self._opening else None,
         )
 
     def _columns(self, rows: list[Row], records: list[bytes]) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 import pynng
 
-VERSIONS = [1]
+VERSIONS = [2]
 
 
 class RefusedError(Exception):
@@ -21,15 +21,28 @@ class RefusedError(Exception):
         self.code, self.fields, self.text = code, fields, text
 
 
+class Known:
+    """What a program remembers of the log: its epochs, and the newest position it was told of."""
+
+    def __init__(self) -> None:
+        self.epochs: list[Any] = []
+        self.seen = 0
+
+
 class Connection:
     """One lock-step connection that was let in."""
 
-    def __init__(self, url: str, token: str, name: str, instance: str) -> None:
+    def __init__(
+        self, url: str, token: str, name: str, instance: str, known: "Known | None" = None
+    ) -> None:
+        known = known or Known()
         # nng repeats requests by itself unless it is told not to: here repeats have numbers.
         self._socket = pynng.Req0(resend_time=-1, recv_timeout=60_000, send_timeout=10_000)
         self._socket.dial(url, block=True)
-        welcome = self.ask(["hello", VERSIONS, token, name, instance, "conformance"])
-        _, self.client, self.version, self.frame_bytes, self.page_bytes, self.wait_s, _ = welcome
+        hello = ["hello", VERSIONS, token, name, instance, "conformance"]
+        welcome = self.ask([*hello, known.epochs, known.seen])
+        _, self.client, self.version, self.frame_bytes, self.page_bytes, self.wait_s = welcome[:6]
+        known.epochs = welcome[7]
 
     def ask(self, request: list[Any]) -> list[Any]:
         """The answer to one request."""
@@ -76,8 +89,10 @@ class Client:
     """Two connections: one for commands, one for what has to be waited for."""
 
     def __init__(self, url: str, token: str = "", name: str = "") -> None:
-        self._dial = (url, token, name, secrets.token_hex(16))
+        self.known = Known()
+        self._dial = (url, token, name, secrets.token_hex(16), self.known)
         self._tag, self._number = secrets.randbits(31), 0
+        self.lost: list[tuple[int, int]] = []  # newest position seen, last one that was kept
         self.command, self.feed = Connection(*self._dial), Connection(*self._dial)
         self.name = self.command.client
 
@@ -97,11 +112,24 @@ class Client:
             except pynng.NNGException:
                 time.sleep(0.05)
             self.command.close()
-            self.command, repeat = Connection(*self._dial), True
+            self.command, repeat = self.again(), True
+
+    def again(self) -> Connection:
+        """A new connection; where the log has lost its tail, what was seen of that is forgotten."""
+        while True:
+            try:
+                return Connection(*self._dial)
+            except RefusedError as refused:
+                if refused.code != "TailLostError":
+                    raise
+                _, self.known.seen = refused.fields
+                self.lost.append(tuple(refused.fields))
 
     def publish(self, *events: list[Any], lose: bool = False) -> int:
         """Position of the last of *events*."""
-        return int(self.change([["publish", list(events), 0, [], []]], lose)[0][2])
+        position = int(self.change([["publish", list(events), 0, [], []]], lose)[0][2])
+        self.known.seen = max(self.known.seen, position)
+        return position
 
     def subscribe(self, name: str, kind: str, topic: str, start: str = "now") -> int:
         """The cursor of a subscription."""
@@ -111,6 +139,7 @@ class Client:
     def fetch(self, name: str, after: int, wait_s: float = 15.0) -> tuple[list[Recorded], int]:
         """The next events after a position, and the last position looked at."""
         page = self.feed.ask(["fetch", name, after, 256, 1 << 20, -1, wait_s])
+        self.known.seen = max(self.known.seen, page[2])
         return [Recorded(fields) for fields in page[1]], page[2]
 
     def commit(self, name: str, after: int, through: int, *events: list[Any]) -> None:

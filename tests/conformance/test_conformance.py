@@ -196,14 +196,21 @@ def refused_hello(url: str, hello: list[object]) -> RefusedError:
 
 
 def test_a_wrong_token_is_refused(url: str) -> None:
-    refused = refused_hello(url, ["hello", [1], "wrong", "stranger", "", ""])
+    refused = refused_hello(url, ["hello", [2], "wrong", "stranger", "", ""])
 
     assert refused.code == "ClientDeniedError"
+
+
+def test_a_client_of_version_1_is_refused_for_it_knows_no_epochs(url: str) -> None:
+    refused = refused_hello(url, ["hello", [1], "let me in", "old", "", ""])
+
+    assert refused.code == "VersionError"
+    assert refused.fields == ["1", "2"]
 
 
 def test_a_client_of_another_version_is_told_what_to_upgrade(url: str) -> None:
     refused = refused_hello(url, ["hello", [0], "let me in", "old", "", ""])
 
     assert refused.code == "VersionError"
-    assert refused.fields == ["0", "1"]
+    assert refused.fields == ["0", "2"]
     assert "upgrade whichever of them speaks the older one" in refused.text

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ def rows(first: int, last: int) -> list[Row]:
 def test_an_empty_log_has_nothing_in_it(log: Log) -> None:
     state = log.state()
 
-    assert state == State(0, 0, [], [], [], [])
+    assert msgspec.structs.replace(state, epochs=()) == State(0, 0, [], [], [], [])
     assert list(log.read(0, 10, 1_000)) == []
     assert list(log.read_stream("planner/7", 0, 10)) == []
     assert log.stream_version("planner/7") == 0
@@ -172,7 +173,7 @@ def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> 
         )
     )
 
-    assert log.state() == State(
+    assert msgspec.structs.replace(log.state(), epochs=()) == State(
         head=0,
         time_ns=0,
         standings=[Standing("p", "ordered", EVERYTHING, 9), work],
@@ -313,7 +314,8 @@ class BothLogs(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        assert self.disk.state() == self.memory.state()
+        disk, memory = self.disk.state(), self.memory.state()
+        assert msgspec.structs.replace(disk, epochs=memory.epochs) == memory  # their ids are random
         assert self.disk.leaf_hashes(1, self.head) == self.memory.leaf_hashes(1, self.head)
         for stream in ("a", "b", "é/1"):
             assert self.disk.stream_version(stream) == self.memory.stream_version(stream)

@@ -106,7 +106,7 @@ def test_an_old_client_is_told_what_to_upgrade(raw: Raw, access: Noting) -> None
 
     refused = raw.ask(["hello", [0], "", "old"])
 
-    assert refused[:3] == ["refused", "VersionError", ["0", "1"]]
+    assert refused[:3] == ["refused", "VersionError", ["0", "2"]]
     assert "upgrade" in refused[3]
     assert raw.ended()
     assert ("denied", "", "send", "VersionError") in access.told

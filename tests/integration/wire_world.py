@@ -119,7 +119,7 @@ class Raw:
 
     def hello(self, name: str = "raw") -> list[Any]:
         self.greet()
-        return self.ask(["hello", [1], "", name])
+        return self.ask(["hello", [2], "", name])
 
     def send(self, payload: bytes, number: int = 1 << 31) -> None:
         self.sock.sendall(struct.pack(">BQI", 1, len(payload) + 4, number) + payload)

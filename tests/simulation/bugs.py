@@ -29,11 +29,12 @@ def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
     return answer
 
 
-def no_fencing(turn: Any, name: str, position: int, epoch: int) -> Any:
+def no_fencing(turn: Any, request: Any) -> Any:
+    name, position = request.subscription, request.position
     queue = turn._known.queues.get(name)
     work = turn.batch.work.get((name, position)) or (queue.get(position) if queue else None)
     if work is None or (name, position) in turn._gone:
-        raise LeaseLostError(name, position, epoch)
+        raise LeaseLostError(name, position, request.epoch)
     return work
 
 

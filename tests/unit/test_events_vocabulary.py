@@ -87,6 +87,8 @@ ON_DISK = {
     ),
     "learning.action_observed": "execution_id action parameters outcome",
     "log.clock_jumped": "by_ns clock_ns ahead_ns skipped_ns",
+    "log.epoch_began": "epoch after reason ended",
+    "log.tail_lost": "common seen epoch client",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (
         "execution_id step_id attempt turn call model provider prompt answer_schema "

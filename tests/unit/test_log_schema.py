@@ -29,10 +29,19 @@ COLUMNS = {
         ("epoch", "INTEGER"),
         ("attempts", "INTEGER"),
         ("not_before_ns", "INTEGER"),
+        ("log_epoch", "INTEGER"),
     ],
     "deadlines": [("name", "TEXT"), ("due_ns", "INTEGER"), ("draft", "BLOB"), ("source", "TEXT")],
     "receipts": [("client", "TEXT"), ("number", "INTEGER"), ("answer", "BLOB")],
     "meta": [("name", "TEXT"), ("value", "TEXT")],
+    "epochs": [
+        ("number", "INTEGER"),
+        ("id", "INTEGER"),
+        ("start", "INTEGER"),
+        ("began_ns", "INTEGER"),
+        ("ended", "INTEGER"),
+        ("state", "BLOB"),
+    ],
 }
 
 
@@ -52,7 +61,7 @@ def test_tables_and_columns_do_not_change_within_a_format(tmp_path: Path) -> Non
     ).fetchone()
     connection.close()
 
-    assert LOG_FORMAT == 1
+    assert LOG_FORMAT == 2
     assert found == COLUMNS
     assert strict == (1,)
 

@@ -75,7 +75,7 @@ GOOD: tuple[list[Any], ...] = (
     ["stream_version", "plan/p"],
     ["put_blob", "0" * 64, 3, 0, b"abc"],
     ["get_blob", "0" * 64, 0, 100],
-    ["hello", [1], "", "again"],
+    ["hello", [2], "", "again"],
 )
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 1 << 31, 1 << 62, (1 << 64) - 1, -(1 << 63), 1.5, float("nan"), float("inf"),
@@ -173,7 +173,7 @@ class Target:
         self.sock = sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(0.02)  # a frame whose head promises more than it has gets no answer
         sock.connect(self.path)
-        hello = msgspec.msgpack.encode([0, False, [["", [["hello", [1], "", "fuzz"]]]]])
+        hello = msgspec.msgpack.encode([0, False, [["", [["hello", [2], "", "fuzz"]]]]])
         sock.settimeout(LONG_S)
         sock.sendall(GREETING + struct.pack(">BQI", 1, len(hello) + 4, 1 << 31) + hello)
         got = b""
