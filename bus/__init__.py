@@ -22,6 +22,7 @@ from .errors import (
     HubFailedError,
     HubUnverifiedError,
     LeaseLostError,
+    LimitError,
     LogError,
     NotGrantedError,
     OutcomeUnknownError,
@@ -37,6 +38,7 @@ from .errors import (
 from .event import FORMAT, Draft, Ephemeral, Event, Query, Recorded, as_map, decode, encode
 from .filter import Filter
 from .hub import Hub
+from .limits import Allowance, Limits, Rate, is_too_long, root_of
 from .local import LocalHub
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work
 from .log_clock import clock_behind_ns
@@ -84,6 +86,7 @@ __all__ = [
     "VERBS",
     "Access",
     "Aio",
+    "Allowance",
     "Answer",
     "Appended",
     "AskTimeoutError",
@@ -126,6 +129,8 @@ __all__ = [
     "HubUnverifiedError",
     "Lease",
     "LeaseLostError",
+    "LimitError",
+    "Limits",
     "LocalHub",
     "Log",
     "LogError",
@@ -139,6 +144,7 @@ __all__ = [
     "Peer",
     "Publish",
     "Query",
+    "Rate",
     "Receipt",
     "Recorded",
     "Refused",
@@ -173,8 +179,10 @@ __all__ = [
     "connect",
     "decode",
     "encode",
+    "is_too_long",
     "kept_draft",
     "last_common",
     "refuse_no_text",
+    "root_of",
     "system_entropy",
 ]

@@ -11,6 +11,7 @@ import msgspec
 
 from .errors import CortexError, NotGrantedError
 from .event import Draft
+from .limits import Allowance
 from .requests import Withdraw
 
 VERBS = ("publish", "subscribe", "read", "work", "approve")
@@ -65,6 +66,21 @@ class Access(Protocol):
     def allows_some(self, client: str, verb: str) -> bool:
         """Whether *client* may *verb* events of any topic at all."""
         ...
+
+    def granted(self, client: str) -> bool:
+        """Whether *client* was granted anything; one that was not may say hello and no more."""
+        return any(self.allows_some(client, verb) for verb in VERBS)
+
+    def limits(self, name: str) -> Allowance | None:
+        """The limits of whoever *name* belongs to; None for one that is not limited.
+
+        It is asked within the hub, for whatever a client makes it keep: it must not ask the hub.
+        """
+        return None
+
+    def limited(self, client: str, what: str, limit: int) -> None:
+        """Record that *client* is at a limit; the same at most once a second, with how often."""
+        return
 
     def answers(self, client: str, topic: str) -> bool:
         """Whether *client* may answer the queries of *topic*: whoever may work it, unless said."""

@@ -21,6 +21,7 @@ CortexError
 │   ├── VersionError             client and hub have no protocol version in common
 │   ├── HubUnverifiedError       whoever listens there is not the hub that was meant
 │   └── UrlError                 the address cannot be used
+├── LimitError               the client is at one of its limits
 ├── OutcomeUnknownError      a request went out and nobody can say any more whether it was done
 ├── HubAwayError             the hub cannot be reached
 ├── HubClosedError           the hub was closed
@@ -217,6 +218,23 @@ class NotGrantedError(CortexError):
             )
         option = "name" if self.verb == "hold" else self.verb
         return f"{said}the owner of the hub says `cortex client grant {root} --{option} {topic}`"
+
+
+class LimitError(CortexError):
+    """The client is at one of its limits; nothing of the request was recorded."""
+
+    def __init__(self, client: str, what: str, limit: int) -> None:
+        super().__init__(client, what, limit)
+        self.client, self.what, self.limit = client, what, limit  # what: a key of [limits]
+
+    def __str__(self) -> str:
+        root = self.client.partition("/")[0]
+        remedy = "slow down" if self.what.endswith("_per_s") else "give back what it does not use"
+        return (
+            f"{root} is at its limit of {self.limit} {self.what}: {remedy}; or the owner of the "
+            f"hub says `cortex client grant {root} --limit {self.what}=N`, or sets it for all in "
+            "[limits] of config.toml"
+        )
 
 
 class WireError(CortexError):

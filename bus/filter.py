@@ -48,4 +48,35 @@ class Filter:
         return key is not None and key in (self._exact.get(topic) or ())
 
 
+class Index:
+    """Which filters may match a topic, found by the topic and not by asking each of them."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, dict[str, None]] = {}  # exact, or "beginning.", or "*": names
+
+    def put(self, name: str, pairs: Iterable[Pair]) -> None:
+        """Take in a filter under *name*, which was not there."""
+        for topic, _ in pairs:
+            self._topics.setdefault(_indexed(topic), {})[name] = None
+
+    def drop(self, name: str, pairs: Iterable[Pair]) -> None:
+        """Take out a filter that was put with these pairs."""
+        for topic, _ in pairs:
+            names = self._topics.get(_indexed(topic))
+            if names is not None:
+                names.pop(name, None)
+                if not names:
+                    del self._topics[_indexed(topic)]
+
+    def near(self, topic: str) -> list[str]:
+        """Names of filters that may match *topic* and of all that do, sorted."""
+        at = [n for n, character in enumerate(topic) if character == "."]
+        keys = ["*", topic, f"{topic}.", *(topic[: n + 1] for n in at)]
+        return sorted({name for key in keys for name in self._topics.get(key, ())})
+
+
+def _indexed(topic: str) -> str:
+    return topic[:-1] if topic.endswith(".*") else topic
+
+
 _MISSING: set[str] = set()

@@ -6,7 +6,7 @@ transaction, and only then moves its own state. A refused request leaves its nei
 failed write leaves the hub as it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -19,6 +19,7 @@ from .event import Draft, Recorded, decode
 from .events.log import CLOCK_STREAM, LogClockJumped
 from .filter import Filter
 from .known import Known
+from .limits import Allowed
 from .log import Log, Work
 from .log_clock import Jump
 from .lost import Losses, epoch_began, refuse_lost
@@ -77,6 +78,8 @@ class Hub:
         self._ring = Tail(0, RING)  # ephemeral events, by their own count
         self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
+        self._wakes: dict[int, frozenset[str]] = {}  # whole routes of subscriptions, by their id
+        self.allowed: Allowed = lambda _: None  # nobody is limited unless somebody says so
         self.torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
         self._losses = Losses()
         self._untold += epoch_began(self._known)
@@ -242,9 +245,23 @@ class Hub:
         standing = self._known.standings.get(subscription)
         return standing.filter if standing else ()
 
-    def take_woken(self) -> set[str]:
-        """Names of subscriptions with something new since this was last asked."""
-        woken, self._woken = self._woken, set()
+    def take_woken(self, among: Collection[str] | None = None) -> set[str]:
+        """Names of subscriptions with something new since this was last asked.
+
+        Those that are *among* these, where it is given: the others cost next to nothing, however
+        many they are.
+        """
+        woken, wakes = self._woken, self._wakes
+        self._woken, self._wakes = set(), {}
+        if among is None:
+            return woken.union(*wakes.values())
+        woken = {name for name in woken if name in among}
+        for wake in wakes.values():
+            if len(among) < len(wake):
+                # A list at once: another thread may begin to watch meanwhile.
+                woken.update(name for name in list(among) if name in wake)
+            else:
+                woken.update(name for name in wake if name in among)
         return woken
 
     def fetch(self, request: Fetch) -> Page:
@@ -284,6 +301,7 @@ class Hub:
             for name in before.passing:
                 known.stand(before.standings[name])
             known.passing |= before.passing
+            known.count()
             self._load(known)
             self.torn = False
         random = int.from_bytes(self._entropy(8), "big") >> 2
@@ -297,6 +315,7 @@ class Hub:
             random,
             now_ns,
             steady_ns,
+            self.allowed,
             self._owners,
         )
         for draft in self._untold:
@@ -416,6 +435,8 @@ class Hub:
         known = self._known
         self._untold.clear()
         known.settle(batch)
+        if turn.tally.counts:
+            known.tally.take(turn.tally)
         self._woken |= self._tries.settle(turn.trial, batch.dropped)
         for standing in turn.passing.values():
             known.stand(standing)
@@ -433,4 +454,5 @@ class Hub:
             self._ring.extend(turn.ephemeral)
             self._rung += len(turn.ephemeral)
         self._woken |= turn.woken
+        self._wakes.update(turn.wakes)
         self.torn = False

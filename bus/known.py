@@ -6,8 +6,10 @@ import msgspec
 
 from .epochs import Epochs, ends_of
 from .errors import TailLostError
-from .filter import Filter
+from .filter import Filter, Index
+from .limits import Tally
 from .log import Batch, Deadline, Log, Receipt, Standing
+from .once import is_lane
 from .queue import WorkQueue
 
 ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without number
@@ -16,7 +18,7 @@ ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without numbe
 class Route(msgspec.Struct, frozen=True):
     """Where an event of one topic and key goes."""
 
-    wake: tuple[str, ...]  # every subscription that sees it
+    wake: frozenset[str]  # every subscription that sees it
     work: tuple[str, ...]  # those of them that are work
     named: bool  # one of the others asks for this very key, and so answers for it
 
@@ -34,6 +36,8 @@ class Known(msgspec.Struct):
     receipts: dict[str, Receipt]
     versions: dict[str, int]  # newest version by stream, for the streams written lately
     routes: dict[tuple[str, str | None], Route]
+    index: Index  # of `filters`
+    tally: Tally  # of what clients have made the hub keep
     epochs: Epochs = ()  # of the log, the newest last
     epoch: int = 0  # the newest one's id
     ends: dict[int, int] = {}  # where those before it ended
@@ -49,7 +53,7 @@ class Known(msgspec.Struct):
             # Whoever held it was a client of a hub that is gone. Nothing is recorded twice for
             # that: once the work is claimed again, a late answer carries an old epoch.
             queues[work.subscription].put(msgspec.structs.replace(work, not_before_ns=0))
-        return cls(
+        known = cls(
             head=state.head,
             time_ns=state.time_ns,
             standings={s.name: s for s in state.standings},
@@ -60,12 +64,30 @@ class Known(msgspec.Struct):
             receipts={r.client: r for r in state.receipts},
             versions={},
             routes={},
+            index=Index(),
+            tally=Tally(),
             epochs=state.epochs,
             epoch=state.epochs[-1].id if state.epochs else 0,
             ends=ends_of(state.epochs),
             unclean=state.unclean,
             ended=state.ended,
         )
+        for standing in state.standings:
+            known.index.put(standing.name, standing.filter)
+        known.count()
+        return known
+
+    def count(self) -> None:
+        """Count anew what clients have made the hub keep."""
+        self.tally = Tally()
+        for standing in self.standings.values():
+            self.tally.add("subscriptions", standing.name)
+            self.tally.add("filters", standing.name, len(standing.filter))
+        for deadline in self.deadlines.values():
+            self.tally.add("deadlines", deadline.source)
+        for receipt in self.receipts.values():
+            if not is_lane(receipt.client):
+                self.tally.add("receipts", receipt.client)
 
     def refuse_lost(self, epoch: int, position: int) -> None:
         """Refuse whoever saw *position* in a part of that epoch which the log has lost.
@@ -84,10 +106,11 @@ class Known(msgspec.Struct):
         if found is None:
             if len(self.routes) >= ROUTES_KEPT:
                 self.routes.clear()
-            wake = tuple(n for n, seen in self.filters.items() if seen.matches(topic, key))
+            near = self.index.near(topic)
+            wake = tuple(n for n in near if self.filters[n].matches(topic, key))
             work = tuple(n for n in wake if n in self.queues)
-            named = any(self.filters[n].names(topic, key) for n in wake if n not in work)
-            found = Route(wake, work, named)
+            named = any(self.filters[n].names(topic, key) for n in wake if n not in self.queues)
+            found = Route(frozenset(wake), work, named)
             self.routes[topic, key] = found
         return found
 
@@ -114,13 +137,18 @@ class Known(msgspec.Struct):
         self.standings[standing.name] = standing
         if before is not None and before.filter == standing.filter:
             return
+        if before is not None:
+            self.index.drop(before.name, before.filter)
+        self.index.put(standing.name, standing.filter)
         self.filters[standing.name] = Filter(standing.filter)
         if standing.kind == "work":
             self.queues.setdefault(standing.name, WorkQueue())
         self.routes.clear()
 
     def _drop(self, name: str) -> None:
-        self.standings.pop(name, None)
+        standing = self.standings.pop(name, None)
+        if standing is not None:
+            self.index.drop(name, standing.filter)
         self.passing.discard(name)
         self.filters.pop(name, None)
         self.queues.pop(name, None)

@@ -25,6 +25,7 @@ from .errors import (
 )
 from .event import Event, Query
 from .hub import Hub
+from .limits import Allowance, Allowed
 from .log_clock import LogClock
 from .port import Asked, Wake
 from .requests import Answer, Fetch, Page, Pair, Refused, Request
@@ -59,6 +60,8 @@ class LocalHub:
         self._log_clock = LogClock(hub.time_ns, hub.ahead_ns(), clock.now_ns(), self._uptime_ns())
         if self._log_clock.found is not None:
             hub.jumped(self._log_clock.found, self._log_clock.time_ns)
+        self._allowed: tuple[Allowed, ...] = ()
+        hub.allowed = self._allowance
         self._writer = threading.Lock()  # whoever holds it drives the state machine
         self._waiting: deque[_Ticket] = deque()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
@@ -117,7 +120,7 @@ class LocalHub:
         with self._writer:
             while ticket.answers is None and ticket.error is None:
                 self._drain()
-            woken = self._hub.take_woken()
+            woken = self._hub.take_woken(self._wakes)
         if woken:
             self._wake(woken)
         if ticket.error is not None:
@@ -177,6 +180,14 @@ class LocalHub:
         with self._alarm:
             heapq.heappush(self._alarms, (at_ns, next(self._alarm_count), wake))
         self._ring_at(at_ns)
+
+    def limit_by(self, allowed: Allowed) -> None:
+        """Limit whomever *allowed* knows, beside those that others know."""
+        self._allowed = (*self._allowed, allowed)
+
+    def limit_no_more(self, allowed: Allowed) -> None:
+        """Take back a `limit_by`."""
+        self._allowed = tuple(each for each in self._allowed if each != allowed)
 
     def answer(self, query: type[Event], asked: Asked) -> None:
         """Let *asked* answer every query of this class.
@@ -282,6 +293,10 @@ class LocalHub:
         if threading.current_thread() is not self._ticker:
             self._ticker.join()
 
+    def _allowance(self, root: str) -> Allowance | None:
+        found = (allowed(root) for allowed in self._allowed)
+        return next((each for each in found if each is not None), None)
+
     def _fetched(self, request: Fetch) -> Answer:
         """Answer a fetch, which changes nothing, without waiting for whoever writes."""
         if self._closed:
@@ -374,7 +389,7 @@ class LocalHub:
             except CortexError:
                 # The log says no for now (a full disk): the deadlines stand, so try again soon.
                 self._ring_at(self.steady_ns() + RETRY_NS)
-            woken = self._hub.take_woken()
+            woken = self._hub.take_woken(self._wakes)
         self._wake(woken)
 
     def _sound(self) -> None:

@@ -71,7 +71,7 @@ class Batch(msgspec.Struct):
     work: dict[tuple[str, int], Work] = {}  # new or changed, by (subscription, position)
     finished: list[tuple[str, int]] = []  # work to remove
     deadlines: dict[str, Deadline] = {}  # new or replaced, by name
-    forgotten: list[str] = []  # deadlines to remove
+    forgotten: dict[str, None] = {}  # deadlines to remove, by name
     receipts: dict[str, Receipt] = {}  # by client
 
     def empty(self) -> bool:

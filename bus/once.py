@@ -5,10 +5,12 @@ from collections.abc import Mapping, MutableMapping, Sequence
 import msgspec
 
 from .errors import OutcomeUnknownError
+from .limits import root_of
 from .log import Receipt
 from .requests import Answer, Appended, Attempted, Done, Once, Refused, Subscribed
 
-LANES = 256  # lines a client's name has for this; two lives of one client seldom share one
+LANES = 1_024  # lines a client has for this; two lives of one client seldom share one
+LANE = "/~"  # before the number of a line, in the name of its receipt
 TAG_SHIFT = 32
 
 
@@ -51,7 +53,13 @@ def keep(
 
 
 def _lane(client: str, request: Once) -> str:
-    return f"{client}/~{(request.number >> TAG_SHIFT) % LANES}"
+    # Of the whole client: under however many names it comes, it has no more of them.
+    return f"{root_of(client)}{LANE}{(request.number >> TAG_SHIFT) % LANES}"
+
+
+def is_lane(receipt: str) -> bool:
+    """Whether a receipt of this name is a line of numbered frames, and no numbered publish."""
+    return LANE in receipt
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True, tag="done"):

@@ -21,6 +21,7 @@ from .errors import (
     FrameTooLargeError,
     HubFailedError,
     LeaseLostError,
+    LimitError,
     NotGrantedError,
     OutcomeUnknownError,
     SubscriptionError,
@@ -30,6 +31,7 @@ from .errors import (
     VersionError,
 )
 from .event import Draft, Recorded
+from .limits import NAME_BYTES, is_too_long
 
 Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every key
 
@@ -56,6 +58,9 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
             problem = f"a deadline is at {self.due_ns}: give nanoseconds since 1970"
             raise EventInvalidError(self.draft.topic, problem)
         refuse_no_text(self.draft.topic, self.name)
+        if is_too_long(self.name):
+            problem = f"its name has more than {NAME_BYTES} bytes: {self.name[:40]!r}..."
+            raise EventInvalidError(self.draft.topic, problem)
 
 
 def refuse_no_text(topic: str, name: str) -> None:
@@ -299,6 +304,7 @@ REFUSALS: dict[str, Callable[..., CortexError]] = {
         FrameTooLargeError,
         HubFailedError,
         LeaseLostError,
+        LimitError,
         NotGrantedError,
         OutcomeUnknownError,
         SubscriptionError,

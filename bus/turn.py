@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from .access import Owners
-from .deadlines import kept
 from .errors import (
     ConflictError,
     CursorError,
@@ -15,6 +14,7 @@ from .errors import (
 from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
+from .limits import NAME_BYTES, Allowed, Tally, is_too_long, refuse_over, root_of
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
 from .moot import ENDS, can_be_moot, is_moot, waiting_of
 from .recording import recorded
@@ -35,8 +35,8 @@ from .requests import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    refuse_no_text,
 )
+from .setting import Setting
 from .tries import Trial
 from .unclaimed import REPORTS, SOURCE, STEP, report
 from .vocabulary import Vocabulary
@@ -60,6 +60,7 @@ class Turn:
         random: int,
         now_ns: int,
         steady_ns: int,
+        allowed: Allowed,
         owners: Owners | None = None,
     ) -> None:
         self.batch = Batch()
@@ -68,6 +69,8 @@ class Turn:
         self.versions: dict[str, int] = {}
         self.passing: dict[str, Standing] = {}  # subscriptions that are not kept on disk
         self.woken: set[str] = set()
+        self.wakes: dict[int, frozenset[str]] = {}  # and all of a route, by its id
+        self.tally = Tally()  # what the batch adds to what clients make the hub keep
         self.offered: set[str] = set()  # work subscriptions that steps were handed to
         self.head = known.head
         self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
@@ -78,6 +81,8 @@ class Turn:
         self._vocabulary = vocabulary
         self._record = record
         self._owners = owners  # None: everybody may do everything
+        self._allowed = allowed
+        self._setting = Setting(known, self.batch, self.tally, self._refuse_over)
         self._random = random  # 62 bits, for the ids of this batch
         self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
         self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
@@ -95,7 +100,11 @@ class Turn:
             if request.number == last.number:
                 return _READ_ANSWER(last.answer)
             raise ConflictError(f"client/{client}", request.number - 1, last.number)
+        if last is None:
+            self._refuse_over(client, "receipts", 1)
         answer = self._take(client, request.events, request.due, request.forget)
+        if last is None:
+            self.tally.add("receipts", client)
         self.batch.receipts[client] = Receipt(client, request.number, _WRITE(answer))
         return answer
 
@@ -188,11 +197,13 @@ class Turn:
 
     def subscribe(self, request: Subscribe) -> Answer:
         """Make a subscription or take one up."""
-        if request.kind not in ("ordered", "work"):
-            raise SubscriptionError(request.name, f"is ordered or work, not {request.kind}")
-        if request.kind == "work" and (request.start == "beginning" or not request.lasting):
-            raise SubscriptionError(request.name, "is work: it lasts, and takes events from now on")
+        _check_kind(request)
         before = self._find(request.name)
+        if before is None:
+            _refuse_too_long(request.name)
+            self._refuse_over(request.name, "subscriptions", 1)
+        pairs = len(request.filter) - (len(before.filter) if before else 0)
+        self._refuse_over(request.name, "filters", pairs)
         if before is None:
             cursor = 0 if request.start == "beginning" else self.head
             standing = Standing(request.name, request.kind, request.filter, cursor, 0, self.head)
@@ -208,6 +219,8 @@ class Turn:
             )
         else:
             standing = msgspec.structs.replace(before, filter=request.filter)
+        self.tally.add("subscriptions", request.name, before is None)
+        self.tally.add("filters", request.name, pairs)
         if not request.lasting:
             self.passing[request.name] = standing
         elif standing != before:
@@ -225,15 +238,14 @@ class Turn:
 
     def fire(self, deadline: Deadline, draft: Draft | None) -> None:
         """Append the event of a deadline that has come, if any, and forget it."""
-        self.batch.forgotten.append(deadline.name)
+        self._setting.forget(deadline.name)
         if draft is not None:
             self._append(deadline.source, (draft,))
 
     def withdraw(self, client: str, keeps: Sequence[str]) -> Appended:
         """Remove what a client left at the hub."""
         for name in deadlines_of(client, keeps, self._known, self.batch):
-            self.batch.deadlines.pop(name, None)
-            self.batch.forgotten.append(name)
+            self._setting.forget(name)
         self._drop(subscriptions_of(client, keeps, self._known, self.batch, self.passing))
         if self._owners is None or ANNOUNCEMENTS in keeps:
             return Appended()
@@ -264,6 +276,10 @@ class Turn:
     def _drop(self, names: Collection[str]) -> None:
         """Remove subscriptions that are there, with the work that waits in them."""
         for name in names:
+            standing = self._find(name)
+            if standing is not None:
+                self.tally.add("subscriptions", name, -1)
+                self.tally.add("filters", name, -len(standing.filter))
             self.passing.pop(name, None)
             self.batch.standings.pop(name, None)
             self.trial.drop(name)
@@ -279,23 +295,14 @@ class Turn:
         forget: Sequence[str],
     ) -> Appended:
         self._check(events)
-        self._check([d.draft for d in due])
-        for entry in due:
-            entry.check()
-        for name in forget:
-            refuse_no_text("deadline", name)
-        for name in forget:
-            self.batch.deadlines.pop(name, None)
-            self.batch.forgotten.append(name)
-        for entry in due:
-            due_ns, after_ns = entry.due_ns, entry.after_ns
-            if after_ns:  # whoever reckons with another clock gets no more than was asked for
-                due_ns = min(due_ns, self.time_ns + after_ns)
-            draft = kept(entry.draft, after_ns)
-            self.batch.deadlines[entry.name] = Deadline(entry.name, due_ns, draft, client)
-            if entry.name in self.batch.forgotten:
-                self.batch.forgotten.remove(entry.name)
+        if due or forget:
+            self._check([d.draft for d in due])
+            self._setting.check(client, due, forget)
+            self._setting.take(client, due, forget, self.time_ns)
         return self._append(client, events)
+
+    def _refuse_over(self, name: str, what: str, more: int) -> None:
+        refuse_over(self._allowed(root_of(name)), what, more, self._known.tally, self.tally)
 
     def _check(self, events: Sequence[Draft]) -> None:
         ahead: dict[str, int] = {}
@@ -315,7 +322,8 @@ class Turn:
         for draft in events:
             if draft.ephemeral:
                 self.ephemeral.append(self._recorded(draft, source, 0, 0))
-                self.woken.update(self._known.route(draft.topic, draft.key).wake)
+                wake = self._known.route(draft.topic, draft.key).wake
+                self.wakes[id(wake)] = wake
                 continue
             self.head = position = self.head + 1
             stream = draft.stream
@@ -357,7 +365,7 @@ class Turn:
         """Hand an event to the subscriptions that see it; whether one of them answers for it."""
         route = self._known.route(draft.topic, draft.key)
         if route is not self._routed:  # most events go where the one before went
-            self.woken.update(route.wake)
+            self.wakes[id(route.wake)] = route.wake
             self._routed = route
         taken = route.named
         for name in route.work:
@@ -428,3 +436,15 @@ class Turn:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(
             work, not_before_ns=not_before_ns
         )
+
+
+def _check_kind(request: Subscribe) -> None:
+    if request.kind not in ("ordered", "work"):
+        raise SubscriptionError(request.name, f"is ordered or work, not {request.kind}")
+    if request.kind == "work" and (request.start == "beginning" or not request.lasting):
+        raise SubscriptionError(request.name, "is work: it lasts, and takes events from now on")
+
+
+def _refuse_too_long(name: str) -> None:
+    if is_too_long(name):
+        raise SubscriptionError(f"{name[:40]}...", f"has a name of more than {NAME_BYTES} bytes")

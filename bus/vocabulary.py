@@ -14,6 +14,7 @@ from .errors import (
     TopicUnknownError,
 )
 from .event import Draft, Ephemeral, Event, Recorded
+from .limits import NAME_BYTES, NAME_CHARACTERS, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
@@ -81,6 +82,13 @@ class Vocabulary:
             EventTooLargeError: The body is over `BODY_BYTES`.
             EventInvalidError: It does not fit its topic, or is nothing that a plugin may say.
         """
+        if (
+            len(draft.stream) > NAME_CHARACTERS
+            or (draft.key is not None and len(draft.key) > NAME_CHARACTERS)
+            or (draft.correlation is not None and len(draft.correlation) > NAME_CHARACTERS)
+            or draft.subject is not None
+        ):
+            _refuse_long_names(draft)
         if len(draft.body) > BODY_BYTES:
             raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
         read = self._decoders.get(draft.topic)
@@ -158,3 +166,11 @@ def _streams_of(classes: Mapping[str, type[Event]]) -> frozenset[str]:
     """The beginnings of the runtime's own streams, which are folded: no plugin writes there."""
     own = (cls for topic, cls in classes.items() if not topic.startswith(FOREIGN))
     return frozenset(cls.belongs[0] for cls in own) - {Event.belongs[0]}
+
+
+def _refuse_long_names(draft: Draft) -> None:
+    for what in ("stream", "key", "correlation", "subject"):
+        name = getattr(draft, what)
+        if name is not None and is_too_long(name):
+            problem = f"its {what} has more than {NAME_BYTES} bytes: {name[:40]!r}..."
+            raise EventInvalidError(draft.topic[:TOPIC_LENGTH], problem)

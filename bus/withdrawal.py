@@ -11,6 +11,7 @@ from .event import Draft
 from .events.client import ClientDenied
 from .events.grant import GrantRevoked
 from .known import Known
+from .limits import root_of
 from .log import Batch, Deadline
 from .vocabulary import Vocabulary
 
@@ -62,11 +63,6 @@ class DueRights:
             yield Draft.of(
                 ClientDenied(client=client, verb=verb, about=about, reason=reason, times=times)
             )
-
-
-def root_of(name: str) -> str:
-    """The client that *name* is a part of: "alice" for "alice/feed/1"."""
-    return name.partition("/")[0]
 
 
 def gone_with(draft: Draft) -> tuple[str, tuple[str, ...]]:

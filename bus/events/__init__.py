@@ -1,7 +1,7 @@
 """The vocabulary of the bus, one file a family; it is the public API for plugin authors."""
 
 from ..vocabulary import Vocabulary
-from .client import ClientConnected, ClientDenied, ClientLeft
+from .client import ClientConnected, ClientDenied, ClientLeft, ClientLimited
 from .component import (
     ComponentAnnounced,
     ComponentFailed,
@@ -102,6 +102,7 @@ VOCABULARY = Vocabulary(
         ClientConnected,
         ClientDenied,
         ClientLeft,
+        ClientLimited,
         ComponentAnnounced,
         ComponentFailed,
         ComponentRestarted,
@@ -196,6 +197,7 @@ __all__ = [
     "ClientConnected",
     "ClientDenied",
     "ClientLeft",
+    "ClientLimited",
     "ComponentAnnounced",
     "ComponentFailed",
     "ComponentRestarted",

@@ -27,6 +27,17 @@ class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
     times: int = 1  # how often since the last of these; carrier, address and reason of the newest
 
 
+class ClientLimited(Event, frozen=True, kw_only=True, tag="client.limited"):
+    """A client is at one of its limits; nothing came of what it wanted."""
+
+    belongs = ("client", "client")
+
+    client: str  # as the hub authenticated it; "?" for connections that are not let in yet
+    what: str  # a key of [limits] in config.toml, such as "subscriptions"; or "strangers"
+    limit: int
+    times: int = 1  # how often it came since the last of these that says the same
+
+
 class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
     """Somebody wanted what they may not do; nothing came of it."""
 

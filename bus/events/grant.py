@@ -19,6 +19,7 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     expires_ns: int = 0  # UTC nanoseconds; 0 for never
     certificate: str = ""  # SHA-256 of the one certificate it must show over TLS, hex
     approve: tuple[str, ...] = ()  # gates it may answer: "process/gate", "*" for either; or "*"
+    limits: dict[str, int] = {}  # by key of [limits], where they are not those of config.toml
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):

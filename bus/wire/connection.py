@@ -8,7 +8,7 @@ frame that comes while an answer is owed closes the connection.
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -27,6 +27,7 @@ from ..errors import (
 )
 from ..requests import Answer, Fetch, Page, Refused, Request
 from .bell import Bell
+from .desk import Asked as Asking
 from .desk import Desk
 from .failures import Failures
 from .frames import (
@@ -38,6 +39,7 @@ from .frames import (
     Ask,
     Asked,
     Await,
+    Frame,
     Hello,
     Listen,
     Welcome,
@@ -50,6 +52,7 @@ from .questions import Give
 from .rights import Rights
 from .stream import REP, REQ, SHORT_S, Stream
 
+FRAME_REQUESTS = 1_024  # of one frame, and so of the answers that are kept for it
 ASK_S = 3_600.0  # nobody waits longer for an answer
 LINGER_S = 0.5
 EARLY = "a request came before the answer to the one before"
@@ -93,6 +96,7 @@ class Connection:
         networked: bool = False,
     ) -> None:
         self._door, self._desk = door, door.desk
+        self.pushed = False  # cut for another stranger
         self.networked = networked  # not from this machine's own user, as ipc is
         self._connect = connect  # the handshake of the carrier, which may take its time
         self._sock = sock  # which that is about
@@ -191,8 +195,32 @@ class Connection:
         asked = [(said.source, request) for said in frame.parts for request in said.requests]
         if not asked:
             raise FrameError("a frame asks nothing")
+        if len(asked) > FRAME_REQUESTS:
+            raise FrameError(f"a frame asks {len(asked)} things: {FRAME_REQUESTS} at most")
         if stream.more():
             raise FrameError(EARLY)
+        usage = link.usage
+        if usage is None:
+            self._answer_all(stream, link, rights, number, frame, asked)
+            return
+        over = usage.hold_back()
+        if over is not None:
+            self._desk.access.limited(over.client, over.what, over.limit)
+            stream.send(number, [Refused.of(over)] * len(asked))
+            return
+        size_bytes, sent_bytes = len(body), stream.sent_bytes
+        self._answer_all(stream, link, rights, number, frame, asked)
+        usage.count(asked, size_bytes + stream.sent_bytes - sent_bytes)
+
+    def _answer_all(
+        self,
+        stream: Stream,
+        link: Link,
+        rights: Rights,
+        number: int,
+        frame: Frame,
+        asked: Sequence[Asking],
+    ) -> None:
         last = asked[-1][1]
         if not (isinstance(last, WAITS) or (isinstance(last, Fetch) and last.wait_s > 0)):
             stream.send(number, self._desk.answers(link, rights, frame, asked))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..access import Access
-from ..errors import CortexError, FrameError, LogError
+from ..errors import CortexError, FrameError, LimitError, LogError
 from ..event import Draft, OwnedDraft, decode
 from ..local import LocalHub
 from ..log import Log
@@ -161,9 +161,9 @@ class Desk:
                 case Unwatch():
                     link.unwatch(request.names)
                 case Serve():
-                    self.questions.serve(link.answerer, request.topics)
+                    self._serve(link, request)
                 case Unserve():
-                    self.questions.unserve(link.answerer, request.topics)
+                    self._unserve(link, request)
                 case Reply():
                     self.questions.reply(link.answerer, request)
                 case PutBlob() | GetBlob():
@@ -175,6 +175,22 @@ class Desk:
                 return Failed(str(error))
             return Refused.of(error)
         return Appended()
+
+    def _serve(self, link: Link, request: Serve) -> None:
+        if link.usage is not None:
+            link.usage.watch(len(set(request.topics) - link.answerer.topics))
+        try:
+            self.questions.serve(link.answerer, request.topics)
+        finally:
+            if link.usage is not None:  # of those that somebody else answers, none counts
+                wanted = len(set(request.topics) | link.answerer.topics)
+                link.usage.watch(len(link.answerer.topics) - wanted)
+
+    def _unserve(self, link: Link, request: Unserve) -> None:
+        before = len(link.answerer.topics)
+        self.questions.unserve(link.answerer, request.topics)
+        if link.usage is not None:
+            link.usage.watch(len(link.answerer.topics) - before)
 
     def _read(self, rights: Rights, request: Request) -> Answer:
         match request:
@@ -217,6 +233,8 @@ class Desk:
         return Records(tuple(records), through)
 
     def _note(self, link: Link, request: Request, answer: Answer) -> None:
+        if isinstance(answer, Refused) and answer.code == LimitError.__name__:
+            self.access.limited(*answer.fields)  # type: ignore[arg-type]  # client, what, limit
         if isinstance(request, Claim):
             if isinstance(answer, Claimed) and answer.leases:
                 link.claimed(request.subscription, answer.leases)

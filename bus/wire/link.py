@@ -9,8 +9,7 @@ from ..local import LocalHub
 from ..port import Wake
 from ..requests import Lease, Release, Subscribe, Unsubscribe, Withdraw
 from .questions import Answerer, Questions
-
-WATCHED = 4_096  # subscriptions that one client may watch
+from .usage import Usage
 
 
 class Link:
@@ -19,6 +18,7 @@ class Link:
     def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
         self.client, self.peer = client, peer
         self.whose: Hashable = self  # with whom it shares what one client may take of the hub
+        self.usage: Usage | None = None  # of a limited client; the server's to set
         self.since_ns = hub.clock.now_ns()
         self.answerer = Answerer()
         self.connections: set[object] = set()  # the server's to change
@@ -34,11 +34,16 @@ class Link:
         """Note from now on when these subscriptions may have something new.
 
         Each is woken at once: something may have come before.
+
+        Raises:
+            LimitError: The client would watch more than it may.
         """
         for name in names:
             with self._lock:
-                if name in self._wakes or len(self._wakes) >= WATCHED:
+                if name in self._wakes:
                     continue
+                if self.usage is not None:
+                    self.usage.watch(1)
                 self._wakes[name] = wake = self._waker(name)
             self._hub.watch(name, wake)
             wake()
@@ -48,6 +53,8 @@ class Link:
         for name in names:
             with self._lock:
                 wake = self._wakes.pop(name, None)
+                if wake is not None and self.usage is not None:
+                    self.usage.watch(-1)
             if wake is not None:
                 self._hub.unwatch(name, wake)
 

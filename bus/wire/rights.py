@@ -7,6 +7,7 @@ import msgspec
 from ..access import Access
 from ..errors import CortexError
 from ..event import Draft, Recorded
+from ..limits import is_too_long
 from ..local import LocalHub
 from ..requests import (
     Attempt,
@@ -22,9 +23,10 @@ from ..requests import (
     Subscribe,
     Unsubscribe,
 )
-from .frames import Ask, PutBlob, Serve
+from .frames import Ask, PutBlob, Serve, Unwatch, Watch
 
 HOLD = "hold"  # the verb of a denial that is about a name
+KEPT = 10_000  # answers; a client may ask about any names it likes
 BLOB = "blob"  # what a denial to put one is about
 
 
@@ -35,21 +37,33 @@ class Rights:
         self._access, self._hub, self._client = access, hub, client
         self._allowed: dict[tuple[str, str], bool] = {}
         self._held: dict[str, bool] = {}
+        self._granted: bool | None = None  # anything at all
 
     def forget(self) -> None:
         """Ask anew from now on: the client's grants have changed."""
-        self._allowed, self._held = {}, {}
+        self._allowed, self._held, self._granted = {}, {}, None
 
     def allows(self, verb: str, topic: str) -> bool:
         """Whether the client may *verb* events of *topic*."""
         allowed = self._allowed  # what `forget` drops meanwhile stays dropped
         found = allowed.get((verb, topic))
         if found is None:
+            if len(allowed) >= KEPT:
+                allowed.clear()
             found = allowed[verb, topic] = self._access.allows(self._client, verb, topic)
         return found
 
     def problem(self, source: str, request: Request) -> CortexError | None:
         """Why the client may not ask this; None where it may."""
+        if self._granted is None:
+            self._granted = self._access.granted(self._client)
+        problem = self._problem(source, request)
+        if problem is None and not self._granted:  # it has said hello, and that is all
+            verb = "subscribe" if isinstance(request, Subscribe) else "read"
+            return self._access.deny(self._client, verb, "*")
+        return problem
+
+    def _problem(self, source: str, request: Request) -> CortexError | None:
         match request:
             case Publish():
                 return self._speaks(source) or self._publishes(source, request)
@@ -66,6 +80,9 @@ class Rights:
                 return self._holds(request.subscription)
             case Unsubscribe():
                 return self._holds(request.name)
+            case Watch() | Unwatch():
+                held = (self._holds(name) for name in request.names)
+                return next((problem for problem in held if problem is not None), None)
             case Serve():
                 return self._answers(request.topics)
             case Ask():
@@ -95,12 +112,16 @@ class Rights:
         return self._access.deny(self._client, "publish", BLOB)
 
     def _speaks(self, source: str) -> CortexError | None:
+        if source and is_too_long(source):
+            return self._access.deny(self._client, HOLD, source)
         return self._holds(source) if source else None
 
     def _holds(self, name: str) -> CortexError | None:
         held = self._held
         found = held.get(name)
         if found is None:
+            if len(held) >= KEPT:
+                held.clear()
             found = held[name] = self._access.holds(self._client, name)
         return None if found else self._access.deny(self._client, HOLD, name)
 

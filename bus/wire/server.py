@@ -16,6 +16,7 @@ from ..access import Access, Open, Peer
 from ..client import Client
 from ..errors import ClientDeniedError, UrlError
 from ..event import Event
+from ..limits import root_of
 from ..local import LocalHub
 from ..log import Log
 from ..strangers import Strangers
@@ -33,6 +34,7 @@ from .questions import Questions
 from .stream import Stream
 from .tls import ServerTls, client_certificate, server_context
 from .urls import Address, parse
+from .usage import Usage
 
 BACKLOG = 1_024  # of connections not accepted yet; one more has to knock again after a second
 CONNECTIONS = 1_024  # of all clients together that are let in
@@ -43,6 +45,7 @@ A_CLIENT = 64  # connections of one client, whatever each calls itself
 HELLO_S = 10.0  # in which a client has to be let in, from the connection to its hello
 KNOCK_S = 1.0  # how long a socket file's owner may take to be found alive
 JOIN_S = 5.0
+NOBODY = "?"  # who is not let in yet
 
 
 class Connected(msgspec.Struct, frozen=True):
@@ -86,6 +89,7 @@ class HubServer:
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], Link] = {}
+        self._usages: dict[str, Usage] = {}  # of limited clients; kept, or coming anew would help
         self._connections: dict[Connection, threading.Thread] = {}
         self._let_in = 0  # of them; the others are strangers
         self.outsiders: Strangers[Connection] = Strangers(STRANGERS, AN_ADDRESS, HELLO_S)
@@ -101,6 +105,7 @@ class HubServer:
         self._acceptor = threading.Thread(target=self._accept, name="cortex-accept", daemon=True)
         self._acceptor.start()
         self._access.watch(self._changed)
+        hub.limit_by(self._access.limits)
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -187,6 +192,7 @@ class HubServer:
             self._closed = True
             connections = dict(self._connections)
         inproc.withdraw(self.client)
+        self._hub.limit_no_more(self._access.limits)
         self._wake.send(b"x")
         self._acceptor.join()
         self._selector.close()
@@ -222,6 +228,7 @@ class HubServer:
                 fresh = True
                 link = self._links[key] = Link(client, peer, self._hub, self._questions)
                 link.whose = root if counted else link
+                link.usage = self._usage(client)
             link.connections.add(connection)
             connection.link = link
             self._let_in += 1
@@ -244,6 +251,9 @@ class HubServer:
             if link is not None and ended:
                 link.answerer.gone = True  # at once: the client may be coming back already
                 self._links = {k: v for k, v in self._links.items() if v is not link}
+        if connection.pushed:
+            kept = self._strangers(connection)
+            self._access.limited(NOBODY, "strangers", min(kept.most, kept.an_address))
         if link is not None and ended:
             link.end()
             self._blobs.leave(link)
@@ -251,9 +261,24 @@ class HubServer:
                 link.withdraw(withdrawal)  # after the last that was under way: nothing of it stays
             self._access.left(link.client, link.peer, reason)
 
+    def _usage(self, client: str) -> Usage | None:
+        """What the client uses; None where it is not limited. The lock is held."""
+        allowance = self._access.limits(root_of(client))
+        if allowance is None:
+            return None
+        usage = self._usages.get(allowance.client)
+        if usage is None:
+            usage = Usage(allowance, self._hub.steady_ns)
+            self._usages[allowance.client] = usage
+        return usage
+
     def _changed(self, client: str) -> None:
         """Grants changed: look at them anew, and cut who has none any more."""
+        allowance = self._access.limits(client)
         with self._lock:
+            usage = self._usages.get(client)
+            if usage is not None and allowance is not None:
+                usage.change(allowance)
             concerned = [
                 c
                 for c in self._connections
@@ -314,6 +339,7 @@ class HubServer:
             host = str(where[0]) if networked and isinstance(where, tuple) else ""
             pushed = self._strangers(connection).came(connection, host, self._hub.steady_ns())
         for each in pushed:
+            each.pushed = True
             each.cut()
         thread.start()
 

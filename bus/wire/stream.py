@@ -32,6 +32,7 @@ class Stream:
         self._first: int = 0  # of what was read and not yet taken
         self._last: int = 0
         self.number = 0  # of the newest frame that came
+        self.sent_bytes = 0
         self._encode = msgspec.msgpack.Encoder().encode_into
 
     def greet(self, own: int, other: int, until: Callable[[], bool]) -> None:
@@ -82,6 +83,7 @@ class Stream:
         frame = bytearray(self._head.size)
         self._encode(payload, frame, self._head.size)
         length = len(frame) - self._head.size + 4
+        self.sent_bytes += length
         if self._marked:
             self._head.pack_into(frame, 0, 1, length, number)
         else:

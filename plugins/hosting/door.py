@@ -13,6 +13,7 @@ import msgspec
 
 from cortex.bus import (
     Access,
+    Allowance,
     Answer,
     ClientDeniedError,
     Commit,
@@ -20,6 +21,7 @@ from cortex.bus import (
     Done,
     Draft,
     Finish,
+    Limits,
     LocalHub,
     NotGrantedError,
     Once,
@@ -64,10 +66,17 @@ class DoorAccess(Access):
     Args:
         denied: Is told what a plugin wanted and may not, at most once a second each.
         steady_ns: The time, for that.
+        limits: Of what each plugin may make the hub keep; how much it may publish, it says itself.
     """
 
-    def __init__(self, denied: Deny, steady_ns: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        denied: Deny,
+        steady_ns: Callable[[], int],
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+    ) -> None:
         self._denied, self._steady_ns = denied, steady_ns
+        self._limits = msgspec.structs.replace(limits, requests_per_s=0)
         self._passes: dict[str, Pass] = {}  # by plugin; replaced whole, so that it is read freely
         self._changed: tuple[Callable[[str], None], ...] = ()
         self._repeats = Repeats()
@@ -114,6 +123,23 @@ class DoorAccess(Access):
         # A page has only what was subscribed to, key by key; what is read has every key.
         seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
         return _any_fits(seen, topic)
+
+    def granted(self, client: str) -> bool:
+        """Whether a plugin was granted anything: it was loaded, so that it has its own part."""
+        return self.pass_of(client) is not None
+
+    def limits(self, name: str) -> Allowance | None:
+        """The limits of the plugin whose client or component is called *name*."""
+        each = self.pass_of(name)
+        if each is None:
+            return None
+        return Allowance(each.client, self._limits, (each.client, *sorted(each.names)))
+
+    def limited(self, client: str, what: str, limit: int) -> None:
+        """Record that a plugin is at a limit."""
+        each = self.pass_of(client)
+        if each is not None:
+            self._note(each.plugin, f"limit:{what}={limit}")
 
     def answers(self, client: str, topic: str) -> bool:
         """Whether a plugin may answer these queries: those of its own that it was granted."""

@@ -101,7 +101,7 @@ class PluginHouse:
             raise PluginRefusedError("plugins need a home: this runtime keeps all in memory")
         self._runtime, self._home, self._hub = runtime, runtime.home, runtime.hub
         self._client = runtime.client(runtime.name)
-        self.access = DoorAccess(self._denied, self._hub.steady_ns)
+        self.access = DoorAccess(self._denied, self._hub.steady_ns, runtime.config.limits)
         self._folder: Path | None = None
         self._server: HubServer | None = None
         self.taken: frozenset[str] = frozenset()  # names of components that are not plugins'

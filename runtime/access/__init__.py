@@ -1,5 +1,7 @@
 """Who may come to the bus and what they may do there; tokens, certificates, and what hides them."""
 
+from cortex.bus import root_of
+
 from .certificates import (
     Certificate,
     client_authority,
@@ -9,7 +11,7 @@ from .certificates import (
     renew_hub_certificate,
 )
 from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
-from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of, root_of
+from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
 from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
 from .hub_access import HubAccess
 from .issuing import Terms, change, found, grants_of, issue, revoke

@@ -1,4 +1,4 @@
-"""How denials are counted, so that whoever is refused a million times does not fill the log.
+"""How denials and limits that were reached are counted, so that a million of them fill no log.
 
 The first of its kind is told at once; those that say the same within the next second are counted,
 and told together when it is over. Of one client only so many kinds are told apart at a time.
@@ -18,6 +18,9 @@ class Denial(msgspec.Struct, frozen=True):
     verb: str
     about: str
     reason: str
+
+
+LIMIT = "limit"  # the verb of one who is at a limit: *about* is which, *reason* how much it is
 
 
 class _Counted(msgspec.Struct):

@@ -1,12 +1,13 @@
 """Who may come in and what they may do: a pure fold over `grant.given` and `grant.revoked`."""
 
+import difflib
 import re
 from collections.abc import Iterable
 from enum import Enum
 
 import msgspec
 
-from cortex.bus import DEADLINES, VERBS, Event
+from cortex.bus import DEADLINES, VERBS, Event, Limits, root_of
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
@@ -59,6 +60,11 @@ class Grant(msgspec.Struct, frozen=True):
         }
         return cls(given, allowed)
 
+    @property
+    def holds_something(self) -> bool:
+        """Whether it allows anything at all."""
+        return bool(self.given.names) or any(getattr(self.given, verb) for verb in VERBS)
+
     def expired(self, now_ns: int) -> bool:
         """Whether its time is over."""
         return 0 < self.given.expires_ns <= now_ns
@@ -75,6 +81,7 @@ class Grants:
         self._revoked: set[str] = set()  # clients
         self._kept: dict[str, tuple[str, ...]] = {}  # what stays of them until they come back
         self._resting: dict[str, Grant] = {}  # of those, by which deadlines go off that they left
+        self._hosts: dict[str, str] = {}  # by component, the client that hosts it
 
     def take(self, event: Event) -> str:
         """Take in an event; the client whose grant changed comes back, "" for none."""
@@ -82,6 +89,7 @@ class Grants:
             self._forget_token(event.client)
             self._grants[event.client] = Grant.of(event)
             self._by_token[event.token_sha256] = event.client
+            self._hosts.update(dict.fromkeys(event.names, event.client))
             self._gone.pop(event.token_sha256, None)
             self._revoked.discard(event.client)
             self._resting.pop(event.client, None)
@@ -102,6 +110,14 @@ class Grants:
     def grant(self, client: str) -> Grant | None:
         """The grant of *client*, or of the one whose part it is ("client/...")."""
         return self._grants.get(root_of(client))
+
+    def holder(self, root: str) -> Grant | None:
+        """The grant that a subscription or source of this first name is counted for.
+
+        The client's own; else that of a client which hosts the component of that name.
+        """
+        grant = self._grants.get(root)
+        return grant if grant is not None else self._grants.get(self._hosts.get(root, ""))
 
     def was_revoked(self, client: str) -> bool:
         """Whether there is no grant of *client* any more."""
@@ -170,6 +186,7 @@ class Grants:
     def _forget_token(self, client: str) -> None:
         before = self._grants.get(client)
         if before is not None:
+            self._hosts = {name: host for name, host in self._hosts.items() if host != client}
             self._by_token.pop(before.given.token_sha256, None)
             self._gone[before.given.token_sha256] = client
 
@@ -181,11 +198,6 @@ def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
         return False
     patterns = grant.allowed.get(verb)
     return patterns is not None and patterns.fits(topic)
-
-
-def root_of(name: str) -> str:
-    """The client that *name* is a part of: "alice" for "alice/feed/1"."""
-    return name.partition("/")[0]
 
 
 def person_of(source: str) -> str:
@@ -207,6 +219,13 @@ def checked(given: GrantGiven) -> GrantGiven:
     for what, digest in (("token", given.token_sha256), ("certificate", given.certificate)):
         if digest and not _DIGEST.fullmatch(digest):
             raise GrantInvalidError(what, digest[:8], "give a SHA-256 in 64 hex digits")
+    for key, number in given.limits.items():
+        if key not in Limits.__struct_fields__:
+            near = difflib.get_close_matches(key, Limits.__struct_fields__, n=1)
+            hint = f"did you mean {near[0]}?" if near else ", ".join(Limits.__struct_fields__)
+            raise GrantInvalidError("--limit", key[:LONGEST_NAME], f"no limit: {hint}")
+        if not 0 <= number <= 1 << 50:
+            raise GrantInvalidError("--limit", f"{key}={number}", "give 0, for no bound, or more")
     patterns: dict[str, tuple[str, ...]] = {
         verb: (checked_gates if verb == APPROVE else checked_patterns)(
             f"--{verb}", getattr(given, verb)

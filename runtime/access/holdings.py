@@ -2,10 +2,9 @@
 
 import msgspec
 
-from cortex.bus import Log, State, Vocabulary, kept_draft
+from cortex.bus import Log, State, Vocabulary, kept_draft, root_of
 from cortex.bus.events import ComponentAnnounced
 
-from .grants import root_of
 from .owners import announced_by
 
 

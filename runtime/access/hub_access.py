@@ -17,10 +17,12 @@ import structlog
 
 from cortex.bus import (
     Access,
+    Allowance,
     ClientDeniedError,
     CortexError,
     Draft,
     Event,
+    Limits,
     LocalHub,
     Log,
     NotGrantedError,
@@ -31,11 +33,12 @@ from cortex.bus import (
     Vocabulary,
     Withdraw,
     decode,
+    root_of,
 )
-from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft
+from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft, ClientLimited
 
-from .denials import Denial, Denials, Told
-from .grants import GRANTS, OWNER, Grants, Outcome, root_of
+from .denials import LIMIT, Denial, Denials, Told
+from .grants import GRANTS, OWNER, Grants, Outcome
 from .owners import holders
 from .presence import CAME, LEFT, Presence
 from .presence import Told as Presented
@@ -63,14 +66,23 @@ class HubAccess(Access):
         log: Its log; the grants in it are read before anybody is let in.
         vocabulary: Reads them.
         keys: The home's folder of that name: the owner's token is in it, or is made now.
+        limits: Of each client that was granted no others; the owner has none.
 
     Raises:
         KeyFileError: The owner's token cannot be used.
         LogError: The log cannot be read.
     """
 
-    def __init__(self, hub: LocalHub, log: Log, vocabulary: Vocabulary, keys: Path) -> None:
+    def __init__(
+        self,
+        hub: LocalHub,
+        log: Log,
+        vocabulary: Vocabulary,
+        keys: Path,
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+    ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
+        self._limits = limits
         self._owner_digest = digest_of(owner_token(keys))
         self._grants = Grants()
         self._denials, self._presence = Denials(), Presence()
@@ -135,6 +147,27 @@ class HubAccess(Access):
         reason = "not of the protocol" if verb == SEND else "not granted"
         self._note(Denial(root_of(client) or NOBODY, verb, about, reason))
         return NotGrantedError(client, verb, about)
+
+    def granted(self, client: str) -> bool:
+        """Whether *client* was granted anything, a name to publish under included."""
+        if root_of(client) == OWNER:
+            return True
+        self._freshen()
+        grant = None if self._stale else self._grants.grant(client)
+        return grant is not None and grant.holds_something
+
+    def limits(self, name: str) -> Allowance | None:
+        """The limits of whoever *name* belongs to; None for the owner and the runtime's own."""
+        found = self._grants.holder(root_of(name))  # as it is now: the hub is not asked from within
+        if found is None:
+            return None
+        given = found.given
+        limits = self._limits.but(given.limits) if given.limits else self._limits
+        return Allowance(given.client, limits, (given.client, *given.names))
+
+    def limited(self, client: str, what: str, limit: int) -> None:
+        """Record that *client* is at a limit."""
+        self._note(Denial(root_of(client), LIMIT, what, str(limit)))
 
     def watch(self, changed: Callable[[str], None]) -> None:
         """Call *changed* with a client's name when its grants change, end, or are taken back."""
@@ -327,19 +360,7 @@ class HubAccess(Access):
             self._record(*map(_presented, many))
 
     def _tell(self, many: Sequence[Told]) -> None:
-        events = [
-            ClientDenied(
-                client=told.denial.client,
-                verb=told.denial.verb,
-                about=told.denial.about,
-                reason=told.denial.reason,
-                claimed=told.claimed,
-                carrier=told.carrier,
-                address=told.address,
-                times=told.times,
-            )
-            for told in many
-        ]
+        events = [_told(each) for each in many]
         if events:
             self._record(*events)
 
@@ -348,6 +369,28 @@ class HubAccess(Access):
             self._hub.ask_one(SOURCE, Publish(tuple(Draft.of(event) for event in events)))
         except CortexError as error:  # nobody is let in the more for it
             log.warning("not_recorded", topics=[e.topic_name() for e in events], error=str(error))
+
+
+def _told(told: Told) -> Event:
+    denial = told.denial
+    if denial.verb == LIMIT:
+        return _limited(denial, told.times)
+    return ClientDenied(
+        client=denial.client,
+        verb=denial.verb,
+        about=denial.about,
+        reason=denial.reason,
+        claimed=told.claimed,
+        carrier=told.carrier,
+        address=told.address,
+        times=told.times,
+    )
+
+
+def _limited(denial: Denial, times: int) -> Event:
+    limit = int(denial.reason) if denial.reason.isdecimal() else 0  # of several kinds in one
+    what = denial.about or denial.reason
+    return ClientLimited(client=denial.client, what=what, limit=limit, times=times)
 
 
 def _presented(told: Presented) -> Event:

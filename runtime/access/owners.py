@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import structlog
 
-from cortex.bus import CortexError, Draft, Log, Vocabulary, decode, kept_draft
+from cortex.bus import CortexError, Draft, Log, Vocabulary, decode, kept_draft, root_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
-from .grants import GRANTS, RESERVED, Grants, root_of
+from .grants import GRANTS, RESERVED, Grants
 
 log = structlog.get_logger("cortex.access")
 

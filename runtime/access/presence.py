@@ -9,9 +9,7 @@ from collections import Counter
 
 import msgspec
 
-from cortex.bus import Peer
-
-from .grants import root_of
+from cortex.bus import Peer, root_of
 
 WINDOW_NS = 60_000_000_000
 KINDS = 16  # of one client at a time; what is more is counted as one

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from cortex.bus import Limits
 from cortex.runtime.knowledge import KnowledgeConfig
 from cortex.runtime.models import ModelConfigError, ModelsConfig
 from cortex.runtime.tools import ToolsConfig
@@ -136,6 +137,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tools: ToolsConfig = ToolsConfig()
     handlers: HandlersConfig = HandlersConfig()
     programs: ProgramsConfig = ProgramsConfig()
+    limits: Limits = Limits()
     components: Annotated[
         tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")
     ] = ()

@@ -93,7 +93,8 @@ class Service:
     def _start(self, opened: contextlib.ExitStack) -> None:
         home = self._home.open()
         runtime = self._opened(home, opened)
-        access = HubAccess(runtime.hub, runtime.log, runtime.vocabulary, home.path / "keys")
+        keys, limits = home.path / "keys", runtime.config.limits
+        access = HubAccess(runtime.hub, runtime.log, runtime.vocabulary, keys, limits)
         opened.callback(access.close)
         server = HubServer(runtime.hub, runtime.log, runtime.blobs, access)
         opened.callback(server.close)

@@ -167,7 +167,7 @@ def test_what_stands_beside_the_events_is_put_replaced_and_removed(log: Log) -> 
             standings={"p": Standing("p", "ordered", EVERYTHING, 9)},
             work={("w", 2): Work("w", 2, 1, 1, 77)},
             finished=[("w", 1)],
-            forgotten=["d"],
+            forgotten=dict.fromkeys(["d"]),
             deadlines={"e": Deadline("e", 8, b"later", "you")},
             receipts={"c": Receipt("c", 2, b"two")},
         )
@@ -206,7 +206,7 @@ def test_work_claimed_and_finished_in_one_batch_is_finished(log: Log) -> None:
 def test_a_deadline_forgotten_and_set_again_in_one_batch_is_set(log: Log) -> None:
     log.write(Batch(deadlines={"d": Deadline("d", 1, b"", "me")}))
 
-    log.write(Batch(forgotten=["d"], deadlines={"d": Deadline("d", 2, b"", "me")}))
+    log.write(Batch(forgotten=dict.fromkeys(["d"]), deadlines={"d": Deadline("d", 2, b"", "me")}))
 
     assert [d.due_ns for d in log.state().deadlines] == [2]
 
@@ -288,7 +288,7 @@ class BothLogs(RuleBasedStateMachine):
             work={(n, p): Work(n, p, p, p, data.draw(TIMES)) for n, p in keys},
             finished=sorted(data.draw(st.sets(st.tuples(NAMES, POSITIONS)))),
             deadlines={n: Deadline(n, data.draw(TIMES), n.encode(), n) for n in names},
-            forgotten=sorted(data.draw(st.sets(NAMES))),
+            forgotten=dict.fromkeys(sorted(data.draw(st.sets(NAMES)))),
             receipts={n: Receipt(n, data.draw(TIMES), n.encode()) for n in names},
         )
         for log in (self.disk, self.memory):

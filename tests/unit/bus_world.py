@@ -141,6 +141,7 @@ def shape(hub: Hub) -> object:
         },
         known.deadlines,
         known.receipts,
+        known.tally.counts,
     )
 
 

@@ -142,7 +142,7 @@ def test_two_lives_of_a_client_do_not_meet(world: HubWorld) -> None:
 
 
 def test_nobody_guesses_when_another_life_of_the_client_used_its_line(world: HubWorld) -> None:
-    same_line = LIFE + (256 << 32)
+    same_line = LIFE + (1_024 << 32)
     send(world, LIFE + 1, publish("a"))
     send(world, same_line + 1, publish("b"))
 

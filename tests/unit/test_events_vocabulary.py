@@ -34,6 +34,7 @@ ON_DISK = {
     "client.connected": "client carrier address certificate times",
     "client.denied": "client verb about reason claimed carrier address times",
     "client.left": "client carrier address reason times",
+    "client.limited": "client what limit times",
     "component.announced": "component kind name parameters result traits answer",
     "component.failed": "component reason position about attempts",
     "component.restarted": "component runtime reason times",

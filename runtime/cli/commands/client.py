@@ -40,6 +40,7 @@ from ..tree import Family
 
 HEADERS = ("client", "publish", "subscribe", "read", "work", "approve", "names", "until")
 NEVER = "never"
+DEFAULT = "default"  # of a limit: what config.toml says
 SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -58,6 +59,7 @@ class ClientDocument(msgspec.Struct, kw_only=True):
     expires: str | None  # UTC; null for never
     expired: bool
     certificate: str  # SHA-256 of the one it must show; empty for none
+    limits: dict[str, int]  # by key of [limits] in config.toml, where they are its own
 
 
 class ShownDocument(ClientDocument, kw_only=True):
@@ -94,9 +96,28 @@ class FingerprintDocument(msgspec.Struct):
     renewed: bool
 
 
+def _limits(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int | None]:
+    """The limits that were given, by key; None for the default."""
+    limits: dict[str, int | None] = {}
+    for each in given:
+        key, _sign, number = each.partition("=")
+        if number != DEFAULT and not (number.isascii() and number.isdecimal()):
+            raise click.BadParameter(f"{each!r}: write KEY=NUMBER, such as subscriptions=500")
+        limits[key] = None if number == DEFAULT else int(number)
+    return limits
+
+
 def with_terms(function: Function) -> Function:
     """Add the options that say what a client may do."""
     for option in (
+        click.option(
+            "--limit",
+            "limits",
+            multiple=True,
+            callback=_limits,
+            metavar="KEY=NUMBER",
+            help="Another limit than [limits] says: 0 for none, 'default' for that again.",
+        ),
         click.option(
             "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
         ),
@@ -268,18 +289,32 @@ def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen)
         screen.note("it ends soon: --renew makes a new one", "yellow")
 
 
-def _terms(before: Terms, *, expires: str | None, **asked: tuple[str, ...]) -> Terms:
+def _terms(
+    before: Terms,
+    *,
+    expires: str | None,
+    limits: dict[str, int | None],
+    **asked: tuple[str, ...],
+) -> Terms:
     """*before* and what was asked for."""
     fields: dict[str, Any] = {
         name: tuple(dict.fromkeys((*getattr(before, name), *more))) for name, more in asked.items()
     }
+    changed = {**before.limits, **limits}
+    fields["limits"] = {key: number for key, number in changed.items() if number is not None}
     if expires is not None:
         fields["expires_ns"] = 0 if expires == NEVER else parse_end(expires, time.time_ns())
     return msgspec.structs.replace(before, **fields)
 
 
 def _check_grant(
-    name: str, *, only: bool, nothing: bool, expires: str | None, **rights: tuple[str, ...]
+    name: str,
+    *,
+    only: bool,
+    nothing: bool,
+    expires: str | None,
+    limits: dict[str, int | None],
+    **rights: tuple[str, ...],
 ) -> None:
     """Refuse a change of nothing, and one that takes every right away unawares."""
     if any(rights.values()):
@@ -290,7 +325,7 @@ def _check_grant(
             "--only takes back what is not said, and nothing is: give --publish, --read and the "
             "like, or --nothing instead to take every right back"
         )
-    elif expires is None and not nothing:
+    elif expires is None and not limits and not nothing:
         raise click.UsageError(
             f"say what {name} may do, such as --publish 'step.*', or until when, with --expires"
         )
@@ -301,7 +336,7 @@ def _written_to(path: Path | None) -> AbstractContextManager[Callable[[str], obj
 
 
 def _bare(terms: Terms) -> Terms:
-    return Terms(expires_ns=terms.expires_ns, certificate=terms.certificate)
+    return Terms(expires_ns=terms.expires_ns, certificate=terms.certificate, limits=terms.limits)
 
 
 def _grants(home: Home) -> Grants:
@@ -319,7 +354,7 @@ def _document(given: GrantGiven) -> ClientDocument:
 
 def _fields(given: GrantGiven | Terms) -> dict[str, Any]:
     return {
-        **{name: getattr(given, name) for name in (*VERBS, "names", "certificate")},
+        **{name: getattr(given, name) for name in (*VERBS, "names", "certificate", "limits")},
         "expires": iso(given.expires_ns) if given.expires_ns else None,
         "expired": 0 < given.expires_ns <= time.time_ns(),
     }
@@ -360,6 +395,9 @@ def _show(screen: Screen, document: ClientDocument) -> None:
     for name in (*VERBS, "names"):
         screen.line(f"  {name:<10} {' '.join(getattr(document, name)) or '-'}")
     screen.line(f"  {'until':<10} {_until(document)}")
+    if document.limits:
+        own = " ".join(f"{key}={number}" for key, number in sorted(document.limits.items()))
+        screen.line(f"  {'limits':<10} {own}")
     if document.certificate:
         screen.line(f"  {'shows':<10} the certificate {document.certificate}")
 

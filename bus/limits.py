@@ -1,0 +1,137 @@
+"""How much one client may make a hub keep, and do in a second: the bounds and what is counted.
+
+All of it is pure. What is kept is counted by the hub's own state machine, by the first part of a
+name ("alice" of "alice/feed/1"), and refused at its door; how fast a client is, is measured where
+its frames come in. Whoever has no `Allowance` is not limited: the owner, what the runtime hosts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from .errors import LimitError
+
+NAME_BYTES = 256  # of a name: stream, correlation, source, key, subscription, deadline, client
+NAME_CHARACTERS = NAME_BYTES // 4  # which cannot be more than that in UTF-8
+BURST_S = 5.0  # of a rate may come at once
+
+Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """What each client may make the hub keep and do; 0 is no bound."""
+
+    subscriptions: Annotated[
+        Count, Meta(description="subscriptions, lasting or not, under the client's names")
+    ] = 256
+    filters: Annotated[
+        Count, Meta(description="(topic, key) pairs of all its subscriptions together")
+    ] = 2_048
+    deadlines: Annotated[Count, Meta(description="deadlines that wait for their time")] = 1_024
+    watched: Annotated[
+        Count, Meta(description="subscriptions that it watches, and topics that it answers")
+    ] = 1_024
+    receipts: Annotated[Count, Meta(description="names under which it has numbered a publish")] = (
+        256
+    )
+    blob_bytes: Annotated[
+        Count, Meta(description="bytes of blobs that it put and no event names yet")
+    ] = 64 << 20
+    blob_kept_s: Annotated[
+        Count, Meta(description="seconds after which a blob that no event names is dropped")
+    ] = 3_600
+    requests_per_s: Annotated[
+        Count, Meta(description="events and other requests a second, of which 5 s may come at once")
+    ] = 500
+    bytes_per_s: Annotated[
+        Count, Meta(description="bytes a second, sent and answered; 5 s may come at once")
+    ] = 8 << 20
+
+    def but(self, changed: Mapping[str, int]) -> "Limits":
+        """These, but for what *changed* says; what it names and nobody knows is left out."""
+        known = {name: n for name, n in changed.items() if name in self.__struct_fields__}
+        return msgspec.structs.replace(self, **known) if known else self
+
+
+class Allowance(Struct, frozen=True):
+    """The limits of one client, and the names that are counted for it."""
+
+    client: str
+    limits: Limits
+    roots: tuple[str, ...]  # its own, and components that it hosts
+
+
+Allowed = Callable[[str], Allowance | None]  # of whoever a name belongs to; None: not limited
+
+
+def root_of(name: str) -> str:
+    """The client that *name* is a part of: "alice" for "alice/feed/1"."""
+    return name.partition("/")[0]
+
+
+def is_too_long(name: str) -> bool:
+    """Whether it is over `NAME_BYTES`."""
+    if len(name) <= NAME_CHARACTERS:
+        return False
+    return len(name) > NAME_BYTES or len(name.encode(errors="replace")) > NAME_BYTES
+
+
+class Tally:
+    """What is kept, by kind (a field of `Limits`) and by the first part of a name."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, what: str, name: str, count: int = 1) -> None:
+        """Count *count* more of *what*, which belong to *name*."""
+        self.counts[what, root_of(name)] += count
+
+    def of(self, what: str, roots: Iterable[str]) -> int:
+        """How many of *what* there are under these names."""
+        return sum(self.counts[what, root] for root in roots)
+
+    def take(self, staged: "Tally") -> None:
+        """Take in what a transaction has changed."""
+        for key, count in staged.counts.items():
+            self.counts[key] += count
+            if not self.counts[key]:
+                del self.counts[key]
+
+
+class Rate:
+    """A bucket that fills by the second and may be overdrawn: what was used is known afterwards."""
+
+    def __init__(self, per_s: int) -> None:
+        self.per_s = per_s  # 0: no bound
+        self._level = per_s * BURST_S
+        self._last_ns: int | None = None
+
+    def wait_ns(self, now_ns: int) -> int:
+        """How long until something may be used again, at *now_ns* (steady); 0 for now."""
+        if not self.per_s:
+            return 0
+        if self._last_ns is not None and now_ns > self._last_ns:
+            gained = self.per_s * (now_ns - self._last_ns) / 1e9
+            self._level = min(self.per_s * BURST_S, self._level + gained)
+        self._last_ns = max(now_ns, self._last_ns or 0)
+        return max(0, int(-self._level * 1e9 / self.per_s))
+
+    def use(self, amount: int) -> None:
+        """Take *amount* out."""
+        self._level -= amount
+
+
+def refuse_over(allowance: Allowance | None, what: str, more: int, *tallies: Tally) -> None:
+    """Refuse *more* of *what* where that is over the limit.
+
+    Raises:
+        LimitError: With the client and its limit.
+    """
+    if allowance is None or more <= 0:
+        return
+    limit: int = getattr(allowance.limits, what)
+    if limit and sum(t.of(what, allowance.roots) for t in tallies) + more > limit:
+        raise LimitError(allowance.client, what, limit)

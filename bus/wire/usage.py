@@ -1,0 +1,75 @@
+"""What one client uses of a hub's server, whatever connections it has: measured, and held back."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from ..errors import LimitError
+from ..limits import Allowance, Rate
+from ..requests import Commit, Finish, Publish, Request
+
+PATIENCE_NS = 1_000_000_000  # a client that is too fast is held back for as long, then refused
+
+
+class Usage:
+    """Of one limited client; safe for any number of threads.
+
+    What a frame costs is known once it is answered. So it is counted then, and the next frame waits
+    until what was used is within the client's rates again. A client that is refused was held back
+    before: asking in vain is no faster than asking.
+    """
+
+    def __init__(self, allowance: Allowance, steady_ns: Callable[[], int]) -> None:
+        self.allowance = allowance
+        self._steady_ns = steady_ns
+        self._lock = threading.Lock()
+        self._requests = Rate(allowance.limits.requests_per_s)
+        self._bytes = Rate(allowance.limits.bytes_per_s)
+        self._watched = 0
+
+    def change(self, allowance: Allowance) -> None:
+        """Go by other limits from now on."""
+        with self._lock:
+            self.allowance = allowance
+            self._requests.per_s = allowance.limits.requests_per_s
+            self._bytes.per_s = allowance.limits.bytes_per_s
+
+    def hold_back(self) -> LimitError | None:
+        """Wait until the client may go on; what to refuse it with where that takes too long."""
+        wait_ns, what = self._wait_ns()
+        if wait_ns > 0:
+            time.sleep(min(wait_ns, PATIENCE_NS) / 1e9)
+        if wait_ns <= PATIENCE_NS:
+            return None
+        limits = self.allowance.limits
+        return LimitError(self.allowance.client, what, getattr(limits, what))
+
+    def count(self, asked: Sequence[tuple[str, Request]], size_bytes: int) -> None:
+        """Count a frame that was answered: its requests, their events, and bytes both ways."""
+        events = 0
+        for _, request in asked:
+            if isinstance(request, Publish | Commit | Finish):
+                events += len(request.events) + len(request.due) + len(request.forget)
+        with self._lock:
+            self._requests.use(len(asked) + events)
+            self._bytes.use(size_bytes)
+
+    def watch(self, more: int) -> None:
+        """Count that *more* names are watched or answered; less, where it is below zero.
+
+        Raises:
+            LimitError: The client would have more than it may; none was counted.
+        """
+        with self._lock:
+            limit = self.allowance.limits.watched
+            if limit and 0 < more > limit - self._watched:
+                raise LimitError(self.allowance.client, "watched", limit)
+            self._watched += more
+
+    def _wait_ns(self) -> tuple[int, str]:
+        with self._lock:
+            now_ns = self._steady_ns()
+            requests_ns, bytes_ns = self._requests.wait_ns(now_ns), self._bytes.wait_ns(now_ns)
+        if bytes_ns > requests_ns:
+            return bytes_ns, "bytes_per_s"
+        return requests_ns, "requests_per_s"
