@@ -24,7 +24,7 @@ from cortex.bus.events import (
 from cortex.runtime.processes import Budget, Retry
 from cortex.runtime.processes.execution import wait_before_call
 
-from .execution_world import SECOND_NS, World, action_step, child_step, process_of
+from .execution_world import SECOND_NS, World, action_step, answer_to, child_step, process_of
 
 WHY = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
 
@@ -337,3 +337,24 @@ def test_the_time_of_a_budget_is_a_recorded_deadline() -> None:
     assert (failed.kind, failed.retry) == ("budget", False)
     assert failed.error == "one took the 5 s that its budget allows"
     assert world.said(ExecutionFailed) == []
+
+
+@pytest.mark.parametrize("forged", ["answer", "failure"])
+def test_nobody_but_their_provider_answers_in_a_persons_name(forged: str) -> None:
+    world = World(process_of(action_step("one", asks_model=True)))
+    world.start()
+    world.answer(ContextCompile, provider="human")
+    asked = world.open(ModelInvoke)[0][1]
+    said: Any = answer_to(asked, by="anna")
+    if forged == "failure":
+        place = {"execution_id": "x", "step_id": "one", "model": asked.model}
+        said = ModelFailed(**place, kind="missing", error="gone")
+
+    world.publish(said, source="mallory")
+    world.play()
+    before = world.state().stage
+    world.publish(answer_to(asked, by="anna"), source="HumanProvider")
+    world.play()
+    world.restart()
+
+    assert (before, world.state().stage) == ("model", "handler")

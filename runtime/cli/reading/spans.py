@@ -39,8 +39,8 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
-from cortex.runtime.access import person_of
-from cortex.runtime.processes.execution import asker, is_own
+from cortex.runtime.access import person_of, root_of
+from cortex.runtime.processes.execution import PEOPLE, asker, is_own
 
 from .times import iso
 
@@ -190,7 +190,10 @@ class _Builder:
             said |= {"call": event.call} if event.call > 1 else {}
             self._open[where] = self._begin(record, "model", event.model, step, said)
         elif (span := self._open.pop(where, None)) is not None:
-            _end(span, record, record.topic.partition(".")[2], _attributes(event, record))
+            said = _attributes(event, record)
+            if root_of(record.source) != PEOPLE:
+                said.pop("by", None)  # their provider alone says which person answered
+            _end(span, record, record.topic.partition(".")[2], said)
 
     def _tool(
         self, record: Recorded, event: ToolCall | ToolReturned | ToolFailed | ToolDenied

@@ -10,7 +10,7 @@ from .records import ExecutionRecords, ExecutionRow, list_executions
 from .retrying import wait_before_call, wait_before_retry
 from .room import too_large
 from .running import execution_of, run
-from .speakers import ENGINE, asker
+from .speakers import ENGINE, PEOPLE, asker
 from .spending import tokens_of
 from .state import Execution, Stage, Status
 from .values import checked_inputs
@@ -22,6 +22,7 @@ __all__ = [
     "INPUTS",
     "NO_PROCESS",
     "OUTPUTS",
+    "PEOPLE",
     "Execution",
     "ExecutionRecords",
     "ExecutionRow",

@@ -47,9 +47,10 @@ from cortex.bus.events import (
 
 from . import lifecycle, turns
 from .failures import with_gate, with_step, without_gate, without_step
-from .speakers import asker, speaks_for
+from .speakers import PEOPLE, PERSON, asker, speaks_for
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
 
+_SPOKEN = frozenset((GateEvaluated, ModelResponded, ModelFailed))  # by whoever was asked alone
 _STAGES: Mapping[type[Event], Stage] = {
     KnowledgeRequest: "knowledge",
     ContextCompile: "context",
@@ -70,12 +71,20 @@ def evolve(
     fold = (OUTPUTS if own else INPUTS).get(kind)
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
-    if kind is GateEvaluated and not speaks_for(source, state.gate_component):
+    if kind in _SPOKEN and not own and not speaks_for(source, _asked(state, event)):
         return state
     after = fold(state, event, time_ns)
     if isinstance(event, ExecutionRequest) and after is not state:
         return replace(after, requested_by=asker(source, event.requested_by))
     return after
+
+
+def _asked(state: Execution, event: Event) -> str:
+    """The component that was asked what *event* answers; "" where anybody may answer."""
+    if isinstance(event, GateEvaluated):
+        return state.gate_component
+    # Nobody but their provider speaks for people: it says who answered.
+    return PEOPLE if state.compiled is not None and state.compiled.provider == PERSON else ""
 
 
 def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:

@@ -8,6 +8,7 @@ from cortex.runtime.access import person_of, root_of
 
 ENGINE = "ProcessExecutionEngine"  # the `source` of what the engine says
 MANAGER = "ProcessManager"
+PERSON, PEOPLE = "human", "HumanProvider"  # the provider whose models are people, its component
 _HAND_ON = frozenset((ENGINE, MANAGER))
 
 
