@@ -16,7 +16,7 @@ from cortex.runtime.log import create_private
 
 from .config import Config
 from .errors import HomeError
-from .home_damage import FOLDERS, examine, refuse_unwritable
+from .home_damage import FOLDERS, examine, exposed, refuse_exposed, refuse_unwritable
 
 FOLDER = ".cortex"  # looked for from the working folder upward, as git looks for .git
 VARIABLE = "CORTEX_HOME"
@@ -99,9 +99,11 @@ class Home(msgspec.Struct, frozen=True):
         """Return if this home may act for this user; nothing of it may before.
 
         Raises:
+            HomeError: Others may write its code or keys.
             UntrustedHomeError: This user has not trusted it as it is now.
             TrustError: Whether it is trusted cannot be told.
         """
+        refuse_exposed(self.own.path)
         require_trust(self.own.path, users_own=self._is_users_own)
 
     @property
@@ -123,6 +125,10 @@ class Home(msgspec.Struct, frozen=True):
             raise HomeError(str(self.path), "there is no home here: make one with `cortex init`")
         self._refuse_newer()
         examine(self.path)
+
+    def exposed(self) -> tuple[str, ...]:
+        """Which code and keys of it others may write, and what to do."""
+        return tuple(f"{path} {problem}" for path, problem in exposed(self.path))
 
     @property
     def own(self) -> "Home":

@@ -1,6 +1,9 @@
 """What is wrong with a home that is there: it is said before anything is opened or made in it."""
 
 import os
+import stat
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from .errors import HomeError
@@ -9,6 +12,8 @@ LOG, LOG_LOCK, WAL = "log.db", "log.db.lock", "log.db-wal"
 DERIVED = ("projections.db", "snapshots.db")  # made again from the log
 FILES = (LOG, LOG_LOCK, *DERIVED, "projections.db.lock", "config.toml", "version")
 FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
+CODE_AND_KEYS = ("config.toml", "keys", "plugins", "processes", "skills")
+LOOKED_AT = 5_000  # files below each of them
 HEADER_BYTES = 4_096  # of a database in which no table was made yet
 WAL_HEADER_BYTES = 32
 
@@ -80,3 +85,37 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def exposed(home: Path) -> Iterator[tuple[Path, str]]:
+    """Files and folders that hold code or keys and that others may write, with what to do.
+
+    Who may write a folder may put another file in the place of any that stands in it. An owner
+    that is not this user is passed over for root, who may be anybody in a container.
+    """
+    tops = [home, *(home / name for name in CODE_AND_KEYS)]
+    inside = (
+        each for top in tops[1:] if top.is_dir() for each in islice(top.rglob("*"), LOOKED_AT)
+    )
+    for path in (*tops, *inside):
+        try:
+            status = path.lstat()
+        except OSError:
+            continue  # it is not there, or cannot be used either
+        if stat.S_ISLNK(status.st_mode):
+            continue  # what it leads to is another's to look after
+        if status.st_mode & stat.S_IWOTH:
+            mode = stat.S_IMODE(status.st_mode)
+            yield path, f"may be written by everybody (mode {mode:o}): chmod o-w {path}"
+        elif status.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
+            yield path, f"belongs to the user {status.st_uid}: chown it, or remove it"
+
+
+def refuse_exposed(home: Path) -> None:
+    """Refuse a home whose code or keys others may write.
+
+    Raises:
+        HomeError: It names the first such file and what to do.
+    """
+    for path, problem in exposed(home):
+        raise HomeError(str(path), f"{problem}; look at what stands in it first")

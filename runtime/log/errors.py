@@ -7,6 +7,7 @@ LogError (in the bus)
 ├── LogDiskError        the disk is full or failing: make room, then repeat
 ├── LogHeldError        another process owns the log: stop it, or open readonly
 ├── LogLockedError      another program has a transaction open on the file: close it, then repeat
+├── LogLostError        its lock file is gone: stop whatever else runs on the home, start again
 ├── LogMissingError     there is no log to read
 ├── LogNewerError       a newer Cortex wrote it: upgrade
 ├── NotALogError        the file is something else: name another path
@@ -190,6 +191,21 @@ class BlobMissingError(BlobError, KeyError):
 
     def __str__(self) -> str:
         return f"blob {self.digest} is not in this home: restore blobs/ from a backup"
+
+
+class LogLostError(LogError):
+    """The lock file of a log was removed or replaced while this process held it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}.lock was removed or replaced while this process owned the log, and "
+            "another may own it now: nothing more is recorded here; stop whatever runs on this "
+            "home, then start again"
+        )
 
 
 class BlobTooLargeError(BlobError):

@@ -2,10 +2,14 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
-from .errors import LogAccessError, LogHeldError, NotALogError
+from .errors import LogAccessError, LogHeldError, LogLostError, NotALogError
 from .private import create_private
+
+LOOK_S = 1.0  # between two looks whether the lock file is still the one that is locked
+TRIES = 10  # of locking a file that others remove
 
 
 class OwnerLock:
@@ -22,28 +26,61 @@ class OwnerLock:
     def __init__(self, log_path: Path) -> None:
         if log_path.is_dir():
             raise NotALogError(str(log_path), "it is a folder")
-        path = log_path.with_name(log_path.name + ".lock")
+        self._log_path = log_path
+        self._path = log_path.with_name(log_path.name + ".lock")
+        self._looked_s = 0.0
+        for _ in range(TRIES):
+            self._lock()
+            if self._is_there():
+                break
+            self.release()  # somebody removed it meanwhile: others would lock the next one
+        else:
+            raise LogLostError(str(log_path))
+        try:
+            create_private(log_path)
+        except OSError as error:
+            self.release()
+            raise LogAccessError(str(log_path), error.strerror or str(error)) from error
+
+    def check(self) -> None:
+        """Look, now and then, whether this is still the lock that others find.
+
+        Raises:
+            LogLostError: The file was removed or replaced, so that another process may own the log.
+        """
+        now_s = time.monotonic()
+        if now_s - self._looked_s < LOOK_S:
+            return
+        if not self._is_there():
+            raise LogLostError(str(self._log_path))
+        self._looked_s = now_s
+
+    def _lock(self) -> None:
         try:
             # Never inherited by a child program, or the child would hold the log after us.
             self._descriptor: int | None = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+                self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         except OSError as error:
-            raise LogAccessError(str(path), error.strerror or str(error)) from error
+            raise LogAccessError(str(self._path), error.strerror or str(error)) from error
         try:
             # Not on log.db itself: closing any descriptor of it would drop SQLite's own locks.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             pid = _holder(self._descriptor)
             self.release()
-            raise LogHeldError(str(log_path), pid) from error
+            raise LogHeldError(str(self._log_path), pid) from error
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def _is_there(self) -> bool:
+        """Whether the file that is locked is the one that stands under its name."""
+        if self._descriptor is None:
+            return False
         try:
-            create_private(log_path)
-        except OSError as error:
-            self.release()
-            raise LogAccessError(str(log_path), error.strerror or str(error)) from error
+            return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except OSError:
+            return False
 
     def release(self) -> None:
         """Let go; the file stays, so that nobody locks one that is being removed."""

@@ -191,6 +191,15 @@ class EventLog:
         """
         return verify(self.path, self._page)
 
+    def check_owner(self) -> None:
+        """Look, once a second at most, whether this process still owns the log that it writes.
+
+        Raises:
+            LogLostError: Its lock file was removed: another process may own the log.
+        """
+        if self._owner is not None:
+            self._owner.check()
+
     def close(self) -> None:
         """Release what the log holds; a second call does nothing."""
         with self._reading:
@@ -216,6 +225,7 @@ class EventLog:
 
     def _writing(self) -> sqlite3.Connection:
         if self._writer is not None:
+            self.check_owner()
             return self._writer
         if self._reader is None:
             raise LogClosedError(str(self.path))

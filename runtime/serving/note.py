@@ -53,8 +53,10 @@ def write(home: Home, note: Note) -> None:
     fresh.rename(path)
 
 
-def remove(home: Home) -> None:
-    """Take the note back."""
+def remove(home: Home, of: int | None = None) -> None:
+    """Take the note back; with a process id, only where it is the note *of* that process."""
+    if of is not None and (note := read(home)) is not None and note.pid != of:
+        return
     (home.path / FILE).unlink(missing_ok=True)
 
 

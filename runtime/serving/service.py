@@ -14,7 +14,7 @@ from cortex.bus import Clock, Event, HubServer, Query, ServerTls
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import HubAccess, client_authority, hub_certificate, read_certificate
 from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
-from cortex.runtime.log import LogHeldError
+from cortex.runtime.log import EventLog, LogHeldError
 
 from .errors import AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
@@ -68,6 +68,15 @@ class Service:
             raise NotUpError(str(self._home.path))
         return self._note
 
+    def check(self) -> None:
+        """Look whether this process still owns the home.
+
+        Raises:
+            LogLostError: It may not; whoever serves ends, and records nothing more.
+        """
+        if self._runtime is not None and isinstance(self._runtime.log, EventLog):
+            self._runtime.log.check_owner()
+
     def __enter__(self) -> Self:
         """Start the runtime, then listen.
 
@@ -111,7 +120,7 @@ class Service:
         runtime.hub.answer(RuntimeGet, self._tell)
         opened.callback(runtime.hub.unanswer, RuntimeGet)
         write(home, self._note)
-        opened.callback(remove, home)
+        opened.callback(remove, home, os.getpid())
         server.listen(self._note.url)  # last: whoever gets an answer there finds all the rest
 
     def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:

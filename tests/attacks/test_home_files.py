@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from cortex.bus import CortexError
+from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobCorruptError, BlobStore
 
+CORTEX = Path(sys.executable).parent / "cortex"
 BOMB_BYTES = 2 << 30  # of zeros, which pack into some 65 kB
 MOST_MIB = 400  # that looking at it may take; a child begins with what its parent held
 LOOK = """
@@ -64,3 +67,41 @@ def test_a_header_that_claims_less_than_there_is_is_not_believed(tmp_path: Path)
 
     with pytest.raises(BlobCorruptError):
         BlobStore(tmp_path).check(digest)
+
+
+@pytest.mark.parametrize("name", ["config.toml", "keys", "plugins", "processes", "keys/secrets/K"])
+def test_code_and_keys_that_everybody_may_write_are_named_and_nothing_runs(
+    name: str, tmp_path: Path
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    path = home.path / name
+    if name == "keys/secrets/K":
+        path.parent.mkdir(mode=0o700)
+    if not path.exists():
+        path.write_text("")
+    path.chmod(0o777 if path.is_dir() else 0o666)
+
+    with pytest.raises(CortexError, match="may be written by everybody"):
+        home.open()
+
+    words = [str(CORTEX), "doctor", "--home", str(home.path), "--json"]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert ended.returncode
+    assert f"{path} may be written by everybody" in ended.stdout
+
+
+def test_a_hub_whose_lock_was_removed_ends_with_one_clear_line(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    words = [str(CORTEX), "up", "--home", str(home.path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as hub:
+        assert hub.stdout is not None
+        for line in hub.stdout:
+            if "listening" in line:
+                break
+        (home.path / "log.db.lock").unlink()
+
+        _, said = hub.communicate(timeout=60)
+
+    assert hub.returncode not in (0, None)
+    assert "log.db.lock was removed or replaced" in said.replace("\n", " ")
+    assert "Traceback" not in said

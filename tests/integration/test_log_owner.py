@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cortex.bus import FORMAT, Batch, Recorded, Row, encode
-from cortex.runtime.log import EventLog, LogHeldError
+from cortex.runtime.log import EventLog, LogHeldError, LogLostError
 
 HOLD = """
 import sys
@@ -142,3 +142,18 @@ def test_a_log_keeps_its_identity(tmp_path: Path) -> None:
     assert reader.meta() == first
     assert first.format == 2
     reader.close()
+
+
+def test_a_lock_that_somebody_removed_ends_its_holder_before_two_write(tmp_path: Path) -> None:
+    first = EventLog.open(tmp_path / "log.db")
+    (tmp_path / "log.db.lock").unlink()
+    second = EventLog.open(tmp_path / "log.db")
+    second.write(Batch(rows=[row(1)]))
+
+    with pytest.raises(LogLostError, match="another may own it now: nothing more is recorded"):
+        first.write(Batch(rows=[row(1)]))
+
+    second.write(Batch(rows=[row(2)]))
+    assert second.verify() == 2
+    first.close()
+    second.close()

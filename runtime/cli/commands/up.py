@@ -62,7 +62,7 @@ def up(
     with told_to_end() as told, served as service:
         _show(screen, home, service.note)
         tell_systemd("READY=1")
-        wait_for(told)
+        wait_for(told, service.check)
         tell_systemd("STOPPING=1")
         screen.note("ending in good order")
     return OK

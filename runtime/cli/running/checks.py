@@ -19,6 +19,7 @@ from .recorded import recorded
 
 PYTHON = (3, 11)
 SQLITE = (3, 37, 0)  # strict tables
+SHOWN = 5  # files that are named
 LOW_BYTES = 1 << 30
 FULL_BYTES = 64 << 20
 DISTRIBUTION = "cortex-runtime"
@@ -116,7 +117,12 @@ def _home(home: Home) -> Iterator[Check]:
         for path in (home.path, *(path for name in RECORDED for path in home.path.glob(name)))
         if path.stat().st_mode & 0o077
     ]
-    if not os.access(home.path, os.W_OK | os.X_OK):
+    exposed = home.exposed()
+    if exposed:
+        more = f"; and {len(exposed) - SHOWN} more" if len(exposed) > SHOWN else ""
+        found = "; ".join(exposed[:SHOWN]) + more
+        yield Check("home", "fail", found, "look at what stands in them: nothing of it runs so")
+    elif not os.access(home.path, os.W_OK | os.X_OK):
         yield Check("home", "fail", f"{home.path} may not be written", "check its owner and mode")
     elif problems:
         yield Check("home", "warn", "; ".join(problems), f"chmod -R go-rwx {home.path}")

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -32,9 +32,9 @@ def told_to_end() -> Iterator[threading.Event]:
         put_back()
 
 
-def wait_for(told: threading.Event) -> None:
-    """Wait until *told* is set, on the main thread."""
+def wait_for(told: threading.Event, check: Callable[[], None] = lambda: None) -> None:
+    """Wait until *told* is set, on the main thread; *check* raises what ends it otherwise."""
     # A signal that the system hands to another thread does not end a wait without a time, and its
     # handler would run when the next one comes.
     while not told.wait(LOOK_S):
-        pass
+        check()
