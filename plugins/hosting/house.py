@@ -31,7 +31,7 @@ from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
 from .door import DoorAccess, Guard, Pass
 from .frames import Spec, Told
-from .output import Output, path_of
+from .output import output_of, path_of
 from .process import PluginProcess, how_it_ended
 from .sandbox import Walls, hidden_in, python_code, unavailable
 
@@ -180,7 +180,7 @@ class PluginHouse:
             memory_mb=int(load.limits.get("memory_mb", MEMORY_MB)),
             confined=walls is not None,
         )
-        output = Output(path_of(self._home.path, load.plugin), given)
+        output = output_of(path_of(self._home.path, load.plugin), given)
         output.say(f"{load.plugin} {load.version} is started")
         return PluginProcess(spec, walls, given, output.take)
 

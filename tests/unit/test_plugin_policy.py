@@ -13,7 +13,7 @@ _policy: Any = import_module("cortex.plugins.hosting.policy")
 _sandbox: Any = import_module("cortex.plugins.hosting.sandbox")
 _repeats: Any = import_module("cortex.plugins.repeats")
 _secrets: Any = import_module("cortex.plugins.secrets")
-Output = _output.Output
+output_of = _output.output_of
 lines_of = _output.lines_of
 path_of = _output.path_of
 BURST_S = _policy.BURST_S
@@ -139,7 +139,7 @@ def test_a_home_has_to_be_hidden_only_where_something_around_it_is_shown(tmp_pat
 
 
 def test_output_is_kept_in_bounds_without_secrets(tmp_path: Path) -> None:
-    output = Output(path_of(tmp_path, "ticker"), {"TOKEN": "hunter2hunter2"})
+    output = output_of(path_of(tmp_path, "ticker"), {"TOKEN": "hunter2hunter2"})
 
     output.take(b"one\nthe token is hunter2hun")
     output.take(b"ter2\nwithout an end " + b"x" * 10_000)
@@ -154,8 +154,8 @@ def test_output_is_kept_in_bounds_without_secrets(tmp_path: Path) -> None:
 def test_output_without_an_end_takes_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.plugins.hosting.output.FILE_BYTES", 1_000)
-    output = Output(path_of(tmp_path, "ticker"), {})
+    monkeypatch.setattr("cortex.runtime.isolation.child_log.FILE_BYTES", 1_000)
+    output = output_of(path_of(tmp_path, "ticker"), {})
 
     for n in range(500):
         output.take(b"line %d\n" % n)

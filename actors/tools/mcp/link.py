@@ -14,20 +14,22 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cortex.runtime.access import redacted
+from cortex.runtime.isolation import ChildLog, keep
 from cortex.runtime.kernel import VERSION
-from cortex.runtime.log import create_private
+from cortex.runtime.log import private
 from cortex.runtime.tools import McpServer
 
 from .errors import ServerError, lost, problem_of
-from .settings import bearer, environment
+from .settings import bearer, environment, masked
 from .sifted import sifted
+from .stdio import over_stdio
 
 if TYPE_CHECKING:
     from mcp import Client
 
 LISTENING = "2026-07-28"  # protocol version from which on changes are listened for
 CLOSE_S = 8.0  # the SDK gives a program 4 s to end
-LOG_BYTES = 1 << 20  # of what a program says on standard error; then the file begins anew
 MISSING = "servers of tools need the SDK, which is not installed: pip install 'cortex-runtime[mcp]'"
 
 
@@ -41,6 +43,7 @@ class Link:
         self._ready: asyncio.Future[Client | ServerError] = (
             asyncio.get_running_loop().create_future()
         )
+        self.problem = ""  # why its program was ended, where it was
         self.unread: list[str] = []  # names of tools that were not readable in the last list
         self._stop = asyncio.Event()
         self._calls = 0
@@ -100,7 +103,7 @@ class Link:
         except ServerError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001  # whatever ends it is told to who waits
-            self._fail(ServerError(f"{self._server.name}: {problem_of(error)}"))
+            self._fail(ServerError(f"{self._server.name}: {self.problem or problem_of(error)}"))
         finally:
             late.cancel()
             self._stop.set()
@@ -131,12 +134,12 @@ class Link:
         server = self._server
         if server.url:
             return await self._over_http(stack)
-        from mcp import StdioServerParameters, stdio_client
+        from mcp.client.stdio import get_default_environment
 
-        said = stack.enter_context(self._error_log().open("a", encoding="utf-8"))
-        program, *words = server.command
-        parameters = StdioServerParameters(command=program, args=words, env=environment(server))
-        return stdio_client(parameters, errlog=said)
+        errors = self._errors()
+        stack.callback(os.close, errors)
+        known = get_default_environment() | environment(server)
+        return over_stdio(server.command, known, errors, self._ended)
 
     async def _over_http(self, stack: AsyncExitStack) -> Any:
         import httpx2
@@ -150,14 +153,16 @@ class Link:
         )
         return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
 
-    def _error_log(self) -> Path:
+    def _errors(self) -> int:
+        """The descriptor that its program's standard error is."""
         if self._log is None:
-            return Path(os.devnull)
-        self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        create_private(self._log)
-        if self._log.stat().st_size > LOG_BYTES:
-            self._log.write_bytes(b"")
-        return self._log
+            return os.open(os.devnull, os.O_WRONLY)
+        server = self._server
+        return keep(ChildLog(self._log, lambda line: redacted(masked(server, line)), private))
+
+    def _ended(self, problem: str) -> None:
+        """Its program was ended, for what it wrote."""
+        self.problem = problem
 
     async def _watch(self, client: "Client") -> None:
         """Hear of changes until the connection is to end, or has ended."""

@@ -81,7 +81,7 @@ class Server:
         if late(error):
             within = f" within {timeout_s:g} s" if timeout_s else " in time"
             return ServerError(f"{name}: it gave nothing{within}", "timeout")
-        said = masked(self.settings, f"{name}: {problem_of(error)}")
+        said = masked(self.settings, f"{name}: {link.problem or problem_of(error)}")
         if lost(error):
             link.end()
             return ServerError(f"{said}; the next call starts anew", "interrupted")

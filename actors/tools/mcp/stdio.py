@@ -1,0 +1,142 @@
+"""A server that is a program: lines of JSON over its standard streams, each bounded.
+
+The SDK's own transport keeps a line that does not end for as long as memory lasts, and goes over it
+again with each piece. This one ends a server that writes one, or that writes no JSON.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+LINE_BYTES = 16 << 20  # of one message
+UNREADABLE = 100  # lines in a row, which are no messages
+FLUSH_S = 0.5  # for what was accepted to be written
+END_S = 2.0  # to end in by itself, and again after it was asked to
+
+
+@asynccontextmanager
+async def over_stdio(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    errors: int,
+    ended: Callable[[str], None],
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of a server that is started here, and ends with this block with all it started.
+
+    Args:
+        command: Its words.
+        environment: All the variables that it gets.
+        errors: The descriptor that its standard error is.
+        ended: Is told why it was ended, where it was.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    import anyio
+
+    # Not create_subprocess_exec, whose transport nobody could close while its reading is paused.
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=LINE_BYTES, loop=loop),
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=errors,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    process = asyncio.subprocess.Process(transport, protocol, loop)
+    arrived, read = anyio.create_memory_object_stream[Any](0)
+    write, leaving = anyio.create_memory_object_stream[Any](0)
+    reading = asyncio.create_task(_read(process, arrived, ended))
+    writing = asyncio.create_task(_write(process, leaving, arrived))
+    try:
+        yield read, write
+    finally:
+        read.close()
+        write.close()
+        await asyncio.wait({writing}, timeout=FLUSH_S)
+        await asyncio.shield(_end(process))
+        for task in (reading, writing):
+            task.cancel()
+        await asyncio.wait({reading, writing})
+        transport.close()
+        for stream in (arrived, leaving):
+            stream.close()
+
+
+async def _read(
+    process: asyncio.subprocess.Process, arrived: Any, ended: Callable[[str], None]
+) -> None:
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    bad = 0
+    async with arrived:
+        while line := await _line(process, ended):
+            item: SessionMessage | Exception
+            try:
+                message = jsonrpc_message_adapter.validate_json(line.decode(), by_name=False)
+                item = SessionMessage(message)
+                bad = 0
+            except ValueError as error:
+                item, bad = error, bad + 1
+            if bad > UNREADABLE:
+                ended(f"it wrote {bad} lines that are no messages")
+                return
+            try:
+                await arrived.send(item)
+            except _closed():
+                return
+
+
+async def _line(process: asyncio.subprocess.Process, ended: Callable[[str], None]) -> bytes:
+    """The next line; b"" where there is none any more."""
+    if process.stdout is None:
+        return b""
+    try:
+        return await process.stdout.readuntil(b"\n")
+    except asyncio.IncompleteReadError:
+        return b""
+    except asyncio.LimitOverrunError:
+        ended(f"it wrote a line of more than {LINE_BYTES >> 20} MiB")
+        return b""
+
+
+async def _write(process: asyncio.subprocess.Process, leaving: Any, arrived: Any) -> None:
+    try:
+        async with leaving:
+            async for each in leaving:
+                data = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                if process.stdin is not None:
+                    process.stdin.write(data.encode(errors="replace") + b"\n")
+                    await process.stdin.drain()
+    except _closed():
+        # It may be alive: without this a request would wait for its answer for ever.
+        await arrived.aclose()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let it end, ask it to, kill it: with all that it started."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), END_S)
+            break
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # what it left behind
+
+
+def _closed() -> tuple[type[Exception], ...]:
+    import anyio
+
+    return OSError, anyio.ClosedResourceError, anyio.BrokenResourceError
