@@ -103,7 +103,10 @@ def _shown(name: str) -> str:
 
 
 def _say(problem: str) -> None:
-    lines = [line.strip() for line in problem.splitlines() if line.strip()]
+    from .screen import clean  # here, not at the top: `cortex --help` gets along without it
+
+    # A file of a checkout may have any name, and many a message holds one.
+    lines = [line.strip() for line in clean(problem).splitlines() if line.strip()]
     click.echo(f"cortex: {' '.join(lines) or 'failed'}", err=True)
 
 

@@ -50,11 +50,14 @@ from .prompting import (
     WhyRow,
 )
 from .reading import (
+    ActingDocument,
+    ActingEndpoint,
     CompiledContext,
     Dialogue,
     ExecutionDocument,
     ExecutionSummary,
     Fared,
+    LogInside,
     ModelCall,
     ModelChoice,
     ModelRow,
@@ -124,8 +127,12 @@ SHAPES: dict[str, tuple[str, Any]] = {
     "process history": ("a list of", Fared),
     "process validate": ("", ValidateDocument),
     "process dry-run": ("", DryRunDocument),
+    "trust": ("", ActingDocument),
 }
 DESCRIBED: tuple[type[msgspec.Struct], ...] = (
+    ActingDocument,
+    ActingEndpoint,
+    LogInside,
     CompiledContext,
     Check,
     Dialogue,

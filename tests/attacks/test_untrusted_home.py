@@ -334,6 +334,32 @@ def test_it_is_read_and_each_command_says_in_a_line_that_it_is_not_trusted(
     assert json.loads(cortex(mine.folder, "doctor", "--json").stdout)
 
 
+def test_names_of_files_do_not_reach_the_terminal_as_they_are(
+    hostile: Hostile, tmp_path: Path
+) -> None:
+    mine = copied(hostile, tmp_path / "mine")
+    give_trust(mine.home.path, by="a test")
+    (mine.home.processes / "\x1b]0;trusted\x07a\nb is trusted.yaml").write_text("x")
+
+    done = cortex(mine.folder, "trust", "--show", code=6)
+    refused = cortex(mine.folder, "run", "evil", code=6)
+
+    assert not any(line.startswith("b is") for line in done.stderr.splitlines())
+    assert "b is trusted.yaml" in done.stderr
+    assert not {"\x1b", "\x07"} & set(done.stderr + refused.stderr)
+
+
+def test_init_completes_it_and_trusts_it_no_more_than_before(
+    hostile: Hostile, tmp_path: Path
+) -> None:
+    mine = copied(hostile, tmp_path / "mine")
+
+    assert "not trusted, nothing of it runs" in cortex(mine.folder, "init").stderr
+    assert json.loads(cortex(mine.folder, "init", "--json").stdout)["trusted"] is False
+    cortex(mine.folder, "run", "evil", code=6)
+    assert mine.marked() == []
+
+
 def test_a_hub_in_the_background_is_refused_where_it_was_asked_for(
     hostile: Hostile, tmp_path: Path
 ) -> None:

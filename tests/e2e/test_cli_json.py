@@ -222,9 +222,9 @@ def test_the_fields_of_a_failure_say_what_a_program_needs(desk: Desk) -> None:
 
 def test_an_older_version_answers_a_trigger_only_where_it_is_named(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.source.parent.mkdir(parents=True)
+    desk.many([("init",)])
     desk.source.write_text(ECHO)
-    desk.many([("init",), ("process", "list")])
+    desk.many([("process", "list")])
     desk.source.write_text(ECHO.replace("one", "other"))  # without another version: rejected
 
     ended = desk.many(
@@ -248,9 +248,9 @@ def test_an_older_version_answers_a_trigger_only_where_it_is_named(tmp_path: Pat
 
 def test_a_condition_is_compared_as_it_is_written(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.source.parent.mkdir(parents=True)
+    desk.many([("init",)])
     desk.source.write_text(ECHO)
-    desk.many([("init",), ("process", "list")])
+    desk.many([("process", "list")])
     changed = ECHO.replace("version: 1", "version: 2").replace("== 1", "> 0 and not (1 == 2)")
     desk.source.write_text(changed)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cortex.runtime.context import texts_of_inputs
+from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobStore
 
 from .command_lines import CORTEX, environment, run_many
@@ -77,10 +78,9 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk = Desk(tmp_path_factory.mktemp("desk"))
-    process = desk.home / "processes" / "asks.yaml"
-    for folder in (process.parent, desk.topic.parent):
-        folder.mkdir(parents=True)
-    process.write_text(ASKS)
+    Home.create(desk.home)
+    (desk.home / "processes" / "asks.yaml").write_text(ASKS)
+    desk.topic.parent.mkdir(parents=True)
     desk.topic.write_text(TOPIC)
     (desk.folder / "read.sh").write_text(READ)
     (desk.folder / "next.md").write_text(TOPIC.replace("nine", "ten\x1b[31m"))

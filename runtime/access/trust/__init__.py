@@ -1,6 +1,6 @@
 """Folder trust: whether a home that came from somewhere may act for this user."""
 
-from .acting import Acting, acting_in
+from .acting import Acting, Seen, acting_in
 from .deciding import (
     VARIABLE,
     digest_at,
@@ -14,13 +14,15 @@ from .deciding import (
 )
 from .errors import TrustError, TrustStoreError, TrustVariableError, UntrustedHomeError
 from .git_index import objects_in_git
-from .standing import Standing
+from .standing import Found, Standing, learn_all, standing_of
 from .store import Record
 
 __all__ = [
     "VARIABLE",
     "Acting",
+    "Found",
     "Record",
+    "Seen",
     "Standing",
     "TrustError",
     "TrustStoreError",
@@ -29,11 +31,13 @@ __all__ = [
     "acting_in",
     "digest_at",
     "give_trust",
+    "learn_all",
     "note_made",
     "objects_in_git",
     "reasons_against",
     "require_trust",
     "standing_at",
+    "standing_of",
     "take_unrecorded",
     "withdraw_trust",
 ]

@@ -1,6 +1,6 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
-from .acting import ActingDocument, acting_document
+from .acting import ActingDocument, ActingEndpoint, LogInside, acting_document
 from .acting import lines_of as acting_lines
 from .acting import path_of as home_in
 from .amounts import counted, dollars, plus
@@ -43,6 +43,7 @@ __all__ = [
     "REVIEW_LINES",
     "STREAM",
     "ActingDocument",
+    "ActingEndpoint",
     "Catalog",
     "Compiled",
     "CompiledContext",
@@ -54,6 +55,7 @@ __all__ = [
     "History",
     "Hit",
     "Hits",
+    "LogInside",
     "ModelCall",
     "ModelChoice",
     "ModelRow",

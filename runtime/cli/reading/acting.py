@@ -20,7 +20,7 @@ from .history import History
 ENV = ("env", "_env")  # settings that end so name variables of the environment
 
 
-class Endpoint(msgspec.Struct):
+class ActingEndpoint(msgspec.Struct):
     """A host that would be spoken to, or a program that would be started."""
 
     what: str  # "model big", "tool server git", ...
@@ -47,7 +47,7 @@ class ActingDocument(msgspec.Struct, kw_only=True):
     files: list[str]  # that can act, by path in the home
     recorded: list[str]  # what a runtime recorded there: its log, keys and effects
     components: list[str]  # import strings
-    endpoints: list[Endpoint]
+    endpoints: list[ActingEndpoint]
     log: LogInside | None
     unreadable: str  # what is wrong with its config.toml, or its log; "" for nothing
 
@@ -105,26 +105,30 @@ def lines_of(document: ActingDocument) -> Iterator[tuple[str, str]]:
         yield "unreadable", document.unreadable
 
 
-def _endpoints(config: Config) -> Iterator[Endpoint]:
+def _endpoints(config: Config) -> Iterator[ActingEndpoint]:
     for model in config.models.use:
         asked = endpoint_of(model)
         where = f"unix:{asked.socket}" if asked.socket else asked.base_url or asked.log
         if where or asked.key_env:
-            yield Endpoint(f"model {model.name}", where or model.provider, _named(asked.key_env))
+            yield ActingEndpoint(
+                f"model {model.name}", where or model.provider, _named(asked.key_env)
+            )
     knowledge = config.knowledge
     if knowledge.base_url or knowledge.embedder == "local":
         where = knowledge.base_url or knowledge.model
-        yield Endpoint("embedder", where, _named(knowledge.key_env))
+        yield ActingEndpoint("embedder", where, _named(knowledge.key_env))
     for server in config.tools.mcp:
         where = " ".join(server.command) or server.url
-        yield Endpoint(f"tool server {server.name}", where, _named(server.key_env, *server.env))
+        yield ActingEndpoint(
+            f"tool server {server.name}", where, _named(server.key_env, *server.env)
+        )
     for name, settings in config.plugins.items():
-        yield Endpoint(f"plugin {name}", "its settings", sorted(set(_variables(settings))))
+        yield ActingEndpoint(f"plugin {name}", "its settings", sorted(set(_variables(settings))))
     for component in config.components:
         if variables := sorted(set(_variables(component.config))):
-            yield Endpoint(f"component {component.use}", "its settings", variables)
+            yield ActingEndpoint(f"component {component.use}", "its settings", variables)
     if config.handlers.shell.allow:
-        yield Endpoint("programs", ", ".join(config.handlers.shell.allow), [])
+        yield ActingEndpoint("programs", ", ".join(config.handlers.shell.allow), [])
 
 
 def _named(*names: str) -> list[str]:

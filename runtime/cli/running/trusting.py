@@ -6,7 +6,7 @@ from cortex.runtime.access.trust import UntrustedHomeError, give_trust
 from cortex.runtime.kernel import Home
 
 from ..reading import ActingDocument, acting_document, acting_lines
-from ..screen import Screen
+from ..screen import Screen, clean
 from .keyboard import Interrupts, Keyboard
 from .people import answer_to, has_person
 
@@ -39,7 +39,8 @@ def asked_for_trust(home: Home, document: ActingDocument, *, own: bool = False) 
         click.Abort: As for `trusted_when_asked`.
     """
     with Interrupts() as interrupts:
-        said = answer_to(f"trust {document.home} so that this may act?", Keyboard(interrupts))
+        question = f"trust {clean(document.home)} so that this may act?"
+        said = answer_to(question, Keyboard(interrupts))
     if said != "approved":
         return False
     give_trust(home.path, by=BY_QUESTION, digest=document.digest, own=own)
@@ -51,7 +52,12 @@ def show_acting(screen: Screen, document: ActingDocument) -> None:
     state = "is trusted" if document.trusted else "is not trusted"
     screen.note(f"{document.home} {state}", "" if document.trusted else "yellow")
     for reason in document.reasons:
-        screen.note(f"  {reason}")
+        screen.note(f"  {_in_one_line(reason)}")
     screen.note("what can act in it:" if document.files or document.recorded else "nothing can act")
     for word, about in acting_lines(document):
-        screen.note(about, lead=f"  {word:<{LEAD}} ")
+        screen.note(_in_one_line(about), lead=f"  {_in_one_line(word):<{LEAD}} ")
+
+
+def _in_one_line(text: str) -> str:
+    # A file may have a line of ours in its name.
+    return " ".join(text.split())

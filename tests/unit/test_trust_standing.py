@@ -1,0 +1,122 @@
+"""Whether a home is trusted, decided from what is there and what was recorded alone."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.runtime.access.trust import Acting, Found, Record, Seen, learn_all, standing_of
+
+PATH = "processes/p.yaml"
+
+
+def seen(content: str, **more: Any) -> Seen:
+    return Seen(content, (f"git-{content}",), **more)
+
+
+def found(content: str | None, objects: Collection[str] | None = (), **more: Any) -> Found:
+    """A home with one file, of which git has *objects*; None where that cannot be told."""
+    files = {} if content is None else {PATH: seen(content, **more)}
+    in_git = None if objects is None else {PATH: frozenset(objects)} if objects else {}
+    return Found(Path("/home"), "id", 7, Acting(files, ()), in_git)
+
+
+def trusted(at: Found, *, made_here: bool = True) -> Record:
+    """The record of a home that was trusted as it was at *at*."""
+    record = Record(home="/home", identity="id", inode=7, made_here=made_here, given_ns=1)
+    learn_all(at, record)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "made_here", "holds"),
+    [
+        (found("a"), found("a"), True, True),
+        (found("a"), found("b"), True, True),  # an own edit, where no git is
+        (found("a"), found("b"), False, False),  # it came as a copy: who tells an edit from one?
+        (found("a"), found(None), True, True),
+        (found("a", {"git-a"}), found("b", {"git-a"}), True, True),  # not committed yet
+        (found("a", {"git-a"}), found("b", {"git-a"}), False, True),
+        (found("a", {"git-a"}), found("b", {"git-b"}), True, False),  # a pull
+        (found("a", {"git-a"}), found("c", {"git-b"}), True, False),  # edited after the pull
+        (found("a", {"git-a"}), found(None), True, False),  # taken away by a pull
+        (found("a", {"git-a"}), found(None, {"git-a"}), True, True),  # removed by hand
+        (found("a", {"git-a"}), found("a"), True, True),  # git rm --cached
+        (found(None), found("a", {"git-a"}), True, False),
+        (found(None), found(None, {"git-a"}), True, True),  # a sparse checkout
+        (found("a", {"git-x"}), found("x", {"git-x"}), True, False),  # checkout -- FILE
+        (found("a"), found("b", None), True, False),  # an index that cannot be read
+        (found("a"), found("b", foreign=True), True, False),
+        (found("a", foreign=True), found("a", foreign=True), True, True),
+    ],
+)
+def test_the_rules(before: Found, now: Found, made_here: bool, holds: bool) -> None:
+    # Something else is there, or nothing would be there to be trusted.
+    other = {"config.toml": seen("settings")}
+    before, now = (
+        Found(f.path, f.identity, f.inode, Acting({**f.acting.files, **other}, ()), f.objects)
+        for f in (before, now)
+    )
+
+    assert standing_of(now, trusted(before, made_here=made_here)).trusted is holds
+
+
+def test_an_edit_that_was_seen_may_be_committed() -> None:
+    record = trusted(found("a", {"git-a"}))
+
+    assert standing_of(found("b", {"git-a"}), record).learned
+    assert standing_of(found("b", {"git-b"}), record).trusted
+    assert standing_of(found("c", {"git-b"}), record).trusted
+
+
+def test_a_state_that_git_keeps_is_asked_about_when_git_has_another() -> None:
+    record = trusted(found("a"))
+    home = Found(
+        Path("/home"), "id", 7, Acting({PATH: seen("a")}, ("log.db",)), {"log.db": frozenset("x")}
+    )
+
+    assert standing_of(home, record).reasons == (
+        "git keeps log.db, and has another one than you trusted: `git rm --cached` it",
+    )
+
+
+@pytest.mark.parametrize("other", [("id", 8), ("di", 7), ("", 7)])
+def test_another_home_at_the_same_path_is_not_the_trusted_one(other: tuple[str, int]) -> None:
+    record = trusted(found("a"))
+    home = Found(Path("/home"), *other, Acting({PATH: seen("a")}, ()), {})
+
+    assert not standing_of(home, record).trusted
+
+
+CONTENTS = st.sampled_from("abc")
+
+
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("edit"), CONTENTS),
+            st.tuples(st.just("commit"), st.just("")),
+            st.tuples(st.just("look"), st.just("")),
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_its_user_did_before_what_a_pull_brings_is_never_trusted(
+    steps: list[tuple[str, str]],
+) -> None:
+    work, in_git = "a", "a"
+    record = trusted(found("a", {"git-a"}))
+    for step, content in steps:
+        if step == "edit":
+            work = content
+        elif step == "commit":
+            in_git = work
+        else:
+            standing_of(found(work, {f"git-{in_git}"}), record)
+
+    assert not standing_of(found("evil", {"git-evil"}), record).trusted
+    assert not standing_of(found("evil, and edited", {"git-evil"}), record).trusted
+    assert not standing_of(found("evil", {"git-evil", f"git-{in_git}"}), record).trusted
