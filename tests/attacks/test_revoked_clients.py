@@ -352,3 +352,23 @@ def test_client_show_lists_all_that_a_client_holds(
     assert set(gone["removed"]) == {"alice/work", "alice/ordered"}
     assert set(gone["deadlines"]) == {"alice/later", "alice/as-doer"}
     assert gone["withdrawn"] == ["action does-alice"]
+
+
+def test_what_a_revocation_took_stays_away_when_the_hub_is_started_again(folder: Path) -> None:
+    with served(folder, ()) as service:
+        world = Served(Home(folder / ".cortex"), service)
+        alice, bob = (world.client(name, **MAY) for name in ("alice", "bob"))
+        due_ns = time.time_ns() + 2_000_000_000
+        left_behind(alice, due_ns)
+        left_behind(bob, due_ns)
+        revoke(world.owner, "alice")
+        world.close()
+
+    with served(folder, ()) as service:
+        world = Served(Home(folder / ".cortex"), service)
+        eventually(lambda: in_force(world) == 2)
+        sources, subscriptions = recorded(world), held(folder, "alice").subscriptions
+        world.close()
+
+    assert sorted(sources) == ["Doer", "bob"]
+    assert subscriptions == ()
