@@ -2,6 +2,7 @@
 
 from .access import VERBS, Access, Open, Owners, Peer
 from .aio import Aio
+from .blob_names import named_after, names_in, with_those_within
 from .client import Client, Feed
 from .clock import Clock, SystemClock, system_entropy
 from .deadlines import kept_draft
@@ -182,7 +183,10 @@ __all__ = [
     "is_too_long",
     "kept_draft",
     "last_common",
+    "named_after",
+    "names_in",
     "refuse_no_text",
     "root_of",
     "system_entropy",
+    "with_those_within",
 ]

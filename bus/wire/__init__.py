@@ -1,9 +1,10 @@
 """The hub on a wire: served on sockets, dialled by clients, in frames as nng writes them."""
 
-from .blobs import BLOB_BYTES, BlobAwayError, BlobKeeper, RemoteBlobs
+from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
 from .connecting import connect
 from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
 from .inside import HubInside
+from .keeper import BlobKeeper
 from .reading import RemoteLog
 from .remote import AWAY_S, RemoteHub
 from .server import Connected, HubServer

@@ -3,16 +3,18 @@
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Hashable
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
 from ..errors import CortexError, FrameError
+from ..event import Draft
 from ..port import Wake
 from ..requests import Answer, Appended
 from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
+from .keeper import BlobKeeper
 from .link import Link
+from .unnamed import UnnamedBlobs
 
 BLOB_BYTES = 64 << 20  # the most that one client may put at once
 UNDER_WAY_BYTES = 4 * BLOB_BYTES  # that have arrived of all blobs that are being put
@@ -20,26 +22,6 @@ A_CLIENT_BYTES = 2 * BLOB_BYTES  # of them, those of one client; the owner's pro
 A_CLIENT_BLOBS = 16  # that it puts at once
 IDLE_NS = 60_000_000_000  # without a further piece, after which a blob is dropped
 KEPT_BYTES = 64 << 20  # of blobs that are being read, so that no piece costs a whole one
-
-
-class BlobKeeper(Protocol):
-    """Where a hub keeps blobs."""
-
-    def put(self, data: bytes) -> str:
-        """Keep *data*; its digest comes back."""
-        ...
-
-    def get(self, digest: str) -> bytes:
-        """The bytes of *digest*."""
-        ...
-
-    def has(self, digest: str) -> bool:
-        """Whether it is here."""
-        ...
-
-    def size(self, digest: str) -> int:
-        """Its length in bytes."""
-        ...
 
 
 class Upload(msgspec.Struct):
@@ -58,6 +40,7 @@ class BlobDesk:
         blobs: Where they are kept; None where there is no such store.
         steady_ns: The clock that uploads which stand still are dropped by.
         alarm: Calls back at a time of that clock.
+        unnamed: Counts those that no event names; None where there is no store.
     """
 
     def __init__(
@@ -65,8 +48,9 @@ class BlobDesk:
         blobs: BlobKeeper | None,
         steady_ns: Callable[[], int],
         alarm: Callable[[int, Wake], None],
+        unnamed: UnnamedBlobs | None = None,
     ) -> None:
-        self._blobs = blobs
+        self._blobs, self._unnamed = blobs, unnamed
         self._steady_ns, self._alarm = steady_ns, alarm
         self._lock = threading.Lock()
         self._uploads: dict[tuple[Link, str], Upload] = {}  # by digest
@@ -94,6 +78,11 @@ class BlobDesk:
             uploads = [upload for (of, _), upload in self._uploads.items() if of is link]
         return len(uploads), sum(len(upload.data) for upload in uploads)
 
+    def named(self, client: str, drafts: Iterable[Draft]) -> None:
+        """Events of a limited client were recorded."""
+        if self._unnamed is not None:
+            self._unnamed.named(client, drafts)
+
     def leave(self, link: Link) -> None:
         """The client is gone: what it did not finish is dropped."""
         with self._lock:
@@ -119,6 +108,9 @@ class BlobDesk:
         key = (link, request.digest)
         if not request.offset:
             self._drop(key)
+            if self._unnamed is not None and link.usage is not None:
+                size_bytes = max(0, request.size_bytes)
+                self._unnamed.begin(link.usage.allowance, request.digest, size_bytes)
             own_count = sum(1 for each in self._uploads.values() if each.whose == link.whose)
             if own_count >= A_CLIENT_BLOBS:
                 raise FrameError(f"{A_CLIENT_BLOBS} blobs are being put at once: finish some")
@@ -166,6 +158,7 @@ class BlobDesk:
         if not blobs.has(request.digest):
             return Piece(-1)
         if not request.limit_bytes:
+            blobs.touch(request.digest)  # whoever asks may be about to name it
             return Piece(blobs.size(request.digest))
         digest, data = self._newest
         if digest != request.digest:

@@ -235,6 +235,9 @@ class Desk:
     def _note(self, link: Link, request: Request, answer: Answer) -> None:
         if isinstance(answer, Refused) and answer.code == LimitError.__name__:
             self.access.limited(*answer.fields)  # type: ignore[arg-type]  # client, what, limit
+        elif link.usage is not None and isinstance(request, Publish | Commit | Finish):
+            drafts = (*request.events, *(due.draft for due in request.due))
+            self._blobs.named(link.usage.allowance.client, drafts)
         if isinstance(request, Claim):
             if isinstance(answer, Claimed) and answer.leases:
                 link.claimed(request.subscription, answer.leases)

@@ -22,17 +22,19 @@ from ..log import Log
 from ..strangers import Strangers
 from ..vocabulary import Vocabulary
 from . import inproc
-from .blobs import BlobDesk, BlobKeeper
+from .blobs import BlobDesk
 from .connection import Connection
 from .desk import Desk
 from .failures import Failures
 from .frames import HELLO_BYTES, Hello
 from .inside import HubInside
+from .keeper import BlobKeeper
 from .link import Link
 from .pipe import Gone, PlainPipe, TlsPipe
 from .questions import Questions
 from .stream import Stream
 from .tls import ServerTls, client_certificate, server_context
+from .unnamed import UnnamedBlobs
 from .urls import Address, parse
 from .usage import Usage
 
@@ -85,7 +87,12 @@ class HubServer:
         self.failures = Failures(hub)
         self._questions = Questions(hub)
         self._keeper = blobs
-        self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm)
+        self.unnamed = (
+            None
+            if blobs is None
+            else UnnamedBlobs(blobs, log, lambda: hub.head, hub.steady_ns, hub.alarm)
+        )
+        self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm, self.unnamed)
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], Link] = {}

@@ -22,6 +22,7 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
+    "blobs": Lazy("blobs:blobs", "Look after blobs: remove those that nothing names."),
     "client": Lazy("client:client", "Say who may come to the bus, and what they may do."),
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
     "context": Lazy("context:context", "Look at the context of an execution."),

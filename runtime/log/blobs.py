@@ -59,6 +59,18 @@ class Blobs(Protocol):
         """
         ...
 
+    def touch(self, digest: str) -> bool:
+        """Note that somebody is about to name a blob; whether it is here."""
+        ...
+
+    def drop(self, digest: str, idle_s: float) -> bool:
+        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
+        ...
+
+    def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
+        """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
+        ...
+
 
 class BlobStore:
     """Blobs as compressed files, ``ab/cdef...`` under *folder*.
@@ -83,7 +95,7 @@ class BlobStore:
         if len(data) > LARGEST_BYTES:
             raise BlobTooLargeError(len(data), LARGEST_BYTES)
         digest = sha256(data).hexdigest()
-        if not self._intact(digest):
+        if not (self._intact(digest) and self.touch(digest)):
             path = self._path(digest)
             try:
                 self._sweep()
@@ -150,6 +162,45 @@ class BlobStore:
             raise BlobCorruptError(digest, f"its header claims {size:,} bytes, which none has")
         return size
 
+    def touch(self, digest: str) -> bool:
+        """Note that somebody is about to name a blob; whether it is here."""
+        if not DIGEST.fullmatch(digest):  # it names a file
+            return False
+        try:
+            os.utime(self._path(digest))
+        except OSError:
+            return False
+        return True
+
+    def drop(self, digest: str, idle_s: float) -> bool:
+        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
+        if not DIGEST.fullmatch(digest):
+            return True
+        path, aside = self._path(digest), self._folder / "tmp" / uuid.uuid4().hex
+        try:
+            aside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Out of the way first: who puts it from now on writes it anew.
+            path.rename(aside)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        if aside.stat().st_mtime > time.time() - idle_s:
+            aside.replace(path)
+            return False
+        aside.unlink()
+        return True
+
+    def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
+        """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
+        until_s = time.time() - idle_s
+        for path in sorted(self._folder.glob("??/*")):
+            digest = path.parent.name + path.name
+            with contextlib.suppress(OSError):  # it went meanwhile
+                status = path.lstat()
+                if DIGEST.fullmatch(digest) and status.st_mtime <= until_s:
+                    yield digest, status.st_size
+
     def _intact(self, digest: str) -> bool:
         # Without an fsync a power loss can leave an empty file under the name: putting it heals it.
         try:
@@ -206,11 +257,13 @@ class MemoryBlobs:
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
+        self._touched_s: dict[str, float] = {}
 
     def put(self, data: bytes) -> str:
         """Keep *data*; its digest in hex comes back."""
         digest = sha256(data).hexdigest()
         self._blobs[digest] = bytes(data)
+        self._touched_s[digest] = time.monotonic()
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -231,6 +284,28 @@ class MemoryBlobs:
     def size(self, digest: str) -> int:
         """Length in bytes of what `get` gives back."""
         return len(self.get(digest))
+
+    def touch(self, digest: str) -> bool:
+        """Note that somebody is about to name a blob; whether it is here."""
+        if digest not in self._blobs:
+            return False
+        self._touched_s[digest] = time.monotonic()
+        return True
+
+    def drop(self, digest: str, idle_s: float) -> bool:
+        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
+        if self._touched_s.get(digest, 0.0) > time.monotonic() - idle_s:
+            return False
+        self._blobs.pop(digest, None)
+        self._touched_s.pop(digest, None)
+        return True
+
+    def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
+        """Digest and bytes of each that was not put or touched within *idle_s*."""
+        until_s = time.monotonic() - idle_s
+        for digest, data in sorted(self._blobs.items()):
+            if self._touched_s[digest] <= until_s:
+                yield digest, len(data)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -51,6 +51,7 @@ class HubProcess:
     def stopped(self) -> Iterator[None]:
         """While the block runs the process does nothing, and its sockets take what comes."""
         os.kill(self.process.pid, signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)  # once every thread of it stands
         try:
             yield
         finally:

@@ -273,3 +273,86 @@ def test_what_is_answered_counts_as_well(world: World) -> None:
 
     # 5 s may come at once, and the page that overdraws is on its way already.
     assert took_s >= (size_bytes - (5 << 20) - (2 << 20)) / (1 << 20)
+
+
+class Blobs:
+    """A served hub whose clients have 1 MB for blobs that no event names, for a second."""
+
+    def __init__(self, folder: Path) -> None:
+        limits = Limits(blob_bytes=1_000_000, blob_kept_s=1)
+        self.world = World(folder, limits)
+        self.client = self.world.client("greedy", publish=("x.*",), read=("x.*",))
+
+    @property
+    def kept(self) -> MemoryBlobs:
+        keeper = self.world.server._keeper
+        assert isinstance(keeper, MemoryBlobs)
+        return keeper
+
+    def late(self) -> None:
+        """As if the time of all that was put had come."""
+        unnamed = self.world.server.unnamed
+        assert unnamed is not None
+        for own in unnamed._of.values():
+            for each in own.values():
+                each.until_ns = 0
+        unnamed.look()
+
+
+@pytest.fixture
+def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blobs]:
+    made = Blobs(tmp_path)
+    # The store's own clock: what was put at the start of a test is old at its end.
+    monkeypatch.setattr("cortex.runtime.log.blobs.time.monotonic", _Minutes())
+    yield made
+    monkeypatch.undo()
+    made.world.close()
+
+
+class _Minutes:
+    """A clock on which every look is a minute later."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        self._now_s += 60.0
+        return self._now_s
+
+
+def payload(number: int) -> bytes:
+    return bytes((number,)) * 400_000
+
+
+def test_blobs_that_no_event_names_are_bounded_and_an_event_makes_room(blobs: Blobs) -> None:
+    first, _ = (blobs.client.blobs.put(payload(n)) for n in range(2))
+    with pytest.raises(LimitError, match="limit of 1000000 blob_bytes"):
+        blobs.client.blobs.put(payload(2))
+    assert [each.what for each in blobs.world.limited()] == ["blob_bytes"]
+
+    blobs.client.publish(Said(text=first))
+
+    blobs.client.blobs.put(payload(2))
+
+
+def test_what_no_event_names_in_time_is_dropped_and_what_one_names_stays(blobs: Blobs) -> None:
+    within, alone, lost = (payload(n) for n in range(3))
+    outer = f"its parts: {blobs.kept.put(within)}".encode()
+    named = [blobs.client.blobs.put(each) for each in (alone, outer)]
+    gone = blobs.client.blobs.put(lost)
+    blobs.world.owner.publish(*(Said(text=f"see {digest}") for digest in named))
+
+    blobs.late()
+
+    assert [blobs.kept.has(digest) for digest in (*named, gone)] == [True, True, False]
+    blobs.client.blobs.put(payload(3))
+    blobs.client.blobs.put(payload(4))  # there is room for as much again
+
+
+def test_what_was_there_before_is_never_dropped_for_a_client(blobs: Blobs) -> None:
+    there = blobs.kept.put(payload(1))
+    blobs.client.blobs.put(payload(1))
+
+    blobs.late()
+
+    assert blobs.kept.has(there)

@@ -52,6 +52,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "client show": [["ann"]],
     "completion": [["bash"]],
     "context health": [["{execution}"]],
+    "blobs gc": [[]],
     "ctx check": [["data.json", "data.ctx"]],
     "ctx decode": [["data.ctx"]],
     "ctx encode": [["data.json"]],

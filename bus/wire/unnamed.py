@@ -1,0 +1,119 @@
+"""Blobs that clients put and no event names yet: how much of them, and what becomes of them.
+
+Each limited client has an allowance of bytes. What an event names is the log's; what none names
+after a time is dropped, unless somebody put it again meanwhile.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from ..blob_names import named_after, names_in, with_those_within
+from ..errors import CortexError, LimitError
+from ..event import Draft
+from ..limits import Allowance
+from ..log import Log
+from ..port import Wake
+from .keeper import BlobKeeper
+
+SECOND_NS = 1_000_000_000
+
+
+class _Unnamed(msgspec.Struct):
+    size_bytes: int
+    head: int  # of the log when it came: no earlier event can have meant it
+    until_ns: int
+    kept_s: int
+
+
+class UnnamedBlobs:
+    """Of one hub's server; safe for any number of threads."""
+
+    def __init__(
+        self,
+        blobs: BlobKeeper,
+        log: Log,
+        head: Callable[[], int],
+        steady_ns: Callable[[], int],
+        alarm: Callable[[int, Wake], None],
+    ) -> None:
+        self._blobs, self._log, self._head = blobs, log, head
+        self._steady_ns, self._alarm = steady_ns, alarm
+        self._lock = threading.Lock()
+        self._of: dict[str, dict[str, _Unnamed]] = {}  # by client, by digest
+        self._alarmed = False
+
+    def begin(self, allowance: Allowance, digest: str, size_bytes: int) -> None:
+        """A client begins to put a blob, which counts from now on.
+
+        Raises:
+            LimitError: It would have more than it may that no event names.
+        """
+        limits = allowance.limits
+        with self._lock:
+            own = self._of.setdefault(allowance.client, {})
+            there = sum(each.size_bytes for name, each in own.items() if name != digest)
+            if limits.blob_bytes and there + size_bytes > limits.blob_bytes:
+                raise LimitError(allowance.client, "blob_bytes", limits.blob_bytes)
+            if digest not in own and not self._blobs.has(digest):
+                until_ns = self._steady_ns() + limits.blob_kept_s * SECOND_NS
+                own[digest] = _Unnamed(size_bytes, self._head(), until_ns, limits.blob_kept_s)
+        self._set_alarm()
+
+    def named(self, client: str, drafts: Iterable[Draft]) -> None:
+        """Events of *client* were recorded: what they name counts no more."""
+        own = self._of.get(client)
+        if not own:
+            return
+        found = {name for draft in drafts for name in names_in(draft.body)}
+        if found:
+            self._forget(with_those_within(found & own.keys(), self._blobs))
+
+    def _forget(self, named: set[str]) -> None:
+        with self._lock:
+            for own in self._of.values():
+                for digest in named & own.keys():
+                    del own[digest]
+
+    def _set_alarm(self) -> None:
+        with self._lock:
+            times = [each.until_ns for own in self._of.values() for each in own.values()]
+            if self._alarmed or not times:
+                return
+            self._alarmed = True
+        # On a thread of its own: the log is read for it, and the clock's thread must not wait.
+        look = threading.Thread(target=self.look, name="cortex-blobs", daemon=True)
+        self._alarm(min(times), look.start)
+
+    def look(self) -> None:
+        """Drop what was not named in its time."""
+        now_ns = self._steady_ns()
+        with self._lock:
+            self._alarmed = False
+            late = {
+                digest: each
+                for own in self._of.values()
+                for digest, each in own.items()
+                if each.until_ns <= now_ns
+            }
+        try:
+            if late:
+                self._drop(late, now_ns)
+        except CortexError:  # the log cannot be read now, or is closed: nothing is dropped
+            with self._lock:
+                for each in late.values():
+                    each.until_ns = now_ns + max(1, each.kept_s) * SECOND_NS
+        self._set_alarm()
+
+    def _drop(self, late: dict[str, _Unnamed], now_ns: int) -> None:
+        named = named_after(self._log, min(each.head for each in late.values()), self._blobs)
+        gone = {
+            digest
+            for digest, each in late.items()
+            if digest in named or self._blobs.drop(digest, each.kept_s)
+        }
+        self._forget(gone)
+        with self._lock:
+            for digest in late.keys() - gone:  # somebody has put it again, and may name it yet
+                late[digest].until_ns = now_ns + max(1, late[digest].kept_s) * SECOND_NS
