@@ -27,6 +27,7 @@ CortexError
 ├── HubClosedError           the hub was closed
 ├── HubFailedError           a defect in the hub: it failed while it answered
 └── LogError                 the log cannot be used; its tree stands in runtime/log/errors.py
+    └── DiskFullError           the disk is full: free some space, then repeat
 """
 
 import shlex
@@ -353,3 +354,7 @@ class HubFailedError(CortexError):
 
 class LogError(CortexError):
     """The log cannot be used as it is."""
+
+
+class DiskFullError(LogError):
+    """The disk is full, wherever it was found; nothing of the request was kept."""

@@ -17,6 +17,7 @@ import msgspec
 
 from ..errors import (
     CortexError,
+    DiskFullError,
     FrameError,
     FrameTooLargeError,
     HubAwayError,
@@ -254,7 +255,7 @@ def _unstamped(request: Request) -> Request:
 def _settle(ticket: Ticket, answers: list[Answer]) -> None:
     for answer in answers:
         if isinstance(answer, Failed):
-            ticket.error = LogError(answer.text)
+            ticket.error = (DiskFullError if answer.full else LogError)(answer.text)
             return
     ticket.answers = answers
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..access import Access
-from ..errors import CortexError, FrameError, LimitError, LogError
+from ..errors import CortexError, DiskFullError, FrameError, LimitError, LogError
 from ..event import Draft, OwnedDraft, decode
 from ..local import LocalHub
 from ..log import Log
@@ -94,7 +94,7 @@ class Desk:
             else:
                 given = list(self._each(link, rights, whole))
         except LogError as error:
-            return [Failed(str(error))] * len(asked)
+            return [_failed(error)] * len(asked)
         for n, answer in zip(allowed, given, strict=True):
             answers[n] = answer
             self._note(link, asked[n][1], answer)
@@ -172,7 +172,7 @@ class Desk:
                     return self._read(rights, request)
         except CortexError as error:
             if isinstance(error, LogError):
-                return Failed(str(error))
+                return _failed(error)
             return Refused.of(error)
         return Appended()
 
@@ -323,3 +323,7 @@ def _bounded(request: Request, client: str) -> Request:
             return msgspec.structs.replace(request, due=owned)
         case _:
             return request
+
+
+def _failed(error: LogError) -> Failed:
+    return Failed(str(error), isinstance(error, DiskFullError))

@@ -229,6 +229,7 @@ class Failed(Answer, frozen=True, tag="failed"):
     """The log could not be written: nothing of this frame was kept."""
 
     text: str
+    full: bool = False  # the disk is full: that passes when somebody frees some space
 
 
 Asks = (

@@ -16,9 +16,11 @@ from .errors import (
     BlobCorruptError,
     BlobDiskError,
     BlobError,
+    BlobFullError,
     BlobMissingError,
     BlobTooLargeError,
 )
+from .failures import is_full
 from .private import private
 from .schema import Durability
 
@@ -101,6 +103,8 @@ class BlobStore:
                 self._sweep()
                 self._write(path, zstandard.ZstdCompressor(LEVEL).compress(data))
             except OSError as error:
+                if is_full(error):
+                    raise BlobFullError(str(path)) from error
                 raise BlobDiskError(str(path), error.strerror or str(error)) from error
         return digest
 

@@ -4,7 +4,8 @@ LogError (in the bus)
 ├── LogAccessError      the file may not be read or written: fix permissions, or open it readonly
 ├── LogClosedError      the log was closed: open it again
 ├── LogCorruptError     what is on disk is not what was written: restore it
-├── LogDiskError        the disk is full or failing: make room, then repeat
+├── LogDiskError        the disk is failing, or may be full: make room, then repeat
+│   └── LogFullError        it is full (a DiskFullError of the bus)
 ├── LogHeldError        another process owns the log: stop it, or open readonly
 ├── LogLockedError      another program has a transaction open on the file: close it, then repeat
 ├── LogLostError        its lock file is gone: stop whatever else runs on the home, start again
@@ -16,11 +17,12 @@ CortexError (in the bus)
 └── BlobError
     ├── BlobCorruptError    the bytes are not those of the digest: restore it
     ├── BlobDiskError       it could not be written: make room, then repeat
+    │   └── BlobFullError       the disk is full (a DiskFullError of the bus)
     ├── BlobMissingError    there is no blob of that digest
     └── BlobTooLargeError   more than one may have: keep it in a file
 """
 
-from cortex.bus import CortexError, LogError
+from cortex.bus import CortexError, DiskFullError, LogError
 
 
 class LogAccessError(LogError):
@@ -75,6 +77,14 @@ class LogDiskError(LogError):
             f"{self.path} could not be written: {self.problem}; nothing of this request was "
             "recorded, free some space or check the disk, then repeat it"
         )
+
+
+class LogFullError(LogDiskError, DiskFullError):
+    """The disk is full."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the disk is full")
+        self.args = (path,)  # what this constructor takes, so that it pickles
 
 
 class LogHeldError(LogError):
@@ -180,6 +190,14 @@ class BlobDiskError(BlobError):
             f"a blob could not be written to {self.path}: {self.problem}; free some space or check "
             "the disk, then repeat"
         )
+
+
+class BlobFullError(BlobDiskError, DiskFullError):
+    """The disk is full."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the disk is full")
+        self.args = (path,)  # what this constructor takes, so that it pickles
 
 
 class BlobMissingError(BlobError, KeyError):

@@ -1,5 +1,7 @@
 """What SQLite reports, said as the error a caller can act on."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +14,13 @@ from .errors import (
     LogClosedError,
     LogCorruptError,
     LogDiskError,
+    LogFullError,
     LogLockedError,
     NotALogError,
 )
 
 PRIMARY = 0xFF  # the low byte of an extended result code
+LEAST_BYTES = 1 << 16  # free; with less, a page and its log have no room
 BUSY_S = 5.0  # how long a statement waits for a lock of another program
 
 
@@ -38,9 +42,11 @@ def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogErr
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if Path(path).is_dir():
             return NotALogError(path, "it is a folder")
         case sqlite3.SQLITE_FULL:
-            return LogDiskError(path, "the disk is full")
+            return LogFullError(path)
+        case sqlite3.SQLITE_IOERR if no_room(Path(path).parent):
+            return LogFullError(path)
         case sqlite3.SQLITE_IOERR:
-            return LogDiskError(path, "the disk reports an input/output error, or is full")
+            return LogDiskError(path, "the disk reports an input/output error")
         case sqlite3.SQLITE_CORRUPT:
             return LogCorruptError(path, said)
         case sqlite3.SQLITE_NOTADB:
@@ -52,3 +58,23 @@ def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogErr
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in said:
         return LogClosedError(path)
     return LogError(f"{path}: {said}; nothing of this request was recorded")
+
+
+def no_room(folder: Path) -> bool:
+    """Whether the disk under *folder* has nothing left for this user.
+
+    SQLite reports a write-ahead log or an index beside it that cannot grow as an error of input and
+    output, without the system's number, so the system is asked.
+    """
+    try:
+        there = os.statvfs(folder)
+    except OSError:
+        return False
+    return there.f_bavail * there.f_frsize < LEAST_BYTES or (
+        there.f_files > 0 and not there.f_favail
+    )
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the system says that the disk, or this user's share of it, is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -19,6 +19,7 @@ from cortex.runtime.log import (
     LogClosedError,
     LogCorruptError,
     LogDiskError,
+    LogFullError,
     LogLockedError,
     LogMissingError,
     LogNewerError,
@@ -205,7 +206,7 @@ def test_a_full_disk_keeps_nothing_of_the_batch_and_the_log_goes_on(path: Path) 
         receipts={"c": Receipt("c", 1, b"never")},
     )
 
-    with pytest.raises(LogDiskError, match="the disk is full; nothing of this request"):
+    with pytest.raises(LogFullError, match="the disk is full; nothing of this request"):
         log.write(batch)
     assert log.state().head == 3_000
     assert log.state().receipts == []
@@ -372,6 +373,7 @@ def test_every_error_survives_the_trip_between_processes() -> None:
         LogLockedError("log.db", 5.0),
         LogNewerError("log.db", 2, 1),
         LogDiskError("log.db", "full"),
+        LogFullError("log.db"),
     ):
         copy: LogError = pickle.loads(pickle.dumps(error))
 

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from cortex.bus import (
+    Batch,
     ClientDeniedError,
+    DiskFullError,
     Draft,
     Due,
     HubServer,
+    LogError,
     NotGrantedError,
     Publish,
     SubscriptionError,
@@ -19,6 +22,7 @@ from cortex.bus import (
     UrlError,
     connect,
 )
+from cortex.runtime.log import LogDiskError, LogFullError
 
 from .wire_world import (
     LONG_S,
@@ -318,3 +322,21 @@ def test_two_hubs_of_one_process_have_two_names(wired: Wired) -> None:
             other.listen("inproc://taken")
     finally:
         other.close()
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_full_disk_is_told_apart_by_its_type_on_the_other_side(
+    full: bool, wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = LogFullError("log.db") if full else LogDiskError("log.db", "the disk fails")
+
+    def write(batch: Batch) -> None:
+        raise error
+
+    with connect(wired.url, vocabulary=WORDS) as client:
+        monkeypatch.setattr(wired.log, "write", write)
+
+        with pytest.raises(LogError) as told:
+            client.publish(Said(text="kept?"))
+
+    assert isinstance(told.value, DiskFullError) is full
