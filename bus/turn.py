@@ -14,7 +14,7 @@ from .errors import (
 from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
-from .limits import NAME_BYTES, Allowed, Tally, is_too_long, refuse_over, root_of
+from .limits import Allowed, Tally, refuse_over, root_of
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
 from .moot import ENDS, can_be_moot, is_moot, waiting_of
 from .recording import recorded
@@ -37,6 +37,7 @@ from .requests import (
     Unsubscribe,
 )
 from .setting import Setting
+from .subscribing import check_kind, made, taken_up
 from .tries import Trial
 from .unclaimed import REPORTS, SOURCE, STEP, report
 from .vocabulary import Vocabulary
@@ -197,28 +198,16 @@ class Turn:
 
     def subscribe(self, request: Subscribe) -> Answer:
         """Make a subscription or take one up."""
-        _check_kind(request)
+        check_kind(request)
         before = self._find(request.name)
+        passing = self._is_passing(request.name)
         if before is None:
-            _refuse_too_long(request.name)
+            standing = made(request, self.head)
             self._refuse_over(request.name, "subscriptions", 1)
+        else:
+            standing = taken_up(request, before, passing=passing)
         pairs = len(request.filter) - (len(before.filter) if before else 0)
         self._refuse_over(request.name, "filters", pairs)
-        if before is None:
-            cursor = 0 if request.start == "beginning" else self.head
-            standing = Standing(request.name, request.kind, request.filter, cursor, 0, self.head)
-        elif before.kind != request.kind:
-            raise SubscriptionError(
-                request.name,
-                f"is {before.kind} in this log and cannot become {request.kind}: give the "
-                "component another name, or unsubscribe this one first",
-            )
-        elif request.lasting == self._is_passing(request.name):
-            raise SubscriptionError(
-                request.name, "exists and lasts, or does not: take another name"
-            )
-        else:
-            standing = msgspec.structs.replace(before, filter=request.filter)
         self.tally.add("subscriptions", request.name, before is None)
         self.tally.add("filters", request.name, pairs)
         if not request.lasting:
@@ -436,15 +425,3 @@ class Turn:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(
             work, not_before_ns=not_before_ns
         )
-
-
-def _check_kind(request: Subscribe) -> None:
-    if request.kind not in ("ordered", "work"):
-        raise SubscriptionError(request.name, f"is ordered or work, not {request.kind}")
-    if request.kind == "work" and (request.start == "beginning" or not request.lasting):
-        raise SubscriptionError(request.name, "is work: it lasts, and takes events from now on")
-
-
-def _refuse_too_long(name: str) -> None:
-    if is_too_long(name):
-        raise SubscriptionError(f"{name[:40]}...", f"has a name of more than {NAME_BYTES} bytes")
