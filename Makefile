@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 2
 
-.PHONY: demo test lint types docs check clean
+.PHONY: demo test lint types docs check bench-check clean
 
 # In a home of its own beside the sources, so that `cortex trace` finds the execution again.
 demo: $(VENV)/.installed
@@ -40,6 +40,10 @@ docs: $(VENV)/.installed-dev
 	  Path("docs/diagnostics.md").write_text(diagnostics_reference())'
 
 check: lint types test
+
+# Whether anything has become slow: ours to the bare limit of the same run, by short runs.
+bench-check: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/bench_check.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -25,6 +25,7 @@ import peers
 import pykka
 from measure import (
     Figures,
+    Ratios,
     Run,
     arguments,
     heading,
@@ -32,6 +33,8 @@ from measure import (
     keep,
     peer,
     percentiles,
+    quickly,
+    ratio,
     report,
     run,
 )
@@ -370,7 +373,25 @@ def latency(figures: Figures) -> str:
     return f"p50 {figures['p50_us']:,.0f} us, p99 {figures['p99_us']:,.0f} us"
 
 
+def quick() -> Ratios:
+    """Batches, single events and questions, to bare rows and a bare actor."""
+    return {
+        "flow": ratio(
+            lambda: flow("normal", 6_000)["flow"],
+            lambda: bare_rows("normal", 6_000, BATCH)["rate"],
+        ),
+        "single": ratio(
+            lambda: 1 / single("normal", 800)["p50_us"],
+            lambda: 1 / bare_rows("normal", 800, 1)["p50_us"],
+        ),
+        "ask": ratio(
+            lambda: 1 / ask("normal", 4_000)["p50_us"], lambda: 1 / bare_ask("", 4_000)["p50_us"]
+        ),
+    }
+
+
 def main() -> None:
+    quickly(quick)
     if sys.argv[1:2] == ["--child"]:
         what, mode, count = sys.argv[2:]
         report(MEASURES[what](mode, int(count)))

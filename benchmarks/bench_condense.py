@@ -17,6 +17,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from measure import Ratios, quickly
+
 from cortex.runtime.context import TokenCounter
 from cortex.runtime.ctx import check, condense, decode
 from cortex.runtime.ctx.prose import prose_of, restored, split
@@ -217,7 +219,15 @@ def drafts(count: int) -> None:
     )
 
 
+def quick() -> Ratios:
+    """Tokens of pages of docs/ with their lines unwrapped, to what is left of them condensed."""
+    pages = [path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))[:3]]
+    ours = sum(condense(page, "markdown", counter=COUNTER).tokens for page in pages)
+    return {"tokens": sum(COUNTER.count(unwrapped(page)) for page in pages) / ours}
+
+
 def main() -> None:
+    quickly(quick)
     print(
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
         f"tokens of {COUNTER.encoding}"

@@ -26,6 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from measure import Ratios, quickly, ratio, speed
+
 from cortex.runtime.context import ContextCompiler, Item, Request, Step, TokenCounter, View
 
 CORPUS = (
@@ -37,6 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "bench_context.txt"
 FILES = 50
 WINDOW = 24_000
 STEPS = 60
+DOCS = Path(__file__).parents[1] / "docs"
 ROUNDS = 7
 HISTORY = 50_000  # items
 GROWN = 5  # items, from one compile to the next
@@ -185,8 +188,28 @@ def first_count_ms() -> float:
     return (time.perf_counter() - start) * 1_000
 
 
+def quick() -> Ratios:
+    """A context compiled from the pages of docs/, to one count of their tokens."""
+    counter = TokenCounter()
+    compiler = ContextCompiler(counter)
+    items = [
+        Item(id=f"docs.{path.stem}", section="knowledge", kind="knowledge", text=path.read_text())
+        for path in sorted(DOCS.glob("*.md"))
+    ]
+    whole = "\n\n".join(item.text for item in items)
+    asked = request(items, "Say what survives a restart")
+    compiler.compile(asked)
+    return {
+        "compile": ratio(
+            lambda: speed(lambda: compiler.compile(asked)),
+            lambda: speed(lambda: counter.count(whole)),
+        )
+    }
+
+
 def main() -> None:
     """Measure, print, and keep what was printed."""
+    quickly(quick)
     if not CORPUS.is_dir():
         sys.exit(f"skipped: no documents at {CORPUS}; set CORTEX_EVAL")
     loading_ms = first_count_ms()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from measure import Figures, heading, in_turn, keep, report, run
+from measure import Figures, Ratios, heading, in_turn, keep, quickly, ratio, report, run
 
 from cortex.runtime.knowledge import KnowledgeConfig, Root
 from cortex.runtime.knowledge.finding import (
@@ -67,7 +67,20 @@ class Language:
         return " ".join(self.words[rank] for rank in (*ranks, *common))
 
 
+def quick() -> Ratios:
+    """A first index of some files, to their text in FTS5."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = argparse.Namespace(folder=Path(folder), files=400)
+        _written(asked.folder / "knowledge", asked.files)
+        return {
+            "first index": ratio(
+                lambda: first_index(asked)["mb_s"], lambda: bare_index(asked)["mb_s"]
+            )
+        }
+
+
 def main() -> None:
+    quickly(quick)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--files", type=int, default=10_000)

@@ -8,6 +8,7 @@ is asked through ``--peer``, a Python that has it installed; without one its col
 """
 
 import argparse
+import itertools
 import os
 import random
 import shutil
@@ -24,6 +25,7 @@ from itertools import chain
 from pathlib import Path
 
 import msgspec
+from measure import Ratios, quickly, ratio
 
 from cortex.bus import FORMAT, Batch, Recorded, Row, decode, encode
 from cortex.runtime.log import Durability, EventLog
@@ -351,7 +353,23 @@ def other_lines(folder: Path) -> Iterator[str]:
     )
 
 
+def quick() -> Ratios:
+    """Batches and single records appended, to bare rows."""
+
+    def one(size: int, events: int) -> float:
+        with tempfile.TemporaryDirectory() as name:
+            paths = (Path(name) / f"{number}.db" for number in itertools.count())
+            found: float = ratio(
+                lambda: ours(next(paths), "normal", size, events),
+                lambda: bare(next(paths), "normal", size, events, many=False),
+            )
+            return found
+
+    return {"append/100": one(100, 8_000), "append/1": one(1, 800)}
+
+
 def main() -> None:
+    quickly(quick)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", help="a Python with eventsourcing installed")
     parser.add_argument("--rounds", type=int, default=ROUNDS)

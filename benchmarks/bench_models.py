@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from measure import Figures, Run, heading, in_turn, keep, percentiles, report, run
+from measure import Figures, Ratios, Run, heading, in_turn, keep, percentiles, quickly, report, run
 
 from cortex.bus import Client
 from cortex.bus.events import (
@@ -161,12 +161,12 @@ def completed(client: Client, name: str, executions: int) -> None:
     feed.close()
 
 
-def our_steps(base_url: str) -> Figures:
+def our_steps(base_url: str, count: int = STEPS) -> Figures:
     """How long a step takes, and its call among that."""
     with started(base_url) as (runtime, client):
         completed(client, "warm", WARM)
         head = client.head
-        completed(client, "x", STEPS)
+        completed(client, "x", count)
         at: defaultdict[str, dict[str, int]] = defaultdict(dict)
         prompt = ""
         for record in client.read(after=head):
@@ -316,7 +316,15 @@ def lines(found: dict[str, Figures], rounds: int) -> Iterator[str]:
     )
 
 
+def quick() -> Ratios:
+    """A step that asks a model, to the endpoint's own answer."""
+    with endpoint(*QUICK) as url:
+        figures = our_steps(url, 40)
+    return {"step": figures["bare_p50_us"] / figures["step_p50_us"]}
+
+
 def main() -> None:
+    quickly(quick)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--serve", nargs=2)
@@ -327,8 +335,8 @@ def main() -> None:
     elif given.child:
         report(CHILDREN[given.child[0]](given.child[1]))
     else:
-        with endpoint(*QUICK) as quick, endpoint(*SLOW) as slow:
-            urls = {"steps": quick, "streams": slow, "sdk": slow}
+        with endpoint(*QUICK) as fast, endpoint(*SLOW) as slow:
+            urls = {"steps": fast, "streams": slow, "sdk": slow}
             runs: dict[str, Run] = {
                 name: lambda name=name, url=url: run(sys.executable, __file__, "--child", name, url)
                 for name, url in urls.items()

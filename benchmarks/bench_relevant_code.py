@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from measure import Ratios, quickly
 
 from cortex.actors.handlers.source import Checkout, find_relevant_code, parse_frames
 
@@ -60,11 +61,26 @@ def accuracy() -> None:
     print(f"{'all':<12} {total:>5} {mine / total:>6.1%} {theirs / total:>6.1%}")
 
 
-def make_checkout(root: Path, dice: random.Random) -> list[tuple[str, int, str]]:
-    """Write FILES modules, a hundred names in many folders, and return some (path, line, name)."""
+def git_listing(root: Path) -> None:
+    """What git says of the files of a checkout."""
+    listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
+    listing += ["--exclude-standard"]
+    subprocess.run(listing, capture_output=True, check=True)
+
+
+def read_all(checkout: Checkout) -> None:
+    """Read every file of a checkout once."""
+    for path in checkout.files:
+        (checkout.root / path).read_bytes()
+
+
+def make_checkout(
+    root: Path, dice: random.Random, files: int = FILES
+) -> list[tuple[str, int, str]]:
+    """Write modules, a hundred names in many folders, and return some (path, line, name)."""
     names = [f"{noun}.py" for noun in ("utils", "models", "views", "api", *map(str, range(96)))]
     places = []
-    for index in range(FILES // 5):
+    for index in range(files // 5):
         folder = root / f"pkg{index // 100}" / f"part{index // 20 % 5}" / f"m{index % 20}"
         folder.mkdir(parents=True)
         for name in dice.sample(names, 5):
@@ -103,9 +119,7 @@ def large() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         places = make_checkout(root, random.Random(7))
-        listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
-        listing += ["--exclude-standard"]
-        git_ms = timed(lambda: subprocess.run(listing, capture_output=True, check=True))
+        git_ms = timed(lambda: git_listing(root))
         open_ms = timed(lambda: Checkout(root))
         size_mb = sum(file.stat().st_size for file in root.rglob("*.py")) / 1e6
         print(f"\n{FILES} files, {size_mb:.1f} MB")
@@ -141,11 +155,26 @@ def time_symbols(symbol: str, checkout: Checkout) -> None:
     log = f"NameError: name '{symbol}' is not defined"
     cold_ms = timed(lambda: find_relevant_code(log, Checkout(checkout.root)))
     warm_ms = timed(lambda: find_relevant_code(log, checkout))
-    read_ms = timed(lambda: [(checkout.root / path).read_bytes() for path in checkout.files])
+    read_ms = timed(lambda: read_all(checkout))
     print(f"symbol   ours {warm_ms:.1f} ms ({cold_ms:.1f} ms with listing), ", end="")
     print(f"limit (read every file) {read_ms:.1f} ms, x{warm_ms / read_ms:.1f}")
 
 
+def quick() -> Ratios:
+    """A smaller checkout listed and searched, to git's listing and one read of each file."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        places = make_checkout(root, random.Random(7), 1_000)
+        checkout = Checkout(root)
+        log = f"NameError: name '{places[0][2]}' is not defined"
+        return {
+            "list": timed(lambda: git_listing(root)) / timed(lambda: Checkout(root)),
+            "search": timed(lambda: read_all(checkout))
+            / timed(lambda: find_relevant_code(log, checkout)),
+        }
+
+
 if __name__ == "__main__":
+    quickly(quick)
     accuracy()
     large()

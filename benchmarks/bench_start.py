@@ -20,7 +20,19 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from measure import Figures, Run, arguments, heading, in_turn, keep, report, run
+from measure import (
+    Figures,
+    Ratios,
+    Run,
+    arguments,
+    heading,
+    in_turn,
+    keep,
+    quickly,
+    ratio,
+    report,
+    run,
+)
 
 from cortex.bus import FORMAT, Batch, Event, Recorded, Row, decode, encode
 from cortex.bus.events import (
@@ -211,6 +223,25 @@ def main() -> None:
     keep(lines(given.rounds, given.events, found), RESULT)
 
 
+def quick() -> Ratios:
+    """A start on a small home, to opening its log with sqlite3."""
+    folder = Path(tempfile.mkdtemp(prefix="cortex-start-"))
+    try:
+        home = Home(folder / ".cortex").open()
+        goal(home)
+        fill(home, 20_000)
+        project(home, half=False)
+        run(sys.executable, __file__, "ours", str(home.path))  # keeps snapshots at its end
+        return {
+            "ready": ratio(
+                lambda: 1 / run(sys.executable, __file__, "ours", str(home.path))["ready_s"],
+                lambda: 1 / run(sys.executable, __file__, "bare", str(home.log_path))["ready_s"],
+            )
+        }
+    finally:
+        shutil.rmtree(folder)
+
+
 def lines(rounds: int, events: int, found: dict[str, Figures]) -> Iterator[str]:
     """The table."""
     yield heading(rounds)
@@ -228,6 +259,7 @@ def lines(rounds: int, events: int, found: dict[str, Figures]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    quickly(quick)
     if sys.argv[1:2] == ["ours"]:
         ours(sys.argv[2])
     elif sys.argv[1:2] == ["bare"]:

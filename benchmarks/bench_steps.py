@@ -23,6 +23,7 @@ from pathlib import Path
 import peers
 from measure import (
     Figures,
+    Ratios,
     Run,
     arguments,
     heading,
@@ -30,6 +31,8 @@ from measure import (
     keep,
     peer,
     percentiles,
+    quickly,
+    ratio,
     report,
     run,
 )
@@ -346,7 +349,21 @@ def busy_lines(found: dict[str, Figures]) -> Iterator[str]:
         )
 
 
+def quick() -> Ratios:
+    """Steps a second, at once and one after the other, to bare transactions."""
+
+    def one(at_once: int, executions: int) -> float:
+        found: float = ratio(
+            lambda: ours("normal", at_once, executions)["steps"],
+            lambda: bare("normal", at_once, executions)["steps"],
+        )
+        return found
+
+    return {"64 at a time": one(AT_ONCE, 4 * AT_ONCE), "1 at a time": one(1, 60)}
+
+
 def main() -> None:
+    quickly(quick)
     if sys.argv[1:2] == ["--child"]:
         what, first, *rest = sys.argv[2:]
         measures = {"ours": ours, "bare": bare}

@@ -27,7 +27,20 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from measure import Figures, Run, arguments, heading, in_turn, keep, percentiles, report, run
+from measure import (
+    Figures,
+    Ratios,
+    Run,
+    arguments,
+    heading,
+    in_turn,
+    keep,
+    percentiles,
+    quickly,
+    ratio,
+    report,
+    run,
+)
 from wire_children import TESTED, Sum, joined, stamped, tested
 
 CHILDREN = Path(__file__).parent / "wire_children.py"
@@ -286,7 +299,20 @@ def lines(found: dict[str, Figures]) -> Iterator[str]:
         yield f"and {ours / peer:.1f} x one of nng's, which is on no disk"
 
 
+def quick() -> Ratios:
+    """Single events over ipc and TLS, to a bare socket."""
+
+    def one(carrier: str) -> float:
+        found: float = ratio(
+            lambda: 1 / single(carrier)["p50_us"], lambda: 1 / bare_socket()["p50_us"]
+        )
+        return found
+
+    return {f"single/{carrier}": one(carrier) for carrier in ("ipc", "tls")}
+
+
 def main() -> None:
+    quickly(quick)
     if sys.argv[1:2] == ["--measure"]:
         report(MEASURES[sys.argv[2]]())
         return

@@ -12,12 +12,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 Figures = dict[str, float]
+Ratios = dict[str, float]  # by name: how many times the bare limit's speed ours is, in one run
 Run = Callable[[], Figures]
 
 
@@ -70,6 +72,25 @@ def in_turn(rounds: int, runs: Mapping[str, Run]) -> dict[str, Figures]:
         name: {key: statistics.median(figures[key] for figures in many) for key in many[0]}
         for name, many in found.items()
     }
+
+
+def ratio(ours: Callable[[], float], limit: Callable[[], float], rounds: int = 3) -> float:
+    """Ours over the bare limit, both a speed: the median of some rounds, each in turn."""
+    return statistics.median(ours() / limit() for _ in range(rounds))
+
+
+def speed(work: Callable[[], object]) -> float:
+    """How often a second *work* could be done."""
+    began = time.perf_counter()
+    work()
+    return 1 / (time.perf_counter() - began)
+
+
+def quickly(quick: Callable[[], Ratios]) -> None:
+    """Asked for `--quick`, print the ratios to the bare limit that a short run has, and end."""
+    if sys.argv[1:] == ["--quick"]:
+        print(json.dumps(quick()))
+        sys.exit()
 
 
 def report(figures: Figures) -> None:

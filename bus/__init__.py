@@ -4,7 +4,7 @@ from .access import VERBS, Access, Open, Owners, Peer
 from .aio import Aio
 from .blob_names import named_after, names_in, with_those_within
 from .client import Client, Feed
-from .clock import Clock, SystemClock, system_entropy
+from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
 from .deadlines import kept_draft
 from .epochs import ID_BITS, Epoch, Epochs, last_common
 from .errors import (
@@ -185,10 +185,13 @@ __all__ = [
     "is_too_long",
     "kept_draft",
     "last_common",
+    "lasting",
     "named_after",
     "names_in",
     "refuse_no_text",
     "root_of",
+    "slowed",
+    "steady_s",
     "system_entropy",
     "with_those_within",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .clock import Clock, SystemClock
+from .clock import Clock, SystemClock, lasting
 from .epochs import Epochs
 from .errors import (
     AskTimeoutError,
@@ -155,7 +155,7 @@ class LocalHub:
                 left_s = (deadline_ns - self.steady_ns()) / 1e9
                 if page.records or page.ephemeral or left_s <= 0:
                     return page
-                arrived.wait(left_s)
+                arrived.wait(lasting(left_s))
                 arrived.clear()
             raise HubClosedError
         finally:
@@ -373,7 +373,7 @@ class LocalHub:
             with self._alarm:
                 due_ns = self._alarm_ns
                 sleep_s = TICK_S if due_ns is None else (due_ns - self.steady_ns()) / 1e9
-                if sleep_s > 0 and self._alarm.wait(min(sleep_s, TICK_S)):
+                if sleep_s > 0 and self._alarm.wait(lasting(min(sleep_s, TICK_S))):
                     continue  # there is something nearer, or the end
                 self._alarm_ns = self._deadline_ns = None
             self._fire()

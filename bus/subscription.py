@@ -2,10 +2,10 @@
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from .clock import lasting, steady_s
 from .epochs import Epoch, Epochs, common_when_told, moved_on
 from .errors import CortexError, TailLostError
 from .event import Draft, Event, Recorded
@@ -129,11 +129,11 @@ class Work:
         leases = self._claim(limit, lease_s)
         if leases or wait_s <= 0:
             return leases
-        until_s, there = time.monotonic() + wait_s, threading.Event()
+        until_s, there = steady_s() + wait_s, threading.Event()
         self._hub.watch(self.name, there.set)
         try:
             while not (leases := self._claim(limit, lease_s)):
-                if not there.wait(max(0.0, until_s - time.monotonic())):
+                if not there.wait(lasting(max(0.0, until_s - steady_s()))):
                     return ()
                 there.clear()
         finally:

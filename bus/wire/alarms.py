@@ -5,6 +5,7 @@ import itertools
 import threading
 from collections.abc import Callable
 
+from ..clock import lasting
 from ..port import Wake
 
 LONGEST_S = 30.0
@@ -49,7 +50,7 @@ class Alarms:
                 now_ns = self._steady_ns()
                 if not self._alarms or self._alarms[0][0] > now_ns:
                     left_s = (self._alarms[0][0] - now_ns) / 1e9 if self._alarms else LONGEST_S
-                    self._changed.wait(min(left_s, LONGEST_S))
+                    self._changed.wait(lasting(min(left_s, LONGEST_S)))
                     continue
                 wake = heapq.heappop(self._alarms)[2]
             wake()

@@ -5,11 +5,11 @@ import itertools
 import secrets
 import socket
 import ssl
-import time
 from collections.abc import Sequence
 
 import msgspec
 
+from ..clock import lasting, steady_s
 from ..epochs import Epochs
 from ..errors import CortexError, FrameError, FrameTooLargeError, HubUnverifiedError
 from ..requests import Answer, Refused
@@ -63,7 +63,7 @@ class Channel:
         self.url = way.address.url
         self.unanswered = False  # a whole frame went out, and its answer has not come
         self._numbers = itertools.count(secrets.randbits(24))
-        self._deadline_s = time.monotonic() + DIAL_S
+        self._deadline_s = steady_s() + DIAL_S
         sock = _dialled(way.address)
         try:
             pipe = _secured(sock, way)
@@ -90,7 +90,7 @@ class Channel:
             CortexError: The hub refused the frame as a whole and closed the connection.
         """
         number = FIRST_ID | next(self._numbers) & 0x7FFF_FFFF
-        self._deadline_s = time.monotonic() + PATIENCE_S + wait_s
+        self._deadline_s = steady_s() + PATIENCE_S + wait_s
         self._stream.send(number, frame)
         self.unanswered = True
         there, body = self._stream.receive(self._over)
@@ -115,7 +115,7 @@ class Channel:
         self._stream.pipe.close()
 
     def _over(self) -> bool:
-        return time.monotonic() > self._deadline_s
+        return steady_s() > self._deadline_s
 
 
 def size_of(frame: Frame) -> int:
@@ -141,10 +141,10 @@ def _dialled(address: Address) -> socket.socket:
     try:
         if address.carrier == "ipc":
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            sock.settimeout(DIAL_S)
+            sock.settimeout(lasting(DIAL_S))
             sock.connect(address.path)
             return sock
-        return socket.create_connection((address.host, address.port), DIAL_S)
+        return socket.create_connection((address.host, address.port), lasting(DIAL_S))
     except OSError as error:
         if sock is not None:
             sock.close()

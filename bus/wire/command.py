@@ -9,12 +9,12 @@ longer, the hub is asked what became of it before anything else is sent (see `do
 import contextlib
 import secrets
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 
 import msgspec
 
+from ..clock import lasting, steady_s
 from ..errors import (
     CortexError,
     DiskFullError,
@@ -99,7 +99,7 @@ class Command:
                 same requests again are safe: what was done is answered, and not done twice.
             LogError: The hub could not write them.
         """
-        ticket = Ticket(source, requests, time.monotonic() + self._away_s)
+        ticket = Ticket(source, requests, steady_s() + self._away_s)
         self._enqueue(ticket)
         with self._turn:
             while not ticket.done:
@@ -110,7 +110,9 @@ class Command:
 
     def close(self) -> None:
         """Let go of the connection, once its lines are closed."""
-        if self._turn.acquire(timeout=CLOSE_S):  # whoever is dialling lets go of it by itself
+        if self._turn.acquire(
+            timeout=lasting(CLOSE_S)
+        ):  # whoever is dialling lets go of it by itself
             try:
                 self._drop()
             finally:
@@ -184,13 +186,13 @@ class Command:
             except FrameError as error:  # a hub that is too old to know
                 answer = Refused.of(error)
             asked = [_asked(ticket) for ticket in doubt.tickets]
-            self._outcomes.settle(asked, answer, self._name, time.monotonic())
+            self._outcomes.settle(asked, answer, self._name, steady_s())
             self._doubt = None
         if not self._outcomes:
             return
         left: list[Ticket] = []
         for ticket in flight.tickets:
-            outcome = self._outcomes.take(_asked(ticket), time.monotonic())
+            outcome = self._outcomes.take(_asked(ticket), steady_s())
             if outcome is None:
                 left.append(ticket)
             elif isinstance(outcome, CortexError):
@@ -211,7 +213,7 @@ class Command:
                 if self._lines.closed.is_set():
                     raise HubClosedError from None
                 flight.frame = msgspec.structs.replace(flight.frame, repeat=True)
-                if time.monotonic() > flight.until_s:
+                if steady_s() > flight.until_s:
                     raise HubAwayError(self._lines.url, str(gone)) from None
             except CortexError:  # the hub has closed the connection with it
                 flight.sent |= self._drop()

@@ -2,11 +2,11 @@
 
 import random
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..clock import lasting, steady_s
 from ..epochs import Epochs
 from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedError, TailLostError
 from ..requests import Answer, Appended, Claimed, Page
@@ -110,12 +110,12 @@ class Lines:
             try:
                 return self.dial()
             except Gone as gone:
-                left_s = until_s - time.monotonic()
+                left_s = until_s - steady_s()
                 if left_s <= 0:
                     raise HubAwayError(self.url, str(gone)) from None
                 # Not all clients of a hub that comes back are to knock at the same time.
                 pause_s = min(left_s, backoff_s * JITTER.uniform(0.5, 1.5))
-                if self.closed.wait(pause_s):
+                if self.closed.wait(lasting(pause_s)):
                     raise HubClosedError from None
                 backoff_s = min(2 * backoff_s, MOST_S)
 
@@ -137,7 +137,7 @@ class Lines:
                 self.drop(channel)
                 if self.closed.is_set():
                     raise HubClosedError from None
-                if fresh and time.monotonic() > until_s:
+                if fresh and steady_s() > until_s:
                     raise HubAwayError(self.url, str(gone)) from None
             except BaseException:
                 self.drop(channel)  # an answer may still come
@@ -185,7 +185,7 @@ class Tended:
         One that is just dialling a hub that does not answer is not waited for.
         """
         if self._thread is not threading.current_thread():
-            self._thread.join(CLOSE_S)
+            self._thread.join(lasting(CLOSE_S))
 
     def _run(self) -> None:
         backoff_s, closed = FIRST_S, self._lines.closed
@@ -204,5 +204,5 @@ class Tended:
                     backoff_s = MOST_S  # it may be let in again, but not soon
             if channel is not None:
                 self._lines.drop(channel)
-            closed.wait(backoff_s * JITTER.uniform(0.5, 1.5))
+            closed.wait(lasting(backoff_s * JITTER.uniform(0.5, 1.5)))
             backoff_s = min(2 * backoff_s, MOST_S)

@@ -10,11 +10,13 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from typing import Protocol, cast
+
+from ..clock import lasting, steady_s
 
 SEND_S = 10.0  # a peer that takes nothing for so long is given up
 TLS_READ = 1 << 16
+POLL_MS = (1 << 31) - 1  # the system takes no longer one
 
 
 class Gone(Exception):  # noqa: N818  # the end of a connection, not an error
@@ -185,8 +187,8 @@ class TlsPipe:
             Gone: It failed, or did not come in time.
             ssl.SSLError: One end does not take the other's certificate.
         """
-        over_s = time.monotonic() + until_s
-        while (left_s := over_s - time.monotonic()) > 0:
+        over_s = steady_s() + until_s
+        while (left_s := over_s - steady_s()) > 0:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
@@ -214,11 +216,11 @@ class TlsPipe:
         """Read some bytes; 0 where none came in time, or only some of a sealed piece."""
         with self._lock:
             size = self._take(buffer)
-        over_s = time.monotonic() + self._waits_s
+        over_s = steady_s() + self._waits_s
         while not size and self._fill():
             with self._lock:
                 size = self._take(buffer)
-            if time.monotonic() > over_s:
+            if steady_s() > over_s:
                 break
         return size
 
@@ -295,7 +297,9 @@ def _rings(sock: socket.socket, bell: int, seconds: float) -> bool:
         poll.register(sock, select.POLLIN)
     except ValueError:  # it was closed
         raise Gone("the connection was closed") from None
-    return any(where != bell for where, _ in poll.poll(max(0.0, seconds) * 1000))
+    return any(
+        where != bell for where, _ in poll.poll(min(lasting(max(0.0, seconds)) * 1000, POLL_MS))
+    )
 
 
 def _for_networks(sock: socket.socket) -> None:
@@ -307,7 +311,7 @@ def _for_networks(sock: socket.socket) -> None:
 
 
 def _timeval(seconds: float) -> bytes:
-    micros = max(1, int(seconds * 1e6))
+    micros = max(1, int(lasting(seconds) * 1e6))
     return struct.pack("@ll", micros // 1_000_000, micros % 1_000_000)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from ..clock import lasting
 from ..errors import AskTimeoutError, CortexError, SubscriptionError, UnansweredError
 from ..event import Event, Query
 from ..local import LocalHub
@@ -189,7 +190,7 @@ class Questions:
         number = self.ask(topic, body, timeout_s, give)
         if number is None:
             raise UnansweredError(topic)
-        if not there.wait(timeout_s):
+        if not there.wait(lasting(timeout_s)):
             self.forget(number)
             raise AskTimeoutError(topic, timeout_s)
         return found[0]

@@ -3,12 +3,11 @@
 import contextlib
 import secrets
 import threading
-import time
 from collections.abc import Sequence
 
 import msgspec
 
-from ..clock import Clock, SystemClock
+from ..clock import Clock, SystemClock, steady_s
 from ..epochs import Epochs
 from ..errors import (
     AskTimeoutError,
@@ -85,7 +84,7 @@ class RemoteHub:
         self._watcher: Tended | None = None
         self._passing: dict[str, Subscribe] = {}  # they end with a hub, and are made again
         self._listeners = Listeners(self._lines, vocabulary)
-        first = self._lines.patiently(time.monotonic())
+        first = self._lines.patiently(steady_s())
         self.name = first.welcome.client
         self._command.take(first)
 
@@ -141,9 +140,9 @@ class RemoteHub:
 
     def fetch(self, request: Fetch, wait_s: float = 0.0) -> Page:
         """The next page; waits up to *wait_s* for something to come where there is nothing yet."""
-        until_s, mended = time.monotonic() + wait_s, False
+        until_s, mended = steady_s() + wait_s, False
         while True:
-            left_s = max(0.0, until_s - time.monotonic())
+            left_s = max(0.0, until_s - steady_s())
             waiting = msgspec.structs.replace(request, wait_s=min(left_s, WAIT_S))
             answer = self._apart(one(waiting), waiting.wait_s)
             if isinstance(answer, Refused) and not mended:
@@ -155,7 +154,7 @@ class RemoteHub:
             if not isinstance(answer, Page):
                 raise CortexError(f"a fetch was answered with {type(answer).__name__}")
             self._lines.saw(answer)
-            if answer.records or answer.ephemeral or time.monotonic() >= until_s:
+            if answer.records or answer.ephemeral or steady_s() >= until_s:
                 return answer
             request = msgspec.structs.replace(
                 request, after=answer.through, ring_after=answer.ring_through
@@ -222,7 +221,7 @@ class RemoteHub:
             except TimeoutError:
                 raise AskTimeoutError(topic, timeout_s) from None
         asked = Ask(topic, msgspec.msgpack.encode(query), timeout_s)
-        until_s = time.monotonic() + timeout_s
+        until_s = steady_s() + timeout_s
         answer = self._lines.exchange(one(asked), timeout_s, until_s)[0]
         return event_of(answer, self._vocabulary.classes())
 
@@ -244,7 +243,7 @@ class RemoteHub:
 
     def _apart(self, frame: Frame, wait_s: float) -> Answer:
         """An answer that may take its time, by a connection of its own."""
-        return self._lines.exchange(frame, wait_s, time.monotonic() + self._away_s)[0]
+        return self._lines.exchange(frame, wait_s, steady_s() + self._away_s)[0]
 
     def _mend(self, subscription: str, refused: Refused) -> None:
         """Make a subscription again that went with its hub; any other refusal is raised."""

@@ -14,6 +14,7 @@ import msgspec
 
 from ..access import Access, Open, Peer
 from ..client import Client
+from ..clock import lasting
 from ..errors import ClientDeniedError, UrlError
 from ..event import Event
 from ..limits import root_of
@@ -214,7 +215,7 @@ class HubServer:
             connection.cut()
         for thread in connections.values():
             if thread is not threading.current_thread():
-                thread.join(JOIN_S)
+                thread.join(lasting(JOIN_S))
 
     def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> Link:
         """The link of a client that is let in."""
@@ -332,7 +333,7 @@ class HubServer:
         try:
             sock, where = listener.accept()
         except OSError:  # it went again, or there are no descriptors: then it waits its turn
-            threading.Event().wait(0.01)
+            threading.Event().wait(lasting(0.01))
             return
         networked = carrier != "ipc"
         with self._lock:
@@ -440,7 +441,7 @@ def _remove_stale(address: Address, path: Path) -> None:
     if not stat.S_ISSOCK(path.lstat().st_mode):
         raise UrlError(address.url, f"{path} is there and is no socket: remove it")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
-        knock.settimeout(KNOCK_S)
+        knock.settimeout(lasting(KNOCK_S))
         try:
             knock.connect(address.path)
         except ConnectionRefusedError:

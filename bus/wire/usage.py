@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from ..clock import lasting
 from ..errors import LimitError
 from ..limits import Allowance, Rate
 from ..requests import Commit, Finish, Publish, Request
@@ -38,7 +39,7 @@ class Usage:
         """Wait until the client may go on; what to refuse it with where that takes too long."""
         wait_ns, what = self._wait_ns()
         if wait_ns > 0:
-            time.sleep(min(wait_ns, PATIENCE_NS) / 1e9)
+            time.sleep(lasting(min(wait_ns, PATIENCE_NS) / 1e9))
         if wait_ns <= PATIENCE_NS:
             return None
         limits = self.allowance.limits

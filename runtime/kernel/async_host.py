@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary
+from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary, lasting
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCompleted,
@@ -122,7 +122,7 @@ class AsyncHost:
                     self._given(self._close()).result(2 * STOP_S)
             finally:
                 self.abandon()
-                self._thread.join(STOP_S)
+                self._thread.join(lasting(STOP_S))
 
     def abandon(self) -> None:
         """End the loop; a handler that holds it up is left behind."""
@@ -179,7 +179,7 @@ class AsyncHost:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=STOP_S)
+            await asyncio.wait(tasks, timeout=lasting(STOP_S))
         component, self._component = self._component, None
         if component is not None:
             await component.closed()
@@ -258,7 +258,7 @@ class AsyncHost:
 
     def _later(self, draft: Draft) -> None:
         if not self._drafts:
-            self._loop.call_later(FLUSH_S, self._flush)
+            self._loop.call_later(lasting(FLUSH_S), self._flush)
         self._drafts.append(draft)
 
     def _flush(self) -> None:

@@ -28,6 +28,7 @@ from cortex.bus import (
     Request,
     Subscribed,
     UnansweredError,
+    lasting,
 )
 
 from .feed import Backoff, Flush, Idle, Program, Quiet, Step
@@ -93,7 +94,7 @@ class Reply(pykka.Future[Any]):
 
     def get(self, *, timeout: float | None = None) -> Any:
         """The value, or the error that was set instead; `pykka.Timeout` after *timeout*."""
-        if not self._there.acquire(timeout=-1 if timeout is None else timeout):
+        if not self._there.acquire(timeout=-1 if timeout is None else lasting(timeout)):
             raise pykka.Timeout(f"{timeout} seconds")
         self._there.release()
         if self._error is not None:

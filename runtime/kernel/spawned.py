@@ -23,6 +23,7 @@ from cortex.bus import (
     Recorded,
     TopicUnknownError,
     Vocabulary,
+    lasting,
 )
 from cortex.runtime.isolation import environment_for, given, interpreter
 
@@ -210,7 +211,7 @@ class SpawnedHost:
             with contextlib.suppress(OSError):  # what was not sent is for a child that is gone
                 process.stdin.close()
         try:
-            process.wait(QUIT_S)
+            process.wait(lasting(QUIT_S))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -21,6 +21,7 @@ from cortex.bus import (
     Subscribe,
     UnansweredError,
     Vocabulary,
+    lasting,
 )
 
 from .async_component import AsyncComponent
@@ -102,7 +103,7 @@ class Staff:
 
         def wait(seconds: float) -> None:
             for label, event in zip(labels, ready, strict=True):
-                if not event.wait(seconds) or not self._supervisor.is_ready(label):
+                if not event.wait(lasting(seconds)) or not self._supervisor.is_ready(label):
                     problem = self._supervisor.problem(label) or "it is not ready yet"
                     raise NotReadyError(name, problem)
 

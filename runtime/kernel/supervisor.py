@@ -10,7 +10,7 @@ import msgspec
 import pykka
 import structlog
 
-from cortex.bus import Clock, SystemClock
+from cortex.bus import Clock, SystemClock, lasting
 
 from . import supervision
 from .shell import Hooks, Shell, Stop
@@ -90,7 +90,7 @@ class Supervisor:
         """
         watch = self._watches.get(label)
         if watch is not None and watch.staffed is None and watch.watched.status == "starting":
-            watch.manned.wait(wait_s)
+            watch.manned.wait(lasting(wait_s))
         return watch.staffed.ref if watch and watch.staffed else None
 
     def problem(self, label: str) -> str:
@@ -122,14 +122,14 @@ class Supervisor:
         until_ns = self._steady_ns() + int(patience_s * 1e9)
         for staffed in staff:
             left_s = max(0.0, (until_ns - self._steady_ns()) / 1e9)
-            if not staffed.ref.actor_stopped.wait(left_s):
+            if not staffed.ref.actor_stopped.wait(lasting(left_s)):
                 log.warning("component_left_behind", actor=str(staffed.ref))
                 staffed.abandon()
 
     def _run(self) -> None:
         while not self._closed:
             try:
-                news = self._news.get(timeout=self._patience_s())
+                news = self._news.get(timeout=lasting(self._patience_s()))
             except queue.Empty:
                 news = None
             now_ns = self._steady_ns()

@@ -7,7 +7,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from cortex.bus import Client, ClientDeniedError, CortexError, HubPort, Log, SystemClock
+from cortex.bus import (
+    Client,
+    ClientDeniedError,
+    CortexError,
+    HubPort,
+    Log,
+    SystemClock,
+    lasting,
+    steady_s,
+)
 from cortex.bus.events import ComponentRestarted, ComponentWithdrawn, RuntimeStarted
 from cortex.runtime.log import Blobs
 
@@ -144,7 +153,7 @@ class Worker:
             ClientDeniedError: What it was granted was taken back.
         """
         # With a time: a signal that goes to another thread does not end a wait of the main one.
-        while self._over is None and not told.wait(LOOK_S):
+        while self._over is None and not told.wait(lasting(LOOK_S)):
             pass
         if self._over is not None:
             raise self._over
@@ -169,13 +178,13 @@ class Worker:
 
     def _is_left(self) -> bool:
         """Whether the hub is away, and has not come back in a moment."""
-        began_s = time.monotonic()
-        while (waited_s := time.monotonic() - began_s) < GONE_S:
+        began_s = steady_s()
+        while (waited_s := steady_s() - began_s) < GONE_S:
             if self._hub.away and waited_s > BACK_S:
                 return True
             if not (self._hub.away or self._keeper.is_alive()):
                 return False
-            time.sleep(ENDING_S)
+            time.sleep(lasting(ENDING_S))
         return True
 
     def _keep_announced(self) -> None:
@@ -191,7 +200,7 @@ class Worker:
                 self._over = error
                 return
             except CortexError:  # the hub is away
-                self._ending.wait(AWAY_S)
+                self._ending.wait(lasting(AWAY_S))
 
     def _follow(self) -> None:
         pairs = [(kind.topic_name(), None) for kind in (RuntimeStarted, ComponentWithdrawn)]

@@ -126,11 +126,13 @@ def running(clock: WallClock, *, home: Home | None = None) -> Iterator[World]:
 
 
 def blink(world: World, clock: WallClock, by_ns: int) -> None:
-    """Let the clock be wrong for as long as it takes to record something."""
+    """Let the clock be wrong for as long as it takes to record something and fire what is due."""
     clock.by_ns += by_ns
     noted(world.client)
+    settled(world)
     clock.by_ns -= by_ns
     noted(world.client)
+    settled(world)
 
 
 def noted(client: Client) -> int:
