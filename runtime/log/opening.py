@@ -4,11 +4,16 @@ Each opening begins an epoch with a random id at the position where the log then
 makes a lost tail known to whoever saw it: the ids that they remember are not in this log, or are
 over before the position that they remember. Whether the opening before was closed in good order is
 noted for people; nothing depends on it.
+
+What moves with the events (cursors, work, deadlines, receipts) is in no Merkle tree. A closed log
+holds a digest of it, which the next opening compares: damage and edits between the two are found.
+It has no key: whoever means to deceive can write another.
 """
 
 import secrets
 import sqlite3
 import time
+from hashlib import blake2b
 
 import msgspec
 
@@ -16,6 +21,12 @@ from cortex.bus import ID_BITS, Epoch, Epochs
 
 from .schema import Durability
 
+STATE = {  # tables, and what their rows are in order of
+    "subscriptions": "name",
+    "work": "subscription, position",
+    "deadlines": "name",
+    "receipts": "client",
+}
 KEPT = 1_024  # epochs, the newest; who knows only older ones begins again
 
 
@@ -54,11 +65,32 @@ def begin(writer: sqlite3.Connection, head: int, durability: Durability) -> Open
     )
 
 
-def end(writer: sqlite3.Connection, head: int) -> None:
-    """Note that the newest epoch ended in good order."""
+def end(writer: sqlite3.Connection, epoch: Epoch, head: int) -> None:
+    """Note that *epoch* ended in good order, and what moves with the events then."""
     writer.execute(
-        "update epochs set ended = ? where number = (select max(number) from epochs)", (head,)
+        "update epochs set ended = ?, state = ? where id = ?", (head, digest_of(writer), epoch.id)
     )
+
+
+def altered(connection: sqlite3.Connection) -> bool:
+    """Whether what moves with the events is not what it was when the log was closed.
+
+    False as well for a log that is open, or was not closed in good order: nobody can tell.
+    """
+    (stored,) = connection.execute(
+        "select state from epochs order by number desc limit 1"
+    ).fetchone() or (None,)
+    return stored is not None and stored != digest_of(connection)
+
+
+def digest_of(connection: sqlite3.Connection) -> bytes:
+    """A digest of every row that moves with the events."""
+    found = blake2b(digest_size=32)
+    for table, order in STATE.items():
+        found.update(table.encode())
+        for row in connection.execute(f"select * from {table} order by {order}"):  # noqa: S608  # ours
+            found.update(_ENCODE(row))
+    return found.digest()
 
 
 def epochs_of(connection: sqlite3.Connection) -> Epochs:
@@ -73,6 +105,9 @@ def known_epochs(reader: sqlite3.Connection) -> Epochs:
         return epochs_of(reader)
     except sqlite3.OperationalError:
         return ()
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
 
 
 def new_id() -> int:

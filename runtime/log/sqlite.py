@@ -17,6 +17,7 @@ import msgspec
 from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
 
 from . import opening, tiles
+from .checked import LEAF, check_page, check_stream
 from .errors import LogAccessError, LogClosedError, LogCorruptError, RowRefusedError
 from .failures import BUSY_S, translated
 from .owner import OwnerLock
@@ -24,6 +25,11 @@ from .schema import Durability, Meta, open_reader, open_writer, read_meta
 from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
+STATE_FORMAT = 2  # the first one that keeps a digest of what moves with the events
+ALTERED = (
+    "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
+    "since it was closed"
+)
 EVENT_COLUMNS = 4  # position, stream, version, record
 # What is refused takes its transaction with it. A plain insert of many rows would have to be undone
 # alone: for that SQLite copies each page it changes into a temporary file, a new one a batch.
@@ -42,6 +48,7 @@ class EventLog:
         self.path = path
         self._busy_s = busy_s
         self._owner = owner  # None for a log that is only read
+        self._leaf = "null" if owner else LEAF  # what is read beside a record, to compare it with
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
@@ -77,6 +84,7 @@ class EventLog:
                 log._reader = open_reader(path, busy_s)
                 log._load_head()
                 if log._writer is not None:
+                    log.check_state()
                     log._opening = opening.begin(log._writer, log._head, durability)
         except BaseException:
             log.close()
@@ -133,31 +141,40 @@ class EventLog:
         """Records after position *after*, in order: at most *limit*, about *limit_bytes* together.
 
         At least one comes back where there is one, however large.
+
+        Raises:
+            LogCorruptError: The log was opened for reading alone, and one of them is not what was
+                recorded. (Its owner does not look: it only reads again what it wrote or verified.)
         """
-        page: list[bytes] = []
+        page: list[tuple[int, bytes, bytes]] = []
         size_bytes = 0
         with self._page() as reader:
             rows = reader.execute(
-                "select record from events where position > ? order by position limit ?",
+                f"select position, record, {self._leaf} from events "  # noqa: S608  # ours
+                "where position > ? order by position limit ?",
                 (after, limit),
             )
             with closing(rows):  # or its snapshot would outlive the page
-                for (record,) in rows:
-                    size_bytes += len(record)
+                for row in rows:
+                    size_bytes += len(row[1])
                     if size_bytes > limit_bytes and page:
                         break
-                    page.append(record)
-        return page
+                    page.append(row)
+            if self._owner is None:
+                check_page(self.path, after, page)
+        return [row[1] for row in page]
 
     def read_stream(self, stream: str, after: int, limit: int) -> Sequence[bytes]:
         """Records of one stream after its version *after*, in order, at most *limit*."""
         with self._page() as reader:
             rows = reader.execute(
-                "select record from events where stream = ? and version > ? "
-                "order by version limit ?",
+                f"select position, record, {self._leaf} from events "  # noqa: S608  # ours
+                "where stream = ? and version > ? order by version limit ?",
                 (stream, after, limit),
             ).fetchall()
-        return [record for (record,) in rows]
+            if self._owner is None:
+                check_stream(self.path, stream, rows)
+        return [row[1] for row in rows]
 
     def stream_version(self, stream: str) -> int:
         """The newest version of *stream*; 0 where it has none."""
@@ -189,6 +206,7 @@ class EventLog:
         Raises:
             LogCorruptError: With the first position that is damaged, where it has one.
         """
+        self.check_state()
         return verify(self.path, self._page)
 
     def check_owner(self) -> None:
@@ -200,6 +218,17 @@ class EventLog:
         if self._owner is not None:
             self._owner.check()
 
+    def check_state(self) -> None:
+        """Compare cursors, work, deadlines and receipts with what they were at the last close.
+
+        Raises:
+            LogCorruptError: They are not the same, and no Cortex wrote them since.
+        """
+        with self._page() as reader:
+            if read_meta(self.path, reader).format < STATE_FORMAT or not opening.altered(reader):
+                return
+        raise LogCorruptError(str(self.path), ALTERED)
+
     def close(self) -> None:
         """Release what the log holds; a second call does nothing."""
         with self._reading:
@@ -209,7 +238,7 @@ class EventLog:
         if self._writer is not None:
             if self._opening is not None:
                 with suppress(sqlite3.Error):  # the next opening says then that this one was cut
-                    opening.end(self._writer, self._head)
+                    opening.end(self._writer, self._opening.epochs[-1], self._head)
             self._writer.close()
             self._writer = None
         if self._owner is not None:

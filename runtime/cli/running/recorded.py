@@ -82,6 +82,7 @@ def _ending(value: Any) -> Iterator[Any]:
 
 def _log(home: Home, log: EventLog, *, deep: bool) -> Check:
     state = log.state()
+    log.check_state()
     head = log.verify() if deep else state.head
     problem = misplaced(state)
     if problem:
