@@ -29,6 +29,9 @@ _WORDS = {
     "str": "a string",
 }
 
+# What a new home sets. The default holds for homes that were made before, and stays what it was.
+NEW = {"durability": '"full"'}
+
 Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 
 
@@ -121,7 +124,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["normal", "full"],
         Meta(
             description='what an acknowledged event survives: "normal" the kill of the process, '
-            '"full" the loss of power, too'
+            '"full" the loss of power, too; `cortex init` sets "full"'
         ),
     ] = "normal"
     preferences: Annotated[
@@ -199,8 +202,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def template(cls) -> str:
-        """A config.toml that sets nothing and shows every key with its default."""
-        return template_of(cls)
+        """A config.toml for a new home: it shows every key, and sets what is better there."""
+        return template_of(cls, NEW)
 
 
 def _not_toml(name: str, problem: str) -> ConfigError:

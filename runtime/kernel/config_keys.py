@@ -2,7 +2,7 @@
 
 import re
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -58,8 +58,8 @@ def keys_of(
         yield from keys_of(struct, (*table, name), repeated=again)
 
 
-def template_of(cls: type[Struct]) -> str:
-    """A file that sets nothing and shows every key with its default."""
+def template_of(cls: type[Struct], chosen: Mapping[str, str]) -> str:
+    """A file that sets the keys of *chosen* and shows every other with its default."""
     lines = ["# Settings of this home. A key that is not known is an error.", ""]
     tables = []
     header = ""
@@ -70,6 +70,9 @@ def template_of(cls: type[Struct]) -> str:
         if key.header != header:
             header = key.header
             lines += ["", f"# {header}"]
+        if not key.table and key.name in chosen:
+            lines += [f"#   {key.description}", f"{key.name} = {chosen[key.name]}"]
+            continue
         shown = key.default or _EXAMPLES.get(key.type) or key.type.partition(" or ")[0]
         lines += [f"#   {key.description}", f"# {key.name} = {shown}"]
     return "\n".join(lines + tables) + "\n"

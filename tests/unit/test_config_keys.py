@@ -168,14 +168,16 @@ def test_any_text_is_taken_or_refused_with_a_config_error(text: str) -> None:
         assert isinstance(Config.parse(text), Config)
 
 
-def test_the_template_sets_nothing_and_shows_every_key() -> None:
+def test_the_template_sets_durability_alone_and_shows_every_key() -> None:
     template = Config.template()
     uncommented = "\n".join(
         line.removeprefix("# ") for line in template.splitlines() if not line.startswith("#  ")
     )
 
-    assert Config.parse(template) == Config()
-    assert all(f"# {key.name} = " in template or f"# [{key.name}]" in template for key in KEYS)
+    assert Config.parse(template) == Config(durability="full")
+    assert Config().durability == "normal"  # a home that says nothing was made before
+    shown = (f"\n# {key.name} = " in template or f"# [{key.name}]" in template for key in KEYS)
+    assert [key.name for key, there in zip(KEYS, shown, strict=True) if not there] == ["durability"]
     assert "[[components]]" in uncommented
 
 
