@@ -74,7 +74,7 @@ def test_a_new_home_is_private_and_whole(tmp_path: Path) -> None:
         "version",
     ]
     assert home.version_path.read_text() == "1\n"
-        assert Config.load(home) == Config(durability="full")
+    assert Config.load(home) == Config(durability="full")
 
 
 def test_opening_completes_a_home_and_keeps_what_is_there(tmp_path: Path) -> None:
