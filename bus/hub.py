@@ -45,7 +45,7 @@ from .requests import (
 )
 from .tail import Tail
 from .tries import Trial, Tries
-from .turn import Turn
+from .turn import Mask, Turn
 from .unclaimed import STEP, Unclaimed, report
 from .vocabulary import Vocabulary
 from .withdrawal import DueRights
@@ -66,9 +66,11 @@ class Hub:
         vocabulary: Vocabulary,
         entropy: Callable[[int], bytes],
         owners: Owners | None = None,
+        mask: Mask | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self._owners = owners
+        self._mask = mask  # takes out of events what must not be recorded
         self._log = log
         self._entropy = entropy
         self._untold: list[Draft] = []  # what became of the log, until the next transaction
@@ -317,6 +319,7 @@ class Hub:
             steady_ns,
             self.allowed,
             self._owners,
+            self._mask,
         )
         for draft in self._untold:
             turn.tell(draft)

@@ -47,6 +47,8 @@ _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
 _WRITE = msgspec.msgpack.Encoder().encode
 _FOLLOWED = ENDS | {REVOKED}  # something else goes with these, in their transaction
 
+Mask = Callable[[Sequence[Draft]], Sequence[Draft]]  # the same events without secrets
+
 
 class Turn:
     """Stages requests against what the hub knows; nothing of it shows until the hub settles it."""
@@ -63,8 +65,10 @@ class Turn:
         steady_ns: int,
         allowed: Allowed,
         owners: Owners | None = None,
+        mask: Mask | None = None,
     ) -> None:
         self.batch = Batch()
+        self._mask = mask
         self.records: list[Recorded] = []
         self.ephemeral: list[Recorded] = []
         self.versions: dict[str, int] = {}
@@ -283,6 +287,10 @@ class Turn:
         due: Sequence[Due],
         forget: Sequence[str],
     ) -> Appended:
+        if self._mask is not None:
+            events = self._mask(events)
+            drafts = self._mask([d.draft for d in due]) if due else ()
+            due = [msgspec.structs.replace(d, draft=m) for d, m in zip(due, drafts, strict=True)]
         self._check(events)
         if due or forget:
             self._check([d.draft for d in due])

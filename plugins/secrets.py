@@ -1,4 +1,4 @@
-"""Secrets by name: from the environment, or from files that their owner alone may read."""
+"""Secrets by name: from the environment, files that their owner alone may read, or a keyring."""
 
 import os
 import re
@@ -6,10 +6,13 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from cortex.runtime.secrets import KEYRING, SecretUnavailableError, secret_value
+
 from .errors import PluginRefusedError
 
 FOLDER = Path("keys") / "secrets"  # in the home
 SECRET_BYTES = 64 * 1024
+SERVICE = "cortex"  # of the keyring
 LEAST_HIDDEN = 4  # characters: a shorter one would make a text unreadable, and hides nothing
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,79}")
@@ -40,10 +43,19 @@ def secret(home: Path, name: str, environment: Mapping[str, str] = os.environ) -
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PluginRefusedError(f"the secret {path} cannot be read: {why}") from None
     if not text:
+        text = _in_keyring(name)
+    if not text:
         raise PluginRefusedError(
             f"there is no secret {name}: set the variable, or write it to {path} with mode 600"
         )
     return text
+
+
+def _in_keyring(name: str) -> str:
+    try:
+        return secret_value(f"{KEYRING}{SERVICE}/{name}")
+    except SecretUnavailableError:
+        return ""  # most systems have none; what to do instead is said anyway
 
 
 def without_secrets(text: str, secrets: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Ou
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
+from cortex.runtime.secrets import Mask
 
 from .choosing import OF_CALLS, choose, too_dear, unreached
 from .contexts import request_of
@@ -81,8 +82,10 @@ class CompilationEngine(Component):
         home: Home | None = None,
         history: History | None = None,
         vocabulary: Vocabulary = VOCABULARY,
+        mask: Mask | None = None,
     ) -> None:
         self._blobs = blobs
+        self._mask = mask or Mask()
         self._config = config
         self._home = home
         self._streams = Streams(history, vocabulary)
@@ -162,7 +165,7 @@ class CompilationEngine(Component):
         tools = show_tools(event.tools, self._offered.tools(), told.enabled, home)
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
         request, notes = request_of(event, model, self._config, tools, told.turns, found)
-        private = Private(self._home, event.execution_id, users_folder())
+        private = Private(self._home, event.execution_id, users_folder(), self._mask)
         inputs = Inputs(
             encoding=model.encoding,
             request=private.hide_in(request),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from cortex.runtime.context import Request
 from cortex.runtime.kernel import Home
+from cortex.runtime.secrets import Mask
 
 Kind = TypeVar("Kind", bound=Struct)
 
@@ -22,9 +23,13 @@ class Private:
     """Writes `.` for the worktree of an execution, `HOME` for the home, `~` for the user's folder.
 
     Tools print such paths, and a path names the user. A path within the worktree stays usable.
+    Secrets are masked on the way.
     """
 
-    def __init__(self, home: Home | None, execution_id: str, user_folder: Path | None) -> None:
+    def __init__(
+        self, home: Home | None, execution_id: str, user_folder: Path | None, mask: Mask
+    ) -> None:
+        self._mask = mask
         found: dict[str, str] = {}
         for root in (home.path, home.path.resolve()) if home else ():
             found[str(root / WORKTREES / execution_id)] = "."
@@ -40,7 +45,9 @@ class Private:
         self._pattern = re.compile(rf"(?:{alternatives})(?![\w-])") if named else None
 
     def hide(self, text: str) -> str:
-        """*text* without them."""
+        """*text* without them, and without secrets."""
+        # Here, not only where the prompt is kept: its digest is that of what is sent.
+        text = self._mask.text(text)
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: self._instead[match[0]], text)

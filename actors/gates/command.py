@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Serves, key_names, on
 
 from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
-from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .verdict import failed, parameters_of, passed
 
@@ -31,7 +30,7 @@ class Command(Component):
 
     def __init__(self, config: Config, history: History | None = None) -> None:
         self._shell = config.handlers.shell
-        self._hidden = hidden_by(config)
+        self._hidden = key_names(config)
         self._named = config.programs.environment
         self._waiters = Waiters(history)
 

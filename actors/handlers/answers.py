@@ -8,6 +8,7 @@ from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 
 from ..parameters import read_parameters
 
+MASKED = "masked"  # the kind of failure where a text would write a mask over what it stands for
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 

@@ -7,9 +7,8 @@ import msgspec
 
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 
-from ..programs.hidden import hidden_by
 from .answers import completed, failed, parameters_of
 from .repair import (
     CheckoutUnusableError,
@@ -79,7 +78,7 @@ class CommitAndPush(Component):
         self._home = home
         self._vocabulary = vocabulary
         self._history = history
-        self._hidden = hidden_by(config)  # keys of models, which no hook and no remote needs
+        self._hidden = key_names(config)  # keys of models, which no hook and no remote needs
 
     @on(StepExecute, where={"action": "commit_and_push"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:

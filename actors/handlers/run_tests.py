@@ -11,8 +11,9 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.context import Offer, cut_middle
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
 
 from ..parameters import Seconds
 from ..programs import (
@@ -26,7 +27,6 @@ from ..programs import (
     argv_of,
     run_program,
 )
-from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 from .repair import (
@@ -94,10 +94,16 @@ class RunTests(Component):
     )
 
     def __init__(
-        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+        self,
+        config: Config,
+        blobs: Blobs,
+        home: Home | None,
+        history: History | None = None,
+        mask: Mask | None = None,
     ) -> None:
+        self._mask = mask
         self._settings = config.handlers.shell
-        self._hidden = hidden_by(config)
+        self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
         self._home = home
@@ -206,7 +212,7 @@ class RunTests(Component):
             return run_program(
                 argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
             )
-        effects = Effects(self._home.path / "effects")
+        effects = Effects(self._home.path / "effects", self._mask)
         return effects.run(
             key, argv, folder, timeout_s, passed=passed, hidden=self._hidden, wanted=wanted
         )

@@ -12,7 +12,8 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.isolation import interpreter
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.secrets import Mask
 
 from ..parameters import Seconds
 from ..programs import (
@@ -24,7 +25,6 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
-from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 from .repair import HookFailedError, HookRefusedError, hook_secret, hook_url, post_hook
@@ -80,9 +80,16 @@ class SendNotification(Component):
         ),
     )
 
-    def __init__(self, config: Config, home: Home | None, history: History | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        home: Home | None,
+        history: History | None = None,
+        mask: Mask | None = None,
+    ) -> None:
+        self._mask = mask
         self._allow = config.handlers.shell.allow
-        self._hidden = hidden_by(config)
+        self._hidden = key_names(config)
         self._named = config.programs.environment
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
@@ -136,7 +143,7 @@ class SendNotification(Component):
         _keep(given, msgspec.json.encode(said, order="deterministic"))
         launch = interpreter("-S", "-c", _LAUNCH, str(given), *argv)
         timeout_s = min(asked.timeout_s, event.timeout_s)
-        effects = Effects(self._folder / "effects")
+        effects = Effects(self._folder / "effects", self._mask)
         folder = event.workspace or str(self._folder)
         try:
             outcome = effects.run(

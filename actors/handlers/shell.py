@@ -8,8 +8,9 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
 
 from ..parameters import Seconds
 from ..programs import (
@@ -22,7 +23,6 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
-from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .answers import completed, failed, parameters_of
 
@@ -58,16 +58,21 @@ class Shell(Component):
     serves = (Serves("action", "shell", ShellParameters, ShellResult, traits={"effect": "write"}),)
 
     def __init__(
-        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+        self,
+        config: Config,
+        blobs: Blobs,
+        home: Home | None,
+        history: History | None = None,
+        mask: Mask | None = None,
     ) -> None:
         self._settings = config.handlers.shell
-        self._hidden = hidden_by(config)
+        self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
-        self._effects = Effects(folder / "effects")
+        self._effects = Effects(folder / "effects", mask)
         self._waiters = Waiters(history)
 
     def on_start(self) -> None:

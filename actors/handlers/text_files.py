@@ -10,8 +10,9 @@ from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.secrets import MaskedTextError, refuse_masked
 
-from .answers import completed, failed, parameters_of
+from .answers import MASKED, completed, failed, parameters_of
 from .plain_file import open_plain, reason_of, replace_plain, target_of
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
@@ -88,7 +89,11 @@ class TextFiles(Component):
         path = workspace / asked.path
         data = asked.text.encode()
         try:
+            refuse_masked(f"the text for {_shown(path)}", asked.text)
             replace_plain(target_of(path, workspace), data, delivery.new_id())
+        except MaskedTextError as error:
+            yield failed(event, str(error), kind=MASKED, retry=False)
+            return
         except (OSError, ValueError) as error:
             yield failed(
                 event, f"{_shown(path)} cannot be written: {reason_of(error)}", retry=False

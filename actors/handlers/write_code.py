@@ -13,8 +13,9 @@ from cortex.bus.events import StepExecute, StepFailed, StepReopened
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import MaskedTextError
 
-from .answers import completed, failed, parameters_of
+from .answers import MASKED, completed, failed, parameters_of
 from .repair import (
     PatchRefusedError,
     RepairError,
@@ -101,6 +102,8 @@ class WriteCode(Component):
             left_out = uncommitted(sources, self._home.path)
         except PatchRefusedError as error:
             yield failed(event, str(error))
+        except MaskedTextError as error:
+            yield failed(event, str(error), kind=MASKED)
         except RepairError as error:
             yield failed(event, str(error), kind="refused", retry=False)
         except OSError as error:

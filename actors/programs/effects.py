@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from cortex.runtime.isolation import environment_for, interpreter
+from cortex.runtime.secrets import Mask
 
 from .errors import (
     EffectInterruptedError,
@@ -47,10 +48,16 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Effects:
-    """Programs by idempotency key, each run once; their records stand in a folder."""
+    """Programs by idempotency key, each run once; their records stand in a folder.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Where.
+        mask: Hides secrets in what programs say, here and in what is kept of it.
+    """
+
+    def __init__(self, folder: Path, mask: Mask | None = None) -> None:
         self._folder = folder
+        self._mask = mask or Mask()
 
     def run(
         self,
@@ -87,9 +94,18 @@ class Effects:
             raise ProgramTimeoutError(argv[0], ended.after_s)
         if ended.problem:
             raise ProgramError(argv[0], ended.problem)
-        return ProgramOutcome(
-            ended.exit_code, (place / "stdout").read_bytes(), (place / "stderr").read_bytes()
-        )
+        said = [self._said(place / name) for name in ("stdout", "stderr")]
+        return ProgramOutcome(ended.exit_code, *said)
+
+    def _said(self, path: Path) -> bytes:
+        """What is kept of an output. The small process knows no secrets: they are masked here."""
+        data = path.read_bytes()
+        masked = self._mask.data(data)
+        if masked is not data:
+            staged = path.with_suffix(".new")
+            _keep(staged, masked)
+            staged.replace(path)
+        return masked
 
     def forget(self, older_than_s: float = KEPT_S) -> None:
         """Remove the records of effects that ended long ago; their steps are settled."""
@@ -252,5 +268,7 @@ _CHILD = """
 import sys
 from pathlib import Path
 from cortex.actors.programs import run_ordered
+from cortex.runtime.isolation import enter_process
+enter_process()
 run_ordered(Path(sys.argv[1]))
 """

@@ -16,6 +16,7 @@ from cortex.bus import CortexError, Event
 from cortex.bus.events import ToolCall
 from cortex.runtime.kernel import Component, Delivery, Serves
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import MaskedTextError
 
 from .answers import failed, late, returned
 from .errors import ToolError
@@ -92,6 +93,8 @@ def _problem(error: Exception) -> tuple[str, str]:
         return error.problem, error.kind
     if isinstance(error, OSError) and error.strerror:
         return error.strerror, "failed"  # its text names a path of this machine
+    if isinstance(error, MaskedTextError):
+        return str(error), "masked"
     said = str(error) if isinstance(error, CortexError) else f"{type(error).__name__}: {error}"
     return said, "failed"
 

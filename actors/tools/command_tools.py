@@ -10,8 +10,9 @@ from msgspec import Meta
 
 from cortex.bus import Event
 from cortex.bus.events import ToolCall
-from cortex.runtime.kernel import Component, Config, Delivery, Home, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, key_names, on
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
 
 from ..parameters import Seconds
 from ..programs import (
@@ -23,7 +24,6 @@ from ..programs import (
     ProgramUnwantedError,
     argv_of,
 )
-from ..programs.hidden import hidden_by
 from ..programs.wanted import History, Waiters
 from .carrying import Told, carry_out
 from .declaring import tool
@@ -59,17 +59,22 @@ class CommandTools(Component):
     )
 
     def __init__(
-        self, config: Config, blobs: Blobs, home: Home | None, history: History | None = None
+        self,
+        config: Config,
+        blobs: Blobs,
+        home: Home | None,
+        history: History | None = None,
+        mask: Mask | None = None,
     ) -> None:
         self._settings = config.handlers.shell
-        self._hidden = hidden_by(config)
+        self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
         self._places = Places(home)
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")
-        self._effects = Effects(folder / "effects")
+        self._effects = Effects(folder / "effects", mask)
         self._waiters = Waiters(history)
 
     def on_stop(self) -> None:

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cortex.runtime.secrets import refuse_masked
+
 from ..handlers.repair import GitFailedError, PathRefusedError, Worktree, checked_path
 from .errors import ToolError
 
@@ -38,8 +40,10 @@ def apply_patch(tree: Worktree, prefix: str, patch: str) -> list[str]:
 
     Raises:
         ToolError: It is none, does not apply, or touches what it may not.
+        MaskedTextError: It touches what was masked when its writer saw the file.
     """
     text = _plain(patch)
+    refuse_masked("the patch", text)
     with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".diff") as file:
         file.write(text.encode(errors="replace"))
         file.flush()

@@ -53,7 +53,7 @@ class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
     call_id: str
     tool: str
     error: str
-    kind: str = "failed"  # "failed", "timeout", "missing", "wrong_arguments", "interrupted"
+    kind: str = "failed"  # "timeout", "missing", "wrong_arguments", "interrupted", "masked"
 
 
 class ToolDenied(Event, frozen=True, kw_only=True, tag="tool.denied"):

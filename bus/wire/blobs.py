@@ -100,7 +100,8 @@ class BlobDesk:
         data = bytes(upload.data)
         if hashlib.sha256(data).hexdigest() != request.digest:
             raise FrameError("the pieces of a blob do not give its digest")
-        blobs.put(data)
+        if blobs.put(data) != request.digest:
+            raise FrameError("the blob holds what looks like a secret: mask it, then put it again")
         return Appended()
 
     def _arrive(self, link: Link, request: PutBlob) -> Upload:

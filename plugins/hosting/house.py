@@ -169,6 +169,7 @@ class PluginHouse:
         self.open()
         granted = Granted.of(load.granted)
         given = {name: secret(self._home.path, name) for name in granted.secrets}
+        self._runtime.mask.add(given.values())
         walls = self._walls(plugin, granted) if load.confined else None
         spec = Spec(
             "run",

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from cortex.runtime.access import redacted
 from cortex.runtime.isolation import ChildLog
 from cortex.runtime.log import private
+from cortex.runtime.secrets import redacted
 
 from ..secrets import without_secrets
 

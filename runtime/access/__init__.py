@@ -16,13 +16,11 @@ from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
 from .hub_access import HubAccess
 from .issuing import Terms, change, found, grants_of, issue, revoke
 from .owners import RecordedOwners, announced_by
-from .redaction import HIDDEN, Redactor, redacted
 from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
 
 __all__ = [
     "GRANTS",
     "GUARDED",
-    "HIDDEN",
     "OWNER",
     "OWNER_FILE",
     "Certificate",
@@ -36,7 +34,6 @@ __all__ = [
     "KeyFileError",
     "NoSuchClientError",
     "RecordedOwners",
-    "Redactor",
     "Terms",
     "announced_by",
     "change",
@@ -54,7 +51,6 @@ __all__ = [
     "person_of",
     "read_certificate",
     "read_token",
-    "redacted",
     "renew_hub_certificate",
     "revoke",
     "root_of",

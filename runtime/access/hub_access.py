@@ -36,13 +36,13 @@ from cortex.bus import (
     root_of,
 )
 from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft, ClientLimited
+from cortex.runtime.secrets import redacted
 
 from .denials import LIMIT, Denial, Denials, Told
 from .grants import GRANTS, OWNER, Grants, Outcome
 from .owners import holders
 from .presence import CAME, LEFT, Presence
 from .presence import Told as Presented
-from .redaction import redacted
 from .tokens import digest_of, owner_token
 
 log = structlog.get_logger("cortex.access")

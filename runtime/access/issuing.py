@@ -7,10 +7,10 @@ import msgspec
 
 from cortex.bus import Client, ConflictError
 from cortex.bus.events import GrantGiven, GrantRevoked
+from cortex.runtime.secrets import redacted
 
 from .errors import GrantInvalidError, NoSuchClientError
 from .grants import GRANTS, Grant, Grants, checked, checked_name, folded
-from .redaction import redacted
 from .tokens import digest_of, new_token
 
 TRIES = 8  # somebody else may give a grant at the same moment

@@ -8,8 +8,9 @@ from collections import Counter
 from functools import partial
 from typing import Final
 
+from cortex.runtime.secrets import mask_shapes
+
 from .prompt import Neutralised
-from .secret_shapes import mask
 
 _ANSI = re.compile(r"\x1b\[[0-9;:?<=>]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-_]?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -77,7 +78,7 @@ def sanitise(text: str) -> tuple[str, tuple[Neutralised, ...]]:
     Doing it twice changes nothing more.
     """
     if not _SUSPECT.search(text):
-        text, secrets = mask(text)
+        text, secrets = mask_shapes(text)
         return text, (Neutralised("secret", secrets),) if secrets else ()
     found: Counter[str] = Counter()
     text = text.replace("\r\n", "\n")
@@ -95,7 +96,7 @@ def sanitise(text: str) -> tuple[str, tuple[Neutralised, ...]]:
     for pattern, instead in ((_FENCE, "⟨"), (_SECTION, "≡≡≡"), (_CUT, "⟦")):
         text, times = pattern.subn(instead, text)
         found["fence"] += times
-    text, times = mask(text)
+    text, times = mask_shapes(text)
     found["secret"] += times
     return text, tuple(Neutralised(what, n) for what, n in found.most_common() if n)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 _ORDINARY = frozenset(
     (
         *("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"),
+        "CORTEX_DEBUGGABLE",  # what we start is as open as we are
         *("COLORTERM", "COLUMNS", "LINES", "NO_COLOR"),
         *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),  # which Python is meant
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),

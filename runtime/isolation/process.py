@@ -24,12 +24,12 @@ def enter_process(source: IO[bytes] | None = None) -> None:
     For processes that are Cortex's from their start. A program that uses Cortex as a library is not
     changed; it may call `close_process` itself.
     """
+    close_process()  # before anything secret is in here
     if source is not None:
         os.environ.update(_taken(source))
     # A program is looked for by name where these say, and never in the folder one stands in.
     for name in SEARCHED & os.environ.keys():
         os.environ[name] = absolute(os.environ[name])
-    close_process()
 
 
 def close_process() -> bool:

@@ -7,6 +7,7 @@ from .config import Config
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
 from .manifest import Entry, built_in, configured, load, located
+from .masking import key_names, mask_for, open_blobs
 from .runtime import Runtime
 from .version import VERSION
 from .worker import Worker
@@ -34,8 +35,11 @@ __all__ = [
     "announcement_of",
     "built_in",
     "configured",
+    "key_names",
     "load",
     "located",
+    "mask_for",
     "on",
+    "open_blobs",
     "routes_of",
 ]

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary, refuse_no_text
-from cortex.runtime.access import redacted
+from cortex.runtime.secrets import redacted
 
 from .component import Component, Delivery, Forget, Handler, Later, Output, is_query, routes_of
 from .errors import ComponentInvalidError

@@ -5,7 +5,7 @@ import sys
 
 import structlog
 
-from cortex.runtime.access import Redactor
+from cortex.runtime.secrets import Mask, Redactor
 
 
 class _Stderr:
@@ -27,3 +27,10 @@ def configure_unless_done() -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(_Stderr()),  # type: ignore[arg-type]  # write, flush
     )
+
+
+def hide_in_logs(mask: Mask) -> None:
+    """Have what *mask* knows, now and later, hidden in the log lines of this process, too."""
+    for processor in structlog.get_config()["processors"]:
+        if isinstance(processor, Redactor):
+            processor.follow(mask)

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus import Client, Log, Recorded, Vocabulary, decode
-from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs
+from cortex.runtime.log import Blobs, EventLog, MemoryBlobs
+from cortex.runtime.secrets import MaskedBlobs
 
 from .config import Config
 from .home import Home
+from .masking import mask_for, open_blobs
 
 
 def ports_in_runtime(
@@ -56,14 +58,15 @@ def ports_in_child(
     *config* is what the parent was let act by: the file may have been changed since by a pull.
     """
     found = Home(Path(home)) if home else None
-    durability = config.durability
+    mask = mask_for(config, found)
     return {
         "home": found,
         "config": config,
-        "blobs": BlobStore(found.blobs, durability=durability) if found else MemoryBlobs(),
+        "blobs": open_blobs(found, config, mask) if found else MaskedBlobs(MemoryBlobs(), mask),
         "vocabulary": vocabulary,
         "settings": dict(settings),
         "history": _history_of(found),
+        "mask": mask,
     }
 
 

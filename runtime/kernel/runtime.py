@@ -25,15 +25,17 @@ from cortex.bus import (
 from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped, TrustGiven
 from cortex.runtime.access import RecordedOwners
 from cortex.runtime.access.trust import take_unrecorded
-from cortex.runtime.log import Blobs, BlobStore, EventLog, MemoryBlobs, MemoryLog
+from cortex.runtime.log import Blobs, EventLog, MemoryBlobs, MemoryLog
+from cortex.runtime.secrets import Mask, MaskedBlobs
 
 from .announcements import announce, withdraw
 from .component import Component
 from .config import Config
 from .errors import NotReadyError
 from .home import Home
-from .logs import configure_unless_done
+from .logs import configure_unless_done, hide_in_logs
 from .manifest import Entry, built_in, configured, load
+from .masking import mask_for, open_blobs
 from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .staff import Staff, class_of, entry_of
@@ -90,11 +92,17 @@ class Runtime:
         wanted = self._configured() if components is None else list(components)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
-        durability = self.config.durability
-        self.blobs: Blobs = BlobStore(home.blobs, durability=durability) if home else MemoryBlobs()
+        self.mask: Mask = mask_for(self.config, home)  # add what is known to be secret later
+        hide_in_logs(self.mask)
+        self.blobs: Blobs = (
+            open_blobs(home, self.config, self.mask)
+            if home
+            else MaskedBlobs(MemoryBlobs(), self.mask)
+        )
         self.log: Log = log or _open_log(home, self.config)
         owners = RecordedOwners(self.log, self.vocabulary)
-        self.hub = LocalHub(Hub(self.log, self.vocabulary, system_entropy, owners), self.clock)
+        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts)
+        self.hub = LocalHub(hub, self.clock)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)
         self._staff = Staff(
@@ -231,7 +239,7 @@ class Runtime:
             entry.settings,
             self._user_preferences,
         )
-        return {**ports, "runtime": self}
+        return {**ports, "runtime": self, "mask": self.mask}
 
     def _tell_trusted(self) -> None:
         """Record that this user came to trust the home, once."""

@@ -19,13 +19,15 @@ from cortex.bus import (
 )
 from cortex.bus.events import ComponentRestarted, ComponentWithdrawn, RuntimeStarted
 from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import MaskedBlobs
 
 from .announcements import announce, withdraw
 from .component import Component
 from .config import Config
 from .home import Home
-from .logs import configure_unless_done
+from .logs import configure_unless_done, hide_in_logs
 from .manifest import Entry, load
+from .masking import mask_for
 from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .staff import Staff, class_of, entry_of
@@ -81,8 +83,11 @@ class Worker:
         configure_unless_done()
         if home is not None:
             home.require_trust()
-        self._hub, self._log, self._blobs, self._home = hub, log, blobs, home
+        self._hub, self._log, self._home = hub, log, home
         self._config = config or (Config.load(home) if home else Config())
+        mask = mask_for(self._config, home)  # what only we know; the hub hides what it knows
+        hide_in_logs(mask)
+        self._blobs: Blobs = MaskedBlobs(blobs, mask)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
         self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
         self._supervisor = Supervisor(SystemClock(), restarted or self._tell_restarted)

@@ -25,7 +25,11 @@ class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
     base_url: Annotated[str, Meta(description="of the endpoint, as in https://HOST/v1")] = ""
     key_env: Annotated[
-        str, Meta(description="name of the environment variable that holds the endpoint's key")
+        str,
+        Meta(
+            description="name of the environment variable that holds the endpoint's key, or "
+            "`keyring:SERVICE/NAME`"
+        ),
     ] = ""
 
     watch: Annotated[

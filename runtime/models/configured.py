@@ -17,6 +17,7 @@ LONGEST = 256  # characters of what an endpoint calls a model; some call it by i
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 _PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_IN_KEYRING = re.compile(r"keyring:[!-~]{1,100}/[!-.0-~]{1,100}")
 # Keys begin so, whatever else could be the name of a variable.
 _KEYS = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|ghp|gho|pat|AIza|AKIA|eyJ)[-_A-Z0-9a-z]{12,}")
 _MIXED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{20,}|[0-9a-f]{32,}")
@@ -64,7 +65,8 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     key_env: Annotated[
         str | None,
         Meta(
-            description="NAME of the environment variable that holds the key; unless set, the "
+            description="NAME of the environment variable that holds the key, or "
+            "`keyring:SERVICE/NAME`; unless set, the "
             "vendor's usual one for the vendor's own endpoint, and none for any other"
         ),
     ] = None
@@ -247,9 +249,12 @@ def _wrong_place(model: ModelConfig, address: Address | None) -> str:
 def _wrong_variable(value: str) -> str:
     if value.lower().startswith("sk-") or _KEYS.fullmatch(value) or _MIXED.fullmatch(value):
         return _PASTED_KEY.format(where="here")
-    if _VARIABLE.fullmatch(value):
+    if _VARIABLE.fullmatch(value) or _IN_KEYRING.fullmatch(value):
         return ""
-    return "expected the name of an environment variable, as `OPENAI_API_KEY`"
+    return (
+        "expected the name of an environment variable, as `OPENAI_API_KEY`, or an entry of the "
+        "system's keyring, as `keyring:cortex/openai`"
+    )
 
 
 def _has_price(model: ModelConfig) -> bool:

@@ -29,7 +29,11 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[Name, ...], Meta(description="names of environment variables that its program gets")
     ] = ()
     key_env: Annotated[
-        str, Meta(description="name of the variable that holds the bearer token for its url")
+        str,
+        Meta(
+            description="name of the variable that holds the bearer token for its url, or "
+            "`keyring:SERVICE/NAME`"
+        ),
     ] = ""
     timeout_s: Annotated[
         float, Meta(gt=0, description="seconds that a connection and a call may take at most")

@@ -9,7 +9,8 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.runtime.access import HIDDEN, Redactor, new_token, redacted
+from cortex.runtime.access import new_token
+from cortex.runtime.secrets import HIDDEN, Redactor, redacted
 
 STEADY = settings(max_examples=60, deadline=None, derandomize=True)
 WORDS = st.text(st.sampled_from("ab :=\"',;@/\n-_.{}[]"), max_size=40)

@@ -25,7 +25,6 @@ from cortex.runtime.context import (
 
 room = ContextCompiler.__module__.rpartition(".")[0]
 alike = importlib.import_module(f"{room}.alike")
-secret_shapes = importlib.import_module(f"{room}.secret_shapes")
 
 STEP = Step(process="p", id="s", description="Why does the parser reject a comma?")
 COMPILER = ContextCompiler(TokenCounter())
@@ -137,9 +136,9 @@ def test_near_duplicates_are_found_without_comparing_all_pairs(
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("key AKIAIOSFODNN7EXAMPLE here", "key ⟦secret⟧ here"),
-        ("API_KEY=abcd1234efgh5678ijkl", "API_KEY=⟦secret⟧"),
-        ('"password": "s3cr3tpassw0rd12345"', '"password": "⟦secret⟧"'),
+        ("key AKIAIOSFODNN7EXAMPLE here", "key ⟦secret********⟧ here"),
+        ("API_KEY=abcd1234efgh5678ijkl", "API_KEY=⟦secret********⟧"),
+        ('"password": "s3cr3tpassw0rd12345"', '"password": "⟦secret*******⟧"'),
         ("sha256:9f86d081884c7d659a2feaa0c55ad015", "sha256:9f86d081884c7d659a2feaa0c55ad015"),
         ("secret = get_secret_value_1234567(x)", "secret = get_secret_value_1234567(x)"),
         ("password: see the team's safe", "password: see the team's safe"),
@@ -153,12 +152,14 @@ def test_secrets_are_masked_and_evidence_is_not(text: str, kept: str) -> None:
 
 
 def test_a_masked_key_has_as_many_lines_as_before() -> None:
-    key = "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----\nafter"
+    line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{line}\nabc=\n-----END RSA PRIVATE KEY-----\nafter"
 
     masked, found = sanitise(key)
 
     assert masked.split("\n")[4] == "after"
     assert "abc" not in masked
+    assert line not in masked
     assert [each.what for each in found] == ["secret"]
     assert sanitise(masked) == (masked, ())
 

@@ -1,6 +1,8 @@
 """Where code is that was installed as editable after this process started."""
 
 import site
+import sys
+import venv
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -71,9 +73,12 @@ def test_of_a_path_file_no_line_is_run_and_what_is_not_there_is_left_out(
 def test_code_that_an_import_hook_brings_is_found_by_a_fresh_python(
     packages: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    (hooks / "sitecustomize.py").write_text(HOOK.format(file=str(source / "__init__.py")))
-    monkeypatch.setenv("PYTHONPATH", str(hooks))
+    fresh = tmp_path / "fresh"
+    venv.create(fresh, symlinks=True)
+    (folder,) = fresh.glob("lib/python*/site-packages")
+    # As a tool that installs a package as editable with an import hook.
+    (folder / "_cortex_later.py").write_text(HOOK.format(file=str(source / "__init__.py")))
+    (folder / "_cortex_later.pth").write_text("import _cortex_later")
+    monkeypatch.setattr(sys, "executable", str(fresh / "bin" / "python"))
 
     assert list(code_of(iter(["cortex_later"]), "")) == [source]

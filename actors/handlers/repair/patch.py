@@ -4,6 +4,8 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cortex.runtime.secrets import refuse_masked
+
 from .edits import Edit, EditError, apply_edit
 from .errors import PatchRefusedError
 from .paths import PathRefusedError, checked_path, parents_of
@@ -26,6 +28,7 @@ def planned(
 
     Raises:
         PatchRefusedError: An edit may not be made, or does not fit its file.
+        MaskedTextError: An edit touches what was masked when its writer saw the file.
     """
     paths = [_path_of(number, edit, prefix) for number, edit in enumerate(edits, 1)]
     refused = forbidden(sorted({part for path in paths for part in parents_of(path)}))
@@ -35,6 +38,7 @@ def planned(
             for part in parents_of(path):
                 if part in refused:
                     raise EditError(refused[part])
+            refuse_masked(f"edit {number} ({edit.path})", f"{edit.old}\n{edit.new}")
             if path not in texts:
                 texts[path] = _read(root, path, texts)
             texts[path] = apply_edit(texts[path], edit.old, edit.new)

@@ -12,6 +12,7 @@ from typing import IO, NoReturn
 import msgspec
 
 from cortex.bus.wire import is_loopback
+from cortex.runtime.secrets import SecretUnavailableError, place_of, secret_value
 
 from .errors import HookFailedError, HookRefusedError
 
@@ -32,9 +33,9 @@ def hook_url(given: str, variable: str = "") -> Url:
     Raises:
         HookRefusedError: There is none, or it is none that is posted to.
     """
-    text = given or os.environ.get(variable, "")
+    text = given or _secret(variable)
     if not text:
-        raise HookRefusedError(f"the environment variable {variable} is not set: set it to a URL")
+        raise HookRefusedError(f"{place_of(variable)} is not set: set it to a URL")
     try:
         parts = urllib.parse.urlsplit(text)
         host, _ = parts.hostname or "", parts.port
@@ -58,10 +59,17 @@ def hook_secret(variable: str) -> bytes:
     Raises:
         HookRefusedError: The environment variable is not set.
     """
-    secret = os.environ.get(variable, "")
+    secret = _secret(variable)
     if not secret:
-        raise HookRefusedError(f"the environment variable {variable} is not set: it has to sign")
+        raise HookRefusedError(f"{place_of(variable)} is not set: it has to sign")
     return os.fsencode(secret)
+
+
+def _secret(reference: str) -> str:
+    try:
+        return secret_value(reference)
+    except SecretUnavailableError as error:
+        raise HookRefusedError(str(error)) from None
 
 
 def hook_signature(body: bytes, secret: bytes) -> str:

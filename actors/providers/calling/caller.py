@@ -4,7 +4,6 @@ import asyncio
 import importlib
 import importlib.util
 import logging
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from cortex.bus.events import ModelInvoke
 from cortex.runtime.context import Parts, counter_for, split
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Endpoint, ModelDescription, Usage
+from cortex.runtime.secrets import KEYRING, SecretUnavailableError, place_of, secret_value
 
 from .answer import Answer, Piece
 from .errors import CallFailedError
@@ -81,7 +81,9 @@ class Caller:
         try:
             endpoint = self._endpoint(asked)
             model = endpoint.description
-            key = self._key(endpoint)
+            # A keyring may ask a person to unlock it, and other calls go on meanwhile.
+            named = endpoint.key_env.startswith(KEYRING)
+            key = await asyncio.to_thread(self._key, endpoint) if named else self._key(endpoint)
             answer = Answer(key)
             prompt = self._prompt(asked)
             number = 0
@@ -180,11 +182,13 @@ class Caller:
     def _key(self, endpoint: Endpoint) -> str:
         if not endpoint.key_env:
             return ""
-        key = os.environ.get(endpoint.key_env, "").strip()
+        try:
+            key = secret_value(endpoint.key_env).strip()
+        except SecretUnavailableError as error:
+            raise CallFailedError("unauthorised", str(error)) from None
         if not key:
-            raise CallFailedError(
-                "unauthorised", f"the environment variable {endpoint.key_env} holds no key: set it"
-            )
+            problem = f"{place_of(endpoint.key_env)} holds no key: set it"
+            raise CallFailedError("unauthorised", problem)
         if not (key.isascii() and key.isprintable()):
             raise CallFailedError(
                 "unauthorised", f"what {endpoint.key_env} holds cannot be a key: set it again"

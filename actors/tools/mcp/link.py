@@ -14,10 +14,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cortex.runtime.access import redacted
 from cortex.runtime.isolation import ChildLog, keep
 from cortex.runtime.kernel import VERSION
 from cortex.runtime.log import private
+from cortex.runtime.secrets import redacted
 from cortex.runtime.tools import McpServer
 
 from .errors import ServerError, lost, problem_of

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from cortex.runtime.kernel import ComponentInvalidError, Config
+from cortex.runtime.secrets import secret_value
 from cortex.runtime.tools import McpServer, ToolsConfig
 
 SHORTEST_SECRET = 6  # characters; what is shorter would hide parts of any text
@@ -34,14 +35,14 @@ def environment(server: McpServer) -> dict[str, str]:
 
 def bearer(server: McpServer) -> dict[str, str]:
     """The header that says who asks, where a variable holds the token."""
-    key = os.environ.get(server.key_env, "") if server.key_env else ""
+    key = secret_value(server.key_env)
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def masked(server: McpServer, text: str) -> str:
     """*text* without the values of the variables that the server knows."""
     for name in (*server.env, server.key_env):
-        value = os.environ.get(name, "")
+        value = secret_value(name)
         if len(value) >= SHORTEST_SECRET:
             text = text.replace(value, f"[{name}]")
     return text

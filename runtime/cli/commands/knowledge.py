@@ -1,17 +1,16 @@
 """`cortex knowledge`: index what people wrote down, and find it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 import msgspec
 
-from cortex.runtime.kernel import Config, Home
+from cortex.runtime.kernel import Config, Home, mask_for, open_blobs
 from cortex.runtime.knowledge import KnowledgeError, Resolved, above_and_itself
 from cortex.runtime.knowledge.finding import Knowledge
-from cortex.runtime.log import BlobStore
 
 from ..errors import NotFoundError
 from ..options import question_of, with_home, with_screen
@@ -58,7 +57,7 @@ def index_(home: Home, screen: Screen) -> None:
     holds up none of the others.
     """
     with _opened(home) as opened:
-        indexed = opened.update(keep=BlobStore(home.blobs).put)
+        indexed = opened.update(keep=_keep_in(home))
         notes = opened.statistics().notes
     screen.document(
         IndexDocument(
@@ -98,7 +97,7 @@ def find(
     """
     question = question_of(words)
     with _opened(home) as opened:
-        opened.update(keep=BlobStore(home.blobs).put)
+        opened.update(keep=_keep_in(home))
         _check_under(under, opened.topics() if under else ())
         found = opened.find(question, limit, under=under)
     screen.document(found)
@@ -191,3 +190,8 @@ def _opened(home: Home) -> Iterator[Knowledge]:
         yield opened
     finally:
         opened.close()
+
+
+def _keep_in(home: Home) -> Callable[[bytes], str]:
+    config = Config.load(home)
+    return open_blobs(home, config, mask_for(config, home)).put

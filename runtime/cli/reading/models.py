@@ -1,7 +1,6 @@
 """The models of a home: configured, announced, or both."""
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from cortex.runtime.kernel import Config, Home, built_in, load
 from cortex.runtime.models import ModelDescription, Price, describe, endpoint_of
+from cortex.runtime.secrets import is_set
 
 from .history import History
 
@@ -103,5 +103,5 @@ def _row(config: Config, model: ModelDescription, component: str) -> ModelRow:
         window=model.window,
         price=model.price,
         key_env=key_env,
-        key_set=bool(os.environ.get(key_env)) if key_env else None,
+        key_set=is_set(key_env) if key_env else None,
     )

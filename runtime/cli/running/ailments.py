@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from cortex.runtime.access import Redactor
+from cortex.runtime.secrets import Redactor
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself

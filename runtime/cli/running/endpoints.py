@@ -23,6 +23,7 @@ from cortex.runtime.models import (
     catalogue,
     endpoint_of,
 )
+from cortex.runtime.secrets import SecretUnavailableError, secret_value
 
 from ..reading import ModelRow
 from .findings import State
@@ -99,7 +100,10 @@ def _looked_at(model: ModelConfig, home: Home, environ: Mapping[str, str]) -> Mo
     if address is None:
         return ModelCheck(model.name, "ok", "answers on this host, without an endpoint")
     endpoint = endpoint_of(model)
-    key = environ.get(endpoint.key_env, "") if endpoint.key_env else ""
+    try:
+        key = secret_value(endpoint.key_env, environ)
+    except SecretUnavailableError as error:
+        return ModelCheck(model.name, "fail", str(error), "set `key_env` to a variable")
     if wrong := _wrong_key(endpoint.key_env, key):
         return ModelCheck(model.name, "fail", wrong, f"export {endpoint.key_env}=...")
     return _asked(endpoint, address, key)

@@ -6,8 +6,8 @@ from contextlib import closing, contextmanager
 import msgspec
 
 from cortex.bus import Client, Log, LogError
-from cortex.runtime.kernel import Config, Home, Runtime
-from cortex.runtime.log import Blobs, BlobStore, EventLog, LogHeldError
+from cortex.runtime.kernel import Config, Home, Runtime, mask_for, open_blobs
+from cortex.runtime.log import Blobs, EventLog, LogHeldError
 from cortex.runtime.serving import connected, found
 
 from .errors import HomeHeldError
@@ -43,7 +43,8 @@ def ground_of(home: Home) -> Iterator[Ground]:
 
 @contextmanager
 def _on_hub(home: Home) -> Iterator[Ground]:
-    blobs = BlobStore(home.blobs, durability=Config.load(home).durability)
+    config = Config.load(home)
+    blobs = open_blobs(home, config, mask_for(config, home))
     with (
         connected(home, NAME) as client,
         # Beside the hub, not through it: what was acknowledged can be read here at once.

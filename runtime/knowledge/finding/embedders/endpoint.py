@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -10,6 +9,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
+
+from cortex.runtime.secrets import SecretUnavailableError, secret_value
 
 from ...errors import EmbedderError
 from .embedder import Vectors, normalised
@@ -52,7 +53,7 @@ class EndpointEmbedder:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         headers = {"Content-Type": "application/json"}
         if self._key_from:
-            headers["Authorization"] = f"Bearer {os.environ.get(self._key_from, '')}"
+            headers["Authorization"] = f"Bearer {_key(self.name, self._key_from)}"
         body = json.dumps({"model": self._model, "input": texts}).encode()
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             f"{self._url}/embeddings", body, headers, method="POST"
@@ -76,3 +77,10 @@ class EndpointEmbedder:
         if len(rows) != wanted:
             raise EmbedderError(self.name, f"it gave {len(rows)} vectors for {wanted} texts")
         return rows
+
+
+def _key(embedder: str, reference: str) -> str:
+    try:
+        return secret_value(reference)
+    except SecretUnavailableError as error:
+        raise EmbedderError(embedder, str(error)) from None

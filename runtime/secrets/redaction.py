@@ -1,44 +1,23 @@
-"""Takes tokens, keys and other secrets out of what is logged, recorded or shown.
+"""Takes tokens, keys and other secrets out of the lines that Cortex itself logs or shows.
 
-Two things are hidden: what has the shape of a secret, wherever it stands, and what a caller says is
-one. Every pattern is linear: it starts where its literal stands, takes what follows in one run, and
-never goes back (possessive quantifiers, or a bound).
+Two things are hidden: what may be a secret by its shape, and what a caller says is one. A line of
+ours may lose more than it must; what is recorded is masked by `mask`.
 """
 
 import re
 import traceback
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .mask import Mask
+from .shapes import likely
+
 HIDDEN = "[hidden]"
-SHORTEST = 6  # characters; a shorter one would stand in other words
+SHORTEST = 6  # characters; a shorter one would be in other words
 DEEPEST = 8  # levels of lists and maps that are looked into
 
-# First what is told by its own shape: it is hidden whole, whatever stands around it.
-_SHAPES = re.compile(
-    r"""
-    cortex_[A-Za-z0-9_-]{16,}+                                   # our own
-    | -----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----
-      (?:[^-]|-(?!----END))*+ (?:-----END[A-Z ]{0,60}-----)?
-    | (?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}+        # model and payment endpoints
-    | gh[pousr]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+ | glpat-[A-Za-z0-9_-]{16,}+
-    | xox[abeprs]-[A-Za-z0-9-]{10,}+ | AIza[A-Za-z0-9_-]{30,}+
-    | (?:AKIA|ASIA)[0-9A-Z]{16}
-    | (?<![\w-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?  # a signed claim
-    """,
-    re.VERBOSE,
-)
-# Then what is told by the words before it, which stay.
-_NAMED = re.compile(
-    r"""
-    (   (?:api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|token|authorization)
-        ["']?\s{0,4}[:=]\s{0,4}(?:(?:bearer|basic|token)\s{1,4})?  )
-    (?: "[^"\n]++"? | '[^'\n]++'? | [^\s"',;&]{6,}+ )
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_BEARER = re.compile(r"(bearer\s{1,4})[A-Za-z0-9._~+/=-]{16,}+", re.IGNORECASE)
-_IN_URL = re.compile(r"(://[^/\s:@]{0,256}:)[^/\s@]{1,256}(?=@)")
+_SHAPES = likely()
 _FIELD = re.compile(
     r"(?:.*[_-])?(?:api_?key|access_?key|private_?key|secret|password|passwd|token|authorization"
     r"|credential|cookie)s?",
@@ -56,6 +35,11 @@ class Redactor:
         long_enough = sorted({k for k in known if len(k) >= SHORTEST}, key=len, reverse=True)
         # The longest first: one that begins with another is hidden whole.
         self._known = re.compile("|".join(map(re.escape, long_enough))) if long_enough else None
+        self._masks: weakref.WeakSet[Mask] = weakref.WeakSet()  # those of runtimes that are gone go
+
+    def follow(self, mask: Mask) -> None:
+        """Hide what *mask* does, too, from now on."""
+        self._masks.add(mask)
 
     def __call__(self, logger: Any, method: str, fields: Any) -> Any:  # noqa: ARG002  # structlog's
         """The fields of a log line without secrets; an exception becomes its text."""
@@ -75,9 +59,10 @@ class Redactor:
         """*text* without secrets."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        text = _SHAPES.sub(HIDDEN, text)
-        for pattern in (_NAMED, _BEARER, _IN_URL):
-            text = pattern.sub(rf"\1{HIDDEN}", text)
+        for mask in tuple(self._masks):
+            text = mask.known_in(text, HIDDEN)
+        for pattern in _SHAPES:
+            text = pattern.sub(_hidden, text)
         return text
 
     def value(self, value: Any, depth: int = 0) -> Any:
@@ -102,6 +87,13 @@ class Redactor:
     def _field(self, name: Any, value: Any, depth: int) -> Any:
         secret = isinstance(name, str) and _FIELD.fullmatch(name)
         return HIDDEN if secret and isinstance(value, str | bytes) else self.value(value, depth)
+
+
+def _hidden(match: re.Match[str]) -> str:
+    if "secret" not in match.re.groupindex:
+        return HIDDEN
+    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return f"{match[0][:start]}{HIDDEN}{match[0][end:]}"
 
 
 _SHAPES_ALONE = Redactor()

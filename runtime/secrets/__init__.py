@@ -1,0 +1,27 @@
+"""Secrets: where they come from, what they look like, and how they are kept out of what is kept."""
+
+from .errors import MaskedTextError, SecretUnavailableError
+from .mask import Mask, refuse_masked
+from .masked_blobs import MaskedBlobs
+from .names import LOOKS_SECRET, named_in
+from .redaction import HIDDEN, Redactor, redacted
+from .shapes import mask_shapes
+from .sources import KEYRING, is_set, place_of, secret_value
+
+__all__ = [
+    "HIDDEN",
+    "KEYRING",
+    "LOOKS_SECRET",
+    "Mask",
+    "MaskedBlobs",
+    "MaskedTextError",
+    "Redactor",
+    "SecretUnavailableError",
+    "is_set",
+    "mask_shapes",
+    "named_in",
+    "place_of",
+    "redacted",
+    "refuse_masked",
+    "secret_value",
+]

@@ -1,0 +1,182 @@
+"""The one table of what secrets look like.
+
+What is `certain` is masked wherever Cortex keeps or shows text: shapes that their makers gave a
+mark, keys in their armour, and long values that are assigned to a name which says what they are. A
+digest or an id in a log is evidence, and stays. The rest hides more than it must, and is for the
+lines that Cortex itself logs.
+
+Every pattern is linear: it begins where its mark is, and never goes back (possessive quantifiers,
+or a bound). What is masked has as many bytes as before, so that offsets, line numbers and encodings
+around it stay true.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+SHORTEST_RUN: Final = 17  # bytes: every certain secret has as many in a row of _RUN
+_RUN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=."
+
+_OPEN: Final = "\u27e6"
+_CLOSE: Final = "\u27e7"
+_WORD: Final = "secret"
+_FRAME: Final = len((_OPEN + _CLOSE).encode())
+MASKED: Final = re.compile(f"{_OPEN}(?:{_WORD})?\\**{_CLOSE}")
+
+
+class Shape(NamedTuple):
+    """One kind of secret."""
+
+    name: str
+    marks: tuple[str, ...]  # one of them is in every text that the pattern matches; lower case
+    pattern: str  # the group `secret`, else the whole match, is what is hidden
+    certain: bool = True
+
+
+_ASSIGNED_TO = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token)"
+_NAMED = (
+    r"(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|token|authorization)"
+)
+# Without a digit, or of digits alone, it is a word or a number: the name of a variable, say.
+_MIXED = r"(?=[A-Za-z+/_=-]{0,200}[0-9])(?=[0-9]{0,200}[A-Za-z+/_-])"
+_LINE_END = r"(?:[\s\"',]|\\[nr])"
+SHAPES: Final = (
+    Shape("cortex", ("cortex_",), r"cortex_[A-Za-z0-9_-]{40,}+"),
+    Shape("aws", ("akia", "asia"), r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Shape(
+        "model",
+        ("sk-", "pk-", "rk-"),
+        r"(?<![A-Za-z0-9])[spr]k-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}+",
+    ),
+    Shape(
+        "stripe",
+        ("_live_", "_test_"),
+        r"(?<![A-Za-z0-9])[spr]k_(?:live|test)_[A-Za-z0-9]{16,}+",
+    ),
+    Shape("github", ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"gh[oprsu]_[A-Za-z0-9]{20,}+"),
+    Shape("github", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
+    Shape("gitlab", ("glpat-",), r"glpat-[A-Za-z0-9_-]{16,}+"),
+    Shape("slack", ("xox",), r"(?<![A-Za-z0-9])xox[abeprs]-[A-Za-z0-9-]{15,}+"),
+    Shape("google", ("aiza",), r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}+"),
+    Shape("huggingface", ("hf_",), r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+"),
+    Shape("npm", ("npm_",), r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    Shape("pypi", ("pypi-",), r"(?<![A-Za-z0-9])pypi-[A-Za-z0-9_-]{60,}+"),
+    Shape(
+        "claim",
+        ("eyj",),
+        r"(?<![\w-])eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
+    ),
+    Shape(
+        "armour",
+        ("private key-----",),
+        rf"-----BEGIN[ ][A-Z ]{{0,40}}PRIVATE[ ]KEY-----{_LINE_END}{{0,8}}"
+        rf"(?P<secret>(?:[A-Za-z0-9+/=]{{16,}}+{_LINE_END}{{0,8}})++[A-Za-z0-9+/=]*+)",
+    ),
+    Shape(
+        "assigned",
+        ("password", "passwd", "secret", "key", "auth"),
+        rf"(?i:{_ASSIGNED_TO})[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?"
+        rf"(?P<secret>{_MIXED}[A-Za-z0-9+/_=-]{{16,400}}+)(?![(.\[])",
+    ),
+    Shape(
+        "bearer",
+        ("bearer",),
+        r"(?i:bearer)\s{1,4}(?P<secret>(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{20,}+)",
+    ),
+    # What follows is for our own lines: text that we keep may hold such a thing for good reasons.
+    Shape("cortex", ("cortex_",), r"cortex_[A-Za-z0-9_-]{16,}+", certain=False),
+    Shape(
+        "model", ("sk", "pk", "rk"), r"(?<![A-Za-z0-9])[spr]k[-_][A-Za-z0-9_-]{16,}+", certain=False
+    ),
+    Shape("slack", ("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,}+", certain=False),
+    Shape(
+        "claim",
+        ("eyj",),
+        r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?",
+        certain=False,
+    ),
+    Shape(
+        "armour",
+        ("private key-----",),
+        r"-----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----"
+        r"(?:[^-]|-(?!----END))*+(?:-----END[A-Z ]{0,60}-----)?",
+        certain=False,
+    ),
+    Shape(
+        "named",
+        ("key", "secret", "passw", "token", "authorization"),
+        rf"(?i:{_NAMED}[\"']?\s{{0,4}}[:=]\s{{0,4}}(?:(?:bearer|basic|token)\s{{1,4}})?)"
+        r"(?P<secret>\"[^\"\n]++\"?|'[^'\n]++'?|[^\s\"',;&]{6,}+)",
+        certain=False,
+    ),
+    Shape(
+        "bearer",
+        ("bearer",),
+        r"(?i:bearer)\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{16,}+)",
+        certain=False,
+    ),
+    Shape(
+        "address", ("://",), r"://[^/\s:@]{0,256}:(?P<secret>[^/\s@]{1,256})(?=@)", certain=False
+    ),
+)
+_CERTAIN: Final = [
+    (tuple(mark.encode() for mark in shape.marks), re.compile(shape.pattern.encode()))
+    for shape in SHAPES
+    if shape.certain
+]
+_AS_RUN: Final = bytes(ord("a") if byte in _RUN else ord(" ") for byte in range(256))
+_RUN_OF: Final = b"a" * SHORTEST_RUN
+_PARTS: Final = re.compile(rb"(\\[nr]|[\s\"',]+)")
+
+
+def may_hold(data: bytes) -> bool:
+    """Whether *data* have a run that is long enough for a certain secret; a fraction of the cost.
+
+    All that is recorded is asked this first.
+    """
+    return _RUN_OF in data.translate(_AS_RUN)
+
+
+def masked_shapes(data: bytes) -> tuple[bytes, int]:
+    """*data* with every certain secret masked, as long as before, and how many there were."""
+    lower = data.lower()
+    found = 0
+    for marks, pattern in _CERTAIN:
+        if any(mark in lower for mark in marks):
+            data, times = pattern.subn(_instead, data)
+            found += times
+    return data, found
+
+
+def mask_shapes(text: str) -> tuple[str, int]:
+    """The same of a text."""
+    data = text.encode(errors="surrogatepass")
+    masked, found = masked_shapes(data)
+    return (masked.decode(errors="surrogatepass"), found) if found else (text, 0)
+
+
+def mask_of(size_bytes: int) -> bytes:
+    """What stands in the place of a secret of so many bytes."""
+    whole = size_bytes - _FRAME - len(_WORD)
+    if whole >= 0:
+        return f"{_OPEN}{_WORD}{'*' * whole}{_CLOSE}".encode()
+    if size_bytes >= _FRAME:
+        return f"{_OPEN}{'*' * (size_bytes - _FRAME)}{_CLOSE}".encode()
+    return b"*" * size_bytes
+
+
+def likely(names: Iterable[str] = ()) -> list[re.Pattern[str]]:
+    """Patterns of every shape, the certain ones first; without the kinds in *names*."""
+    without = frozenset(names)
+    return [re.compile(shape.pattern) for shape in SHAPES if shape.name not in without]
+
+
+def _instead(match: re.Match[bytes]) -> bytes:
+    whole = match[0]
+    if "secret" not in match.re.groupindex:
+        return mask_of(len(whole))
+    start, end = match.span("secret")
+    start, end = start - match.start(), end - match.start()
+    parts = _PARTS.split(whole[start:end])
+    hidden = [mask_of(len(part)) if index % 2 == 0 else part for index, part in enumerate(parts)]
+    return whole[:start] + b"".join(hidden) + whole[end:]

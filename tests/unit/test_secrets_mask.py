@@ -1,0 +1,150 @@
+"""A mask hides what is known and what looks like a secret, no more, and moves nothing."""
+
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cortex.bus import Draft
+from cortex.bus.events import StepCompleted
+from cortex.runtime.secrets import Mask, MaskedTextError, mask_shapes, named_in, refuse_masked
+
+STEADY = settings(max_examples=60, deadline=None, derandomize=True)
+SECRET = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=60)
+AROUND = st.text(max_size=60)
+LOOKING = [
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "github_pat_11ABCDEFG0abcdefghijklmnop",
+    "glpat-abcdefghij0123456789",
+    "xoxb-123456789012-abcdefghijkl",
+    "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "hf_abcdefghijklmnopqrstuvwxyz012345",
+    "sk-proj-abcdefghijklmnop1234",
+    "sk_live_abcdefghijklmnop1234",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+]
+PLAIN = [
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "0198a7c2-3f4e-7d21-9c53-1f2e3d4c5b6a",
+    "pk_customer_order_items_id_seq and task-scheduler-of-the-team-2",
+    "sk-learn-contrib-is-a-package-of-many-words",
+    "secret = get_secret_value_1234567(x)",
+    "password: see the team's safe",
+    "-----BEGIN PRIVATE KEY----- is how it begins",
+    "token_sha256=" + "a" * 64,
+]
+
+
+@STEADY
+@given(SECRET, AROUND, AROUND)
+def test_a_known_secret_is_hidden_in_text_json_and_msgpack_and_nothing_moves(
+    secret: str, before: str, after: str
+) -> None:
+    mask = Mask([secret])
+    whole = {"text": f"{before}{secret}{after}", "end": [1, 2]}
+
+    for encode, decode in (
+        (msgspec.json.encode, msgspec.json.decode),
+        (msgspec.msgpack.encode, msgspec.msgpack.decode),
+    ):
+        masked = mask.data(encode(whole))
+
+        assert len(masked) == len(encode(whole))
+        assert secret not in decode(masked)["text"].removeprefix(before)
+        assert decode(masked)["end"] == [1, 2]
+
+
+@pytest.mark.parametrize("secret", LOOKING)
+@pytest.mark.parametrize(
+    "around", ["{}", "key {} here", '{{"k":"{}"}}', "a={}\nb", "https://x:{}@h"]
+)
+def test_what_looks_like_a_secret_is_hidden_and_only_that(secret: str, around: str) -> None:
+    masked = Mask().text(around.format(secret))
+
+    assert secret not in masked
+    assert secret[-12:] not in masked
+    assert len(masked.encode()) == len(around.format(secret).encode())
+    assert Mask().text(masked) == masked
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_evidence_stays(text: str) -> None:
+    assert Mask().text(text) is text or Mask().text(text) == text
+
+
+def test_an_armoured_key_is_emptied_line_by_line_also_where_it_is_json() -> None:
+    lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2, "abcdefghijklmnopqrstuvwxyz0123456789", "MHc="]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----"])
+
+    masked = Mask().text(f"a\n{key}\nb")
+    inside = json.loads(Mask().text(json.dumps({"key": key})))["key"]
+
+    for found in (masked, inside):
+        assert not any(line in found for line in lines)
+        assert found.count("\n") == key.count("\n") + (2 if found is masked else 0)
+    assert masked.startswith("a\n-----BEGIN RSA PRIVATE KEY-----\n⟦secret*")
+
+
+def test_a_value_that_is_assigned_to_a_name_that_says_so_is_hidden() -> None:
+    masked, found = mask_shapes("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+
+    assert re.fullmatch(r"aws_secret_access_key = ⟦secret\*+⟧", masked)
+    assert found == 1
+
+
+def test_a_draft_without_secrets_is_the_same_object_and_one_with_is_still_its_event() -> None:
+    mask = Mask(["correct horse battery"])
+    clean = Draft.of(StepCompleted(execution_id="e", step_id="s", result={"text": "said"}))
+    dirty = Draft.of(
+        StepCompleted(execution_id="e", step_id="s", result={"text": "correct horse battery!"})
+    )
+
+    assert mask.drafts([clean])[0] is clean
+    event = msgspec.msgpack.decode(mask.drafts([clean, dirty])[1].body, type=StepCompleted)
+    assert event.result == {"text": "⟦secret*********⟧!"}
+
+
+def test_a_secret_that_is_added_later_is_hidden_from_then_on() -> None:
+    mask = Mask()
+    before = mask.text("the pass phrase")
+    mask.add(["pass phrase"])
+
+    assert (before, mask.text("the pass phrase")) == ("the pass phrase", "the ⟦*****⟧")
+
+
+def test_text_with_a_mask_is_not_written() -> None:
+    refuse_masked("the patch", "[secret] and ⟦INST⟧ are no masks")
+
+    with pytest.raises(MaskedTextError, match=r"the patch holds ⟦secret\*\*⟧, which stands for"):
+        refuse_masked("the patch", "-key = ⟦secret**⟧\n+key = 1")
+
+
+def test_every_setting_that_names_a_secret_is_found_however_deep() -> None:
+    settings = {
+        "models": {"use": [{"key_env": "A", "name": "n"}]},
+        "plugins": {"webhook": {"hooks": [{"secret_env": "B", "secret": "F"}], "api_key_env": "C"}},
+        "knowledge": {"key_env": ""},
+        "components": [{"config": {"servers": [{"webhook_env": "D", "token_env": "E"}]}}],
+        "environment": "no",
+    }
+
+    assert sorted(named_in(settings)) == ["", "A", "B", "C", "D", "E", "F"]
+
+
+def test_masking_a_hostile_text_is_linear() -> None:
+    for piece in (
+        "sk-",
+        "eyJ",
+        "secret=",
+        "password: ",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "ghp_",
+        "a",
+    ):
+        text = piece * (300_000 // len(piece))
+
+        assert len(Mask().data(text.encode())) == len(text)

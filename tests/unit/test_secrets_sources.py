@@ -1,0 +1,82 @@
+"""A secret comes from a variable or from the system's keyring."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cortex.runtime.kernel import Config, mask_for
+from cortex.runtime.secrets import SecretUnavailableError, is_set, place_of, secret_value
+
+CONFIGURED = """
+[[models.use]]
+name = "away"
+provider = "openai"
+base_url = "http://127.0.0.1:9/v1"
+key_env = "keyring:team/openai"
+"""
+
+
+@pytest.fixture
+def keyring() -> Iterator[Any]:
+    """The package, with a keyring in memory."""
+    package = pytest.importorskip("keyring", reason="needs the extra `keyring`")
+    backend: Any = pytest.importorskip("keyring.backend").KeyringBackend
+
+    class Memory(backend):  # type: ignore[misc]  # it is there where the extra is
+        priority = 1
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[tuple[str, str], str] = {}
+            self.locked = False
+
+        def get_password(self, service: str, username: str) -> str | None:
+            if self.locked:
+                raise package.errors.KeyringLocked("it is locked")
+            return self.kept.get((service, username))
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            self.kept[service, username] = password
+
+        def delete_password(self, service: str, username: str) -> None:
+            del self.kept[service, username]
+
+    before = package.get_keyring()
+    package.set_keyring(Memory())
+    yield package
+    package.set_keyring(before)
+
+
+def test_a_variable_is_read_as_it_is_now() -> None:
+    assert secret_value("KEY", {"KEY": "k"}) == "k"
+    assert secret_value("KEY", {}) == ""
+    assert secret_value("", {"": "k"}) == ""
+    assert place_of("KEY") == "the environment variable KEY"
+
+
+def test_an_entry_of_the_keyring_is_a_key_of_a_model_and_is_masked(keyring: Any) -> None:
+    keyring.set_password("team", "openai", "opensesame 1234")
+
+    config = Config.parse(CONFIGURED)
+
+    assert config.models.use[0].key_env == "keyring:team/openai"
+    assert secret_value("keyring:team/openai") == "opensesame 1234"
+    assert is_set("keyring:team/openai")
+    assert "opensesame" not in mask_for(config, environment={}).text("said: opensesame 1234")
+    assert place_of("keyring:team/openai") == "the entry team/openai of the keyring"
+
+
+def test_a_keyring_that_is_locked_or_has_no_such_entry_says_so(keyring: Any) -> None:
+    assert secret_value("keyring:team/none") == ""
+    keyring.get_keyring().locked = True
+
+    with pytest.raises(SecretUnavailableError, match="it is locked: unlock it, or set a variable"):
+        secret_value("keyring:team/openai")
+    assert not is_set("keyring:team/openai")
+
+
+@pytest.mark.parametrize("reference", ["keyring:", "keyring:openai", "keyring:/openai"])
+def test_a_reference_that_names_no_entry_is_refused(reference: str) -> None:
+    with pytest.raises(SecretUnavailableError, match="write it as keyring:SERVICE/NAME"):
+        secret_value(reference)
