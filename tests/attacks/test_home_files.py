@@ -1,5 +1,6 @@
 """Files of a home that somebody else wrote or may write: bounded, named, and refused."""
 
+import os
 import subprocess
 import sys
 from hashlib import sha256
@@ -10,6 +11,8 @@ import zstandard
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import Home
+from cortex.runtime.knowledge import KnowledgeConfig, Root
+from cortex.runtime.knowledge.finding import Knowledge
 from cortex.runtime.log import BlobCorruptError, BlobStore
 
 CORTEX = Path(sys.executable).parent / "cortex"
@@ -105,3 +108,27 @@ def test_a_hub_whose_lock_was_removed_ends_with_one_clear_line(tmp_path: Path) -
     assert hub.returncode not in (0, None)
     assert "log.db.lock was removed or replaced" in said.replace("\n", " ")
     assert "Traceback" not in said
+
+
+def test_a_folder_that_cannot_be_listed_is_told_with_its_path_and_reason(tmp_path: Path) -> None:
+    """Root may read everything, so that the folder here has a path that is too long to be asked."""
+    root = tmp_path / "knowledge"
+    root.mkdir()
+    (root / "fine.md").write_text("# Fine\n\nThis page is fine.\n")
+    descriptor = os.open(root, os.O_RDONLY)
+    for _ in range(17):  # of 250 characters: more than a path may have
+        os.mkdir("d" * 250, dir_fd=descriptor)  # no Path can name it
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    roots = [Root(str(root), "home")]
+
+    knowledge = Knowledge.open(tmp_path, roots, KnowledgeConfig())
+    knowledge.update()
+    notes = knowledge.statistics().notes
+    knowledge.close()
+
+    (note,) = notes
+    assert "it cannot be looked at: File name too long" in note
+    assert str(root) in note

@@ -1,5 +1,6 @@
 """Find the files of knowledge under the roots, with what the file system says of each."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -86,7 +87,8 @@ class _Walk:
         """Take up the files under the root."""
         try:
             status = os.stat(self._root.path)  # noqa: PTH116 - as everywhere here
-        except OSError:  # it need not be there
+        except OSError as error:
+            self._note(self._root.path, (), error)
             return
         self._folder(self._root.path, (), (identity_of(status),), through_link=False)
 
@@ -96,7 +98,8 @@ class _Walk:
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=attrgetter("name"))
-        except OSError:  # gone, or not ours to read: what cannot be listed holds nothing
+        except OSError as error:
+            self._note(folder, parts, error)
             return
         for entry in entries:
             if entry.name.startswith("."):
@@ -110,8 +113,17 @@ class _Walk:
                         self._take(_file(self._root, entry, parts))
                 elif entry.is_dir():
                     self._inner(entry, parts, above, through_link or linked)
-            except OSError:  # vanished since it was listed, or a link that leads to itself
-                continue
+            except OSError as error:
+                self._note(entry.path, parts, error)
+
+    def _note(self, path: str, parts: tuple[str, ...], error: OSError) -> None:
+        """Take up what cannot be looked at, to be told; what is gone is no problem.
+
+        Nor is a root that is not there, or a link that leads to itself.
+        """
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) and _is_readable(path):
+            problem = f"it cannot be looked at: {error.strerror}; check its owner and mode"
+            self._take(Seen(self._root, path, (*parts, ""), 0, 0, problem))
 
     def _is_known(self, entry: os.DirEntry[str]) -> bool:
         """Whether *entry* is as it was: most are, and cost no more than this."""
