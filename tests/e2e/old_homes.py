@@ -54,7 +54,7 @@ class OldHome:
     def worker(self, component: str) -> "subprocess.Popen[str]":
         """A worker that is ready, beside a hub that is up."""
         process = subprocess.Popen(
-            [str(CORTEX), "worker", component],
+            [str(CORTEX), "worker", "--path", ".", component],
             cwd=self.folder, env=self.env, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
