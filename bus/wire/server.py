@@ -1,13 +1,10 @@
 """A hub's server: listens on any number of URLs, with a thread for each connection."""
 
 import contextlib
-import os
 import selectors
 import socket
 import ssl
-import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -27,26 +24,23 @@ from .blobs import BlobDesk
 from .connection import Connection
 from .desk import Desk
 from .failures import Failures
-from .frames import HELLO_BYTES, Hello
+from .frames import Hello
 from .inside import HubInside
 from .keeper import BlobKeeper
 from .link import Link
-from .pipe import Gone, PlainPipe, TlsPipe
+from .listening import HELLO_S, bind_path, bind_port, identity, opener
+from .pipe import Gone
 from .questions import Questions
-from .stream import Stream
-from .tls import ServerTls, client_certificate, server_context
+from .tls import ServerTls, server_context
 from .unnamed import UnnamedBlobs
 from .urls import Address, parse
 from .usage import Usage
 
-BACKLOG = 1_024  # of connections not accepted yet; one more has to knock again after a second
 CONNECTIONS = 1_024  # of all clients together that are let in
 KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
 STRANGERS = 256  # connections from networks that are not let in yet; as many by ipc
 AN_ADDRESS = 128  # of them from one address
 A_CLIENT = 64  # connections of one client, whatever each calls itself
-HELLO_S = 10.0  # in which a client has to be let in, from the connection to its hello
-KNOCK_S = 1.0  # how long a socket file's owner may take to be found alive
 JOIN_S = 5.0
 NOBODY = "?"  # who is not let in yet
 
@@ -137,16 +131,16 @@ class HubServer:
             self._urls[url] = None
             return url
         if address.carrier == "ipc":
-            return self._listen(address, _bind_path(address), None)
+            return self._listen(address, bind_path(address), None)
         if address.carrier == "tls":
             if tls is None:
                 raise UrlError(url, "needs a certificate and its key to listen with TLS")
-            return self._listen(address, _bind_port(address), server_context(tls))
+            return self._listen(address, bind_port(address), server_context(tls))
         if not address.loopback:
             raise UrlError(url, "would send tokens in the clear: write tls+tcp://HOST:PORT")
         if not insecure:
             raise UrlError(url, "is not encrypted: say --insecure (in Python, insecure=True)")
-        return self._listen(address, _bind_port(address), None)
+        return self._listen(address, bind_port(address), None)
 
     def clients(self) -> list[Connected]:
         """The client programs that are connected now."""
@@ -209,7 +203,7 @@ class HubServer:
                 listening.close()
         for path, owner in self._sockets:
             with contextlib.suppress(OSError):
-                if _identity(path) == owner:  # another hub may have taken its place
+                if identity(path) == owner:  # another hub may have taken its place
                     path.unlink()
         for connection in connections:
             connection.cut()
@@ -306,7 +300,7 @@ class HubServer:
         url = address.url
         if address.carrier == "ipc":
             path = Path(address.path)
-            self._sockets.append((path, _identity(path)))
+            self._sockets.append((path, identity(path)))
         else:
             host = f"[{address.host}]" if ":" in address.host else address.host
             scheme = url.partition("://")[0]
@@ -340,8 +334,8 @@ class HubServer:
             if self._closed or self._let_in >= CONNECTIONS - KEPT_FOR_IPC * networked:
                 sock.close()
                 return
-            opener = _opener(sock, where, carrier, context)
-            connection = Connection(self, opener, sock, networked=networked)
+            opened = opener(sock, where, carrier, context)
+            connection = Connection(self, opened, sock, networked=networked)
             thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
             self._connections[connection] = thread
             host = str(where[0]) if networked and isinstance(where, tuple) else ""
@@ -364,100 +358,3 @@ class HubServer:
         for connection in late:
             connection.cut()
         return min(waits_s, default=None)
-
-
-def _opener(
-    sock: socket.socket, where: object, carrier: str, context: ssl.SSLContext | None
-) -> Callable[[], tuple[Stream, Peer]]:
-    """What makes a stream of an accepted socket, in the connection's own thread."""
-    address = f"{where[0]}:{where[1]}" if isinstance(where, tuple) else ""
-
-    def plain() -> tuple[Stream, Peer]:
-        pipe = PlainPipe(sock)
-        marked = carrier == "ipc"
-        return Stream(pipe, marked=marked, limit_bytes=HELLO_BYTES), Peer(carrier, address)
-
-    def under_tls(context: ssl.SSLContext) -> tuple[Stream, Peer]:
-        pipe = TlsPipe(sock, context, None)
-        try:
-            pipe.shake(HELLO_S)
-        except ssl.SSLError as error:
-            pipe.close()
-            raise Gone(f"no TLS: {error.reason or error}") from None
-        except Gone:
-            pipe.close()
-            raise
-        certificate, problem = client_certificate(pipe)
-        peer = Peer(carrier, address, certificate, problem)
-        return Stream(pipe, marked=False, limit_bytes=HELLO_BYTES), peer
-
-    return plain if context is None else lambda: under_tls(context)
-
-
-def _bind_port(address: Address) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address.host, address.port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
-    return listener
-
-
-def _bind_path(address: Address) -> socket.socket:
-    """A socket in a folder that is its owner's alone.
-
-    A file that a killed hub left behind is replaced; one that somebody listens on is not.
-    """
-    path = Path(address.path)
-    try:
-        folder = path.parent.stat()
-        if folder.st_uid != os.geteuid() or stat.S_IMODE(folder.st_mode) & 0o077:
-            raise UrlError(address.url, f"its folder must be yours alone: chmod 700 {path.parent}")
-        if path.exists() or path.is_symlink():
-            _remove_stale(address, path)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    except OSError as error:
-        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
-    try:
-        listener.bind(address.path)
-        path.chmod(0o600)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise UrlError(address.url, f"cannot be listened on: {_said(error)}") from None
-    return listener
-
-
-def _remove_stale(address: Address, path: Path) -> None:
-    if not stat.S_ISSOCK(path.lstat().st_mode):
-        raise UrlError(address.url, f"{path} is there and is no socket: remove it")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
-        knock.settimeout(lasting(KNOCK_S))
-        try:
-            knock.connect(address.path)
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-            return
-        except FileNotFoundError:
-            return
-        except OSError:  # its backlog is full: somebody is there
-            pass
-    raise UrlError(address.url, "another hub listens there: stop it, or take another address")
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.lstat()
-    return status.st_dev, status.st_ino
-
-
-def _said(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -35,7 +35,6 @@ from cortex.bus import (
     decode,
     root_of,
 )
-from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft, ClientLimited
 from cortex.runtime.secrets import redacted
 
 from .denials import LIMIT, Denial, Denials, Told
@@ -43,6 +42,7 @@ from .grants import GRANTS, OWNER, Grants, Outcome
 from .owners import holders
 from .presence import CAME, LEFT, Presence
 from .presence import Told as Presented
+from .reporting import denial_event, presence_event
 from .tokens import digest_of, owner_token
 
 log = structlog.get_logger("cortex.access")
@@ -357,10 +357,10 @@ class HubAccess(Access):
 
     def _tell_presence(self, many: Sequence[Presented]) -> None:
         if many:
-            self._record(*map(_presented, many))
+            self._record(*map(presence_event, many))
 
     def _tell(self, many: Sequence[Told]) -> None:
-        events = [_told(each) for each in many]
+        events = [denial_event(each) for each in many]
         if events:
             self._record(*events)
 
@@ -369,35 +369,6 @@ class HubAccess(Access):
             self._hub.ask_one(SOURCE, Publish(tuple(Draft.of(event) for event in events)))
         except CortexError as error:  # nobody is let in the more for it
             log.warning("not_recorded", topics=[e.topic_name() for e in events], error=str(error))
-
-
-def _told(told: Told) -> Event:
-    denial = told.denial
-    if denial.verb == LIMIT:
-        return _limited(denial, told.times)
-    return ClientDenied(
-        client=denial.client,
-        verb=denial.verb,
-        about=denial.about,
-        reason=denial.reason,
-        claimed=told.claimed,
-        carrier=told.carrier,
-        address=told.address,
-        times=told.times,
-    )
-
-
-def _limited(denial: Denial, times: int) -> Event:
-    limit = int(denial.reason) if denial.reason.isdecimal() else 0  # of several kinds in one
-    what = denial.about or denial.reason
-    return ClientLimited(client=denial.client, what=what, limit=limit, times=times)
-
-
-def _presented(told: Presented) -> Event:
-    who = {"client": told.client, "carrier": told.peer.carrier, "address": told.peer.address}
-    if told.how == LEFT:
-        return ClientLeft(**who, reason=told.reason, times=told.times)
-    return ClientConnected(**who, certificate=told.peer.certificate, times=told.times)
 
 
 def _shown(text: str) -> str:
