@@ -324,3 +324,13 @@ def test_without_a_home_there_is_no_worktree(bench: Bench) -> None:
     failed = refused(only(WriteCode(None, bench.blobs).execute(event, bench.delivery(7))))
 
     assert (failed.kind, failed.retry) == ("refused", False)
+
+
+def test_an_edit_that_touches_a_masked_span_is_refused_and_the_model_may_try_again(
+    bench: Bench,
+) -> None:
+    failed = refused(bench.write({**FIX, "new": "        result += price  # ⟦secret*⟧\n"}))
+
+    assert failed.kind == "masked"
+    assert failed.retry
+    assert "edit 1 (cart.py) holds ⟦secret*⟧, which stands for a secret" in failed.error

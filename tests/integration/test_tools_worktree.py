@@ -90,6 +90,15 @@ def test_a_patch_is_taken_as_models_write_it(box: Toolbox, patch: str) -> None:
     assert "result += price" in (patched(box) / "cart.py").read_text()
 
 
+def test_a_patch_that_touches_a_masked_span_is_not_applied(box: Toolbox) -> None:
+    answer = box.call("apply_patch", patch=FIX.replace("result += price", "key = '⟦secret***⟧'"))
+
+    assert isinstance(answer, ToolFailed)
+    assert answer.kind == "masked"
+    assert "the patch holds ⟦secret***⟧, which stands for a secret" in answer.error
+    assert not patched(box).exists() or "⟦" not in (patched(box) / "cart.py").read_text()
+
+
 def test_paths_start_at_the_workspace_wherever_it_is_in_the_checkout(tmp_path: Path) -> None:
     folder = repository(tmp_path / "work", {"sub/a.txt": "a\n", "a.txt": "top\n"})
     box = Toolbox(folder / "sub", tmp_path / ".cortex")

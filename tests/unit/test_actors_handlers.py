@@ -246,6 +246,17 @@ def test_write_text_says_why_a_file_cannot_be_written(path: str, tmp_path: Path)
     assert {p.name for p in tmp_path.iterdir()} == {"file", "folder"}
 
 
+def test_write_text_writes_no_mask_over_the_secret_that_it_stands_for(tmp_path: Path) -> None:
+    (tmp_path / "a.env").write_text("KEY=wJalrXUtnFEMI1")
+
+    event = step_execute("write_text", str(tmp_path), path="a.env", text="KEY=⟦secret**⟧\nA=1\n")
+    failed = refused(TextFiles().write, event)
+
+    assert failed.kind == "masked"
+    assert "holds ⟦secret**⟧, which stands for a secret that was not shown" in failed.error
+    assert (tmp_path / "a.env").read_text() == "KEY=wJalrXUtnFEMI1"
+
+
 def write(workspace: Path, path: object) -> None:
     event = step_execute("write_text", str(workspace), path=str(path), text="after")
     completed(TextFiles().write, event)
