@@ -14,6 +14,7 @@ from cortex.bus import (
     HubPort,
     Log,
     SystemClock,
+    TailLostError,
     lasting,
     steady_s,
 )
@@ -204,6 +205,10 @@ class Worker:
             except ClientDeniedError as error:
                 self._over = error
                 return
+            except TailLostError as lost:  # what it announced may be lost as well
+                self._followed = lost.common
+                with suppress(CortexError):
+                    self._announce()
             except CortexError:  # the hub is away
                 self._ending.wait(lasting(AWAY_S))
 

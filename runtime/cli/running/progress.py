@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from cortex.bus import Client, Event, Recorded
+from cortex.bus import Client, Event, Feed, Recorded, TailLostError
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCompleted,
@@ -112,13 +112,29 @@ class Progress:
                 deadline = None if patience_s is None else time.monotonic() + patience_s
                 while deadline is None or time.monotonic() < deadline:
                     self._interrupts.check()
-                    records = feed.next(WAIT_S)
+                    records = self._next(feed, after)
                     for stopped in self._stops(records):
                         return stopped
                     self._check(records)
                 return None
         finally:
             feed.close()
+
+    def _next(self, feed: Feed, after: int) -> list[Recorded]:
+        """What has come.
+
+        Raises:
+            TailLostError: The log has lost what is followed from its very beginning.
+        """
+        try:
+            return feed.next(WAIT_S)
+        except TailLostError as lost:
+            if lost.common <= after:
+                raise
+            if self._screen is not None:
+                said = f"the log has lost its events after position {lost.common}: following again"
+                self._screen.note(said, "yellow")
+            return []
 
     def _check(self, records: list[Recorded]) -> None:
         if any(record.position for record in records):
