@@ -95,7 +95,8 @@ class Binder:
             self._reporter.report("P404", message, use.node)
         elif found is None:
             remedy = self._world.topic_remedy(use.topic)
-            message = f"there is no knowledge under `{use.topic}`"
+            problem = self._world.topics.problem(use.topic)
+            message = problem or f"there is no knowledge under `{use.topic}`"
             known = self._world.topics.names()
             self._unknown("P403", message, use.node, use.topic, known, remedy)
         else:

@@ -8,7 +8,7 @@ from .registry import Ambiguous, Resolved
 
 
 class KnowledgeTopics:
-    """Looks topics up in an index; a file that cannot be used is as good as none."""
+    """Looks topics up in an index; a file that cannot be used is no topic, and has a reason."""
 
     def __init__(self, index: knowledge.TopicIndex) -> None:
         self._index = index
@@ -24,6 +24,16 @@ class KnowledgeTopics:
         if isinstance(found, knowledge.Ambiguous):
             return Ambiguous(paths=found.candidates)
         return Resolved(path=found.path, digest=found.digest, root=found.scope)
+
+    def problem(self, topic: str) -> str:
+        """Why what is under *topic* cannot be used; "" where nothing is."""
+        try:
+            self._index.resolve(topic)
+        except (knowledge.KnowledgeTooLargeError, knowledge.KnowledgeUnreadableError) as error:
+            return str(error)
+        except knowledge.KnowledgeError:  # no name of a topic: there is nothing under it
+            return ""
+        return ""
 
     def names(self) -> Iterable[str]:
         """Every topic there is."""

@@ -80,12 +80,20 @@ class Topics(Protocol):
         """Every topic that would resolve, for "did you mean"."""
         ...
 
+    def problem(self, topic: str) -> str:
+        """Why what is under *topic* cannot be used; "" where nothing is."""
+        ...
+
 
 class TopicTable:
     """Topics from a plain mapping of name to path, for tests and tools."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = dict(paths)
+
+    def problem(self, topic: str) -> str:  # noqa: ARG002  # the protocol's
+        """Whatever is in the mapping can be used."""
+        return ""
 
     def resolve(self, topic: str) -> Resolved | Ambiguous | None:
         """Return the path under *topic*; its digest is taken over the path."""

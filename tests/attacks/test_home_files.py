@@ -11,9 +11,10 @@ import zstandard
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import Home
-from cortex.runtime.knowledge import KnowledgeConfig, Root
+from cortex.runtime.knowledge import KnowledgeConfig, Root, TopicIndex
 from cortex.runtime.knowledge.finding import Knowledge
 from cortex.runtime.log import BlobCorruptError, BlobStore
+from cortex.runtime.processes import KnowledgeTopics
 
 CORTEX = Path(sys.executable).parent / "cortex"
 BOMB_BYTES = 2 << 30  # of zeros, which pack into some 65 kB
@@ -132,3 +133,12 @@ def test_a_folder_that_cannot_be_listed_is_told_with_its_path_and_reason(tmp_pat
     (note,) = notes
     assert "it cannot be looked at: File name too long" in note
     assert str(root) in note
+
+
+def test_a_topic_whose_file_cannot_be_read_is_told_with_its_path_and_reason(tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text("more than may be read\n")
+    topics = KnowledgeTopics(TopicIndex([Root(str(tmp_path), "home")], largest_bytes=4))
+
+    assert topics.resolve("rules") is None
+    assert f"{tmp_path}/rules.md" in topics.problem("rules")
+    assert topics.problem("nothing") == topics.problem("no..name") == ""

@@ -145,6 +145,9 @@ def test_where_knowledge_lies_is_not_in_the_digest_but_what_it_says_is() -> None
             super().__init__({})
             self.found = Resolved(path=path, digest=digest)
 
+        def problem(self, topic: str) -> str:
+            return ""
+
         def resolve(self, topic: str) -> Resolved | Ambiguous | None:
             return self.found
 

@@ -75,6 +75,9 @@ REGISTRY = Registry(
 
 
 class SomeTopics(TopicTable):
+    def problem(self, topic: str) -> str:
+        return ""
+
     def resolve(self, topic: str) -> Resolved | Ambiguous | None:
         if topic == "double":
             return Ambiguous(paths=("team/double.md", "org/double.md"))
