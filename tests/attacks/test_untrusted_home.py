@@ -30,6 +30,7 @@ CORTEX = Path(sys.executable).parent / "cortex"
 SECRET = "s3cret-of-the-victim"  # what must never arrive anywhere
 LAUNCH = Path(__file__).parents[1] / "e2e" / "command_lines.py"
 
+SETTINGS = '[handlers.shell]\nallow = ["make"]\n'
 # Read alone: these work on a home that is not trusted. All others end with 6.
 READING = {
     *("client list", "completion", "context health", "doctor", "down", "events query"),
@@ -401,7 +402,7 @@ def test_what_would_act_is_shown_and_once_it_is_trusted_it_acts(
     digest = shown.stdout.strip()
 
     for said in (
-        *("evil.yaml", "evil_part.py", "evil_part:Evil", f"{endpoint}  gets VICTIM_TOKEN (set)"),
+        *("evil.yaml", "evil_part.py", "evil_part:Evil", f"{endpoint} gets VICTIM_TOKEN (set)"),
         *(f"touch {mine.marks}/tool-server", "mallory", "1 deadlines", "evil/SKILL.md"),
     ):
         assert said in shown.stderr, said
@@ -429,7 +430,7 @@ def test_what_a_pull_brings_is_asked_again_and_an_own_edit_is_not(
     shutil.rmtree(hostile.home.path / "keys")
     for name in ("log.db", "log.db-wal", "log.db-shm", "log.db.lock"):
         (hostile.home.path / name).unlink(missing_ok=True)
-    hostile.home.config_path.write_text('durability = "full"\n')
+    hostile.home.config_path.write_text(SETTINGS)
     mine = cloned(hostile, tmp_path / "mine")
     source = mine.home.processes / "evil.yaml"
     give_trust(mine.home.path, by="a test")
@@ -538,15 +539,27 @@ def test_what_the_hub_was_let_act_by_holds_for_its_children_after_a_pull(
     assert Recording.asked != []
 
 
+def test_a_home_that_lets_nothing_act_is_not_asked_about(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / "a" / ".cortex")
+    (home.knowledge / "note.md").write_text("text")
+    shutil.copytree(home.path, tmp_path / "b" / ".cortex")
+    copy = Home(tmp_path / "b" / ".cortex")
+
+    assert copy.open() == copy  # as a new home is: it sets what survives a power cut, and no more
+
+    copy.config_path.write_text(SETTINGS)  # it is this user's own from then on
+    copy.require_trust()
+
+
 def test_a_home_made_anew_after_its_trust_was_withdrawn_is_an_own_one(tmp_path: Path) -> None:
     home = Home.create(tmp_path / ".cortex")
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
     withdraw_trust(home.path)
     with pytest.raises(UntrustedHomeError, match="withdrawn"):
         home.require_trust()
 
     shutil.rmtree(home.path)
-    Home.create(home.path).config_path.write_text('durability = "full"\n')
+    Home.create(home.path).config_path.write_text(SETTINGS)
 
     home.require_trust()
 
@@ -567,7 +580,7 @@ def test_two_processes_that_make_a_home_at_once_both_may_act_in_it(tmp_path: Pat
 
 def test_pipes_in_a_home_hold_nobody_up(tmp_path: Path) -> None:
     home = Home.create(tmp_path / ".cortex")
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
     (home.path / "id").unlink()
     os.mkfifo(home.path / "id")
     os.mkfifo(home.processes / "p.yaml")
@@ -578,13 +591,13 @@ def test_pipes_in_a_home_hold_nobody_up(tmp_path: Path) -> None:
 
 def test_a_home_made_here_is_trusted_and_so_are_its_users_edits(tmp_path: Path) -> None:
     home = Home.create(tmp_path / ".cortex")
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
     (home.processes / "p.yaml").write_text("process: p\nversion: 1\nsteps: []\n")
     (home.plugins / "mine.py").write_text("x = 1\n")
 
     with Runtime(home, components=[]):
         pass
-    home.config_path.write_text('durability = "normal"\n')
+    home.config_path.write_text(SETTINGS + "# mine\n")
     with Runtime(home, components=[]) as runtime:
         assert runtime.log.state().head > 0
     home.config_path.unlink()
@@ -594,7 +607,7 @@ def test_a_home_made_here_is_trusted_and_so_are_its_users_edits(tmp_path: Path) 
 @pytest.mark.parametrize("how", ["copied", "moved", "put in its place"])
 def test_a_copy_of_an_own_home_is_asked_about(tmp_path: Path, how: str) -> None:
     home = Home.create(tmp_path / "a" / ".cortex")
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
     home.require_trust()
 
     other = tmp_path / "b" / ".cortex"
@@ -620,7 +633,7 @@ def test_another_home_that_gets_the_same_inode_is_not_taken_for_it(tmp_path: Pat
 
     for path in home.path.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
 
     with pytest.raises(UntrustedHomeError, match="in the place of"):
         home.require_trust()
@@ -689,7 +702,7 @@ def test_trust_is_kept_outside_for_this_user_alone(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     home = Home.create(tmp_path / "p" / ".cortex")
-    home.config_path.write_text('durability = "full"\n')
+    home.config_path.write_text(SETTINGS)
     kept = tmp_path / "state" / "cortex" / "trust"
     (record,) = kept.glob("*.json")
 

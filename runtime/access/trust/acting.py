@@ -24,6 +24,7 @@ INERT = {
     *(".git", ".gitignore", "version", IDENTITY, "bus.sock"),
 }
 INERT_BEGINNINGS = ("projections.db", "cache.db", "up.")
+INERT_KEYS = {"durability"}  # of config.toml; a new home sets it
 # What the runtime itself records. Grants, tokens, waiting work and deadlines are in there.
 STATE = {"keys", "effects", "notifications"}
 STATE_BEGINNINGS = ("log.db", "snapshots.db")
@@ -179,9 +180,9 @@ def _objects_of(size: int, chunks: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def _sets_nothing(data: bytes) -> bool:
-    """Whether a config.toml is all comments, as it is in a new home."""
+    """Whether a config.toml lets nothing act, as in a new home."""
     try:
-        return not tomllib.loads(data.decode())
+        return tomllib.loads(data.decode()).keys() <= INERT_KEYS
     except (UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
 

@@ -56,6 +56,8 @@ def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
     now_ns = time.time_ns()
     idle_s = max(0.0, (now_ns - parse_time(older, now_ns)) / 1e9)
     home.check()
+    if not dry_run:
+        home.require_trust()  # what a log says that nobody looked at removes nothing
     store = BlobStore(home.blobs)
     idle = dict(store.idle(idle_s))  # before the log is read: what is put from now on is not idle
     with contextlib.closing(EventLog.open(home.log_path, readonly=True)) as log:

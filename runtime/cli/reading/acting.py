@@ -95,7 +95,7 @@ def lines_of(document: ActingDocument) -> Iterator[tuple[str, str]]:
         yield "component", component
     for endpoint in document.endpoints:
         variables = ", ".join(endpoint.variables)
-        yield endpoint.what, endpoint.where + (f"  gets {variables}" if variables else "")
+        yield endpoint.what, endpoint.where + (f" gets {variables}" if variables else "")
     if document.log is not None:
         log = document.log
         waiting = f"{log.waiting:,} waiting steps and the like, {log.deadlines:,} deadlines"
