@@ -338,7 +338,7 @@ def the_jumps(home: Home) -> list[bytes]:
         return [d for d in log.read(0, 9_999, 1 << 30) if decode(d).topic == "log.clock_jumped"]
 
 
-def test_doctor_and_status_say_that_a_home_is_from_the_future(
+def test_doctor_status_and_a_command_say_that_a_home_is_from_the_future(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from_the_future(home)
@@ -347,10 +347,14 @@ def test_doctor_and_status_say_that_a_home_is_from_the_future(
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)}
     main(["status", "--home", str(home.path)])
     status = capsys.readouterr().out
+    main(["run", "--goal", "see it work", "--home", str(home.path)])
+    run = capsys.readouterr()
 
     assert checks["clock"]["state"] == "warn"
     assert "3,6" in checks["clock"]["found"]  # days
     assert "in the future of this clock" in status
+    assert "clock_behind_log" in run.err
+    assert "clock_behind_log" not in run.out
 
 
 def test_what_waited_in_a_home_from_the_future_comes_when_its_own_time_is_over(home: Home) -> None:

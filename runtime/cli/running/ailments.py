@@ -12,6 +12,7 @@ import structlog
 from cortex.runtime.secrets import Redactor
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
+SAID = {"clock_behind_log"}  # what every start says to a user, too
 LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself
 
 
@@ -35,7 +36,7 @@ class Ailments:
             if self._since_s is None:
                 self._since_s = time.monotonic()
             self._problem = error
-        if not self._shown:
+        if not self._shown and event.get("event") not in SAID:
             raise structlog.DropEvent
         return event
 
