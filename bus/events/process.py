@@ -1,8 +1,10 @@
 """The life of a process definition: submitted, compiled or rejected, unlinked, retired."""
 
+from hashlib import sha256
 from typing import Any
 
 from ..event import Event
+from ..limits import is_too_long
 
 
 class ProcessSubmit(Event, frozen=True, kw_only=True, tag="process.submit"):
@@ -43,6 +45,11 @@ class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
 
     file: str
     diagnostics: tuple[dict[str, Any], ...]  # every one of the file, each with code and range
+
+    def stream(self) -> str:
+        """That of the file; by the digest of its path where that is longer than a name may be."""
+        name = super().stream()
+        return f"source/{sha256(self.file.encode()).hexdigest()}" if is_too_long(name) else name
 
 
 class ProcessUnchanged(Event, frozen=True, kw_only=True, tag="process.unchanged"):

@@ -8,6 +8,7 @@ from cortex.bus import (
     Allowance,
     Answer,
     Appended,
+    Draft,
     Due,
     LimitError,
     Limits,
@@ -18,6 +19,7 @@ from cortex.bus import (
     Subscribe,
     Unsubscribe,
 )
+from cortex.bus.events import VOCABULARY, ProcessRejected
 
 from .bus_world import NOON_NS, SECOND_NS, HubWorld, as_reopened, draft, refusal, shape
 
@@ -189,3 +191,11 @@ def test_no_bound_is_no_wait() -> None:
     rate.use(1 << 40)
 
     assert rate.wait_ns(5) == 0
+
+
+def test_a_file_with_a_long_path_has_a_stream_all_the_same() -> None:
+    short, long = (ProcessRejected(file=f, diagnostics=()) for f in ("a.yaml", "d/" * 200 + "a"))
+
+    assert short.stream() == "source/a.yaml"
+    assert len(long.stream()) < 80
+    VOCABULARY.check(Draft.of(long))
