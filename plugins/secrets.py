@@ -13,7 +13,6 @@ from .errors import PluginRefusedError
 FOLDER = Path("keys") / "secrets"  # in the home
 SECRET_BYTES = 64 * 1024
 SERVICE = "cortex"  # of the keyring
-LEAST_HIDDEN = 4  # characters: a shorter one would make a text unreadable, and hides nothing
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,79}")
 
@@ -56,11 +55,3 @@ def _in_keyring(name: str) -> str:
         return secret_value(f"{KEYRING}{SERVICE}/{name}")
     except SecretUnavailableError:
         return ""  # most systems have none; what to do instead is said anyway
-
-
-def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
-    """*text* with the names of *secrets* where their values stood."""
-    for name, value in sorted(secrets.items(), key=lambda pair: -len(pair[1])):
-        if len(value) >= LEAST_HIDDEN:
-            text = text.replace(value, f"[{name}]")
-    return text

@@ -5,16 +5,14 @@ from pathlib import Path
 
 from cortex.runtime.isolation import ChildLog
 from cortex.runtime.log import private
-from cortex.runtime.secrets import redacted
-
-from ..secrets import without_secrets
+from cortex.runtime.secrets import redacted, with_names
 
 FOLDER = "logs"  # in the home
 
 
 def output_of(path: Path, secrets: Mapping[str, str]) -> ChildLog:
     """The log of one plugin, at *path*."""
-    return ChildLog(path, lambda line: redacted(without_secrets(line, secrets)), private)
+    return ChildLog(path, lambda line: redacted(with_names(line, secrets)), private)
 
 
 def path_of(home: Path, plugin: str) -> Path:

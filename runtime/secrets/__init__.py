@@ -3,7 +3,7 @@
 from .errors import MaskedTextError, SecretUnavailableError
 from .mask import Mask, refuse_masked
 from .masked_blobs import MaskedBlobs
-from .names import LOOKS_SECRET, named_in
+from .names import LOOKS_SECRET, named_in, with_names
 from .redaction import HIDDEN, Redactor, redacted
 from .shapes import mask_shapes
 from .sources import KEYRING, is_set, place_of, secret_value
@@ -24,4 +24,5 @@ __all__ = [
     "redacted",
     "refuse_masked",
     "secret_value",
+    "with_names",
 ]

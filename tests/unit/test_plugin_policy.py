@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cortex.plugins.hosting import Walls, confined
+from cortex.runtime.secrets import with_names
 
 _output: Any = import_module("cortex.plugins.hosting.output")
 _policy: Any = import_module("cortex.plugins.hosting.policy")
@@ -23,7 +24,6 @@ after_crash = _policy.after_crash
 hidden_in = _sandbox.hidden_in
 Repeats = _repeats.Repeats
 secret = _secrets.secret
-without_secrets = _secrets.without_secrets
 
 SECOND_NS = 1_000_000_000
 
@@ -177,6 +177,6 @@ def test_a_secret_comes_from_the_environment_or_from_a_private_file(tmp_path: Pa
 
 
 def test_the_longest_secret_is_taken_out_first() -> None:
-    found = without_secrets("abcdefgh abcd xy", {"A": "abcd", "B": "abcdefgh", "C": "xy"})
+    found = with_names("abcdefgh abcd xy", {"A": "abcd", "B": "abcdefgh", "C": "xy"})
 
     assert found == "[B] [A] xy"

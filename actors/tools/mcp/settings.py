@@ -1,5 +1,6 @@
 """Which servers there are, and what of the environment each of them knows."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cortex.runtime.kernel import ComponentInvalidError, Config
-from cortex.runtime.secrets import secret_value
+from cortex.runtime.secrets import SecretUnavailableError, secret_value, with_names
 from cortex.runtime.tools import McpServer, ToolsConfig
 
 SHORTEST_SECRET = 6  # characters; what is shorter would hide parts of any text
@@ -41,8 +42,8 @@ def bearer(server: McpServer) -> dict[str, str]:
 
 def masked(server: McpServer, text: str) -> str:
     """*text* without the values of the variables that the server knows."""
+    known: dict[str, str] = {}
     for name in (*server.env, server.key_env):
-        value = secret_value(name)
-        if len(value) >= SHORTEST_SECRET:
-            text = text.replace(value, f"[{name}]")
-    return text
+        with contextlib.suppress(SecretUnavailableError):  # then nobody was given it
+            known[name] = secret_value(name)
+    return with_names(text, known, SHORTEST_SECRET)
