@@ -6,9 +6,11 @@ from .blob_names import named_after, names_in, with_those_within
 from .client import Client, Feed
 from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
 from .deadlines import kept_draft
+from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
 from .epochs import ID_BITS, Epoch, Epochs, last_common
 from .errors import (
     AskTimeoutError,
+    BegunError,
     ClientDeniedError,
     ConflictError,
     CortexError,
@@ -81,10 +83,13 @@ from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
 __all__ = [
     "ANNOUNCEMENTS",
     "DEADLINES",
+    "EFFECTS",
     "FOREIGN",
     "FORMAT",
+    "FREE",
     "ID_BITS",
     "SUBSCRIPTIONS",
+    "UNDECLARED",
     "VERBS",
     "Access",
     "Aio",
@@ -95,6 +100,7 @@ __all__ = [
     "Attempt",
     "Attempted",
     "Batch",
+    "BegunError",
     "Claim",
     "Claimed",
     "Client",
@@ -109,6 +115,7 @@ __all__ = [
     "Done",
     "Draft",
     "Due",
+    "Effect",
     "Ephemeral",
     "Epoch",
     "Epochs",
@@ -181,6 +188,7 @@ __all__ = [
     "clock_behind_ns",
     "connect",
     "decode",
+    "effect_of",
     "encode",
     "is_too_long",
     "kept_draft",

@@ -9,6 +9,7 @@ CortexError
 ├── ConflictError            a stream moved on before the caller wrote to it
 ├── CursorError              a commit does not start where the cursor stands
 ├── LeaseLostError           the work went to somebody else, or is finished
+├── BegunError               an effect that may happen once was begun before, or is not wanted
 ├── TailLostError            the log lost events that the caller had seen: go back, then on
 ├── SubscriptionError        the subscription is unknown, or is of the other kind
 ├── AskTimeoutError          an answer did not come in time
@@ -135,6 +136,19 @@ class LeaseLostError(CortexError):
             f"epoch {self.epoch} of {self.subscription} at position {self.position} is over: "
             "drop this result, another worker has the event or it is finished"
         )
+
+
+class BegunError(CortexError):
+    """An effect that may happen once only cannot be begun."""
+
+    def __init__(self, effect_key: str, why: str) -> None:
+        super().__init__(effect_key, why)
+        self.effect_key, self.why = effect_key, why  # "begun" before, or "unwanted"
+
+    def __str__(self) -> str:
+        if self.why == "begun":
+            return f"effect {self.effect_key} was begun before: find out what came of it"
+        return f"effect {self.effect_key} is not wanted any more: leave it"
 
 
 class TailLostError(CortexError):

@@ -73,6 +73,7 @@ class Batch(msgspec.Struct):
     deadlines: dict[str, Deadline] = {}  # new or replaced, by name
     forgotten: dict[str, None] = {}  # deadlines to remove, by name
     receipts: dict[str, Receipt] = {}  # by client
+    sync: bool = False  # it is to survive a loss of power, whatever the log's durability
 
     def empty(self) -> bool:
         """Whether there is nothing to write."""

@@ -11,6 +11,7 @@ import msgspec
 
 from .errors import (
     AskTimeoutError,
+    BegunError,
     ClientDeniedError,
     ConflictError,
     CortexError,
@@ -93,6 +94,7 @@ class Publish(Request, frozen=True, tag="publish"):
     forget: tuple[str, ...] = ()
     log_epoch: int = 0
     seen: int = 0  # the newest position that its client knew: it may be what this is about
+    sync: bool = False  # answered once it would survive a loss of power, whatever `durability` says
 
 
 class Subscribe(Request, frozen=True, tag="subscribe"):
@@ -295,6 +297,7 @@ REFUSALS: dict[str, Callable[..., CortexError]] = {
     cls.__name__: cls
     for cls in (
         AskTimeoutError,
+        BegunError,
         ClientDeniedError,
         ConflictError,
         CursorError,

@@ -5,12 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from .access import Owners
-from .errors import (
-    ConflictError,
-    CursorError,
-    LeaseLostError,
-    SubscriptionError,
-)
+from .begun import refuse_begun
+from .errors import ConflictError, CursorError, LeaseLostError, SubscriptionError
 from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
@@ -98,19 +94,23 @@ class Turn:
 
     def publish(self, client: str, request: Publish) -> Answer:
         """Append; a repeated number is answered as it was the first time."""
-        if not request.number:
-            return self._take(client, request.events, request.due, request.forget)
-        last = self.batch.receipts.get(client) or self._known.receipts.get(client)
-        if last is not None and request.number <= last.number:
-            if request.number == last.number:
+        last: Receipt | None = None
+        if request.number:
+            last = self.batch.receipts.get(client) or self._known.receipts.get(client)
+            if last is not None and request.number == last.number:
                 return _READ_ANSWER(last.answer)
-            raise ConflictError(f"client/{client}", request.number - 1, last.number)
-        if last is None:
-            self._refuse_over(client, "receipts", 1)
+            if last is not None and request.number < last.number:
+                raise ConflictError(f"client/{client}", request.number - 1, last.number)
+            if last is None:
+                self._refuse_over(client, "receipts", 1)
+        if request.sync:
+            self.batch.sync = True
+            refuse_begun(request.events, self._record, self._log, self.records)
         answer = self._take(client, request.events, request.due, request.forget)
-        if last is None:
-            self.tally.add("receipts", client)
-        self.batch.receipts[client] = Receipt(client, request.number, _WRITE(answer))
+        if request.number:
+            if last is None:
+                self.tally.add("receipts", client)
+            self.batch.receipts[client] = Receipt(client, request.number, _WRITE(answer))
         return answer
 
     def commit(self, client: str, request: Commit) -> Answer:

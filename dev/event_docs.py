@@ -18,7 +18,7 @@ from cortex.bus import Ephemeral, Event, Query
 from cortex.bus.events import VOCABULARY
 
 PATH = Path(__file__).parents[1] / "docs" / "events.md"
-PAST = ("began", "ed", "given", "left", "lost", "withdrawn")
+PAST = ("began", "ed", "given", "left", "lost", "unknown", "withdrawn")
 KINDS = ("request", "fact", "ephemeral", "query")
 HEAD = """\
 # Events: the vocabulary of the bus

@@ -28,9 +28,10 @@ left out.
 
 Relative paths start at the workspace of the execution. Only plain files are read: a pipe or a device might never end.
 
-An action with the effect *write* changes the world. `shell` runs its program **once for each attempt**: when the runtime is
-killed in between, the program goes on, and its outcome is found when the runtime is back; where nobody saw the end, the
-step fails as `interrupted` and is not tried again by itself.
+Each action and tool says what it does to the world: *none* and *read* are run again after a kill, *idempotent* is done
+again under the same key, *once* is never done again by itself. `shell` is of that kind: when the runtime is killed in
+between, the program goes on, and its outcome is found when the runtime is back; where nobody saw the end, the execution
+[pauses and asks a person](executions.md#effects).
 
 An action that *asks a model* gets the answer to the step's compiled context together with its parameters.
 
@@ -90,7 +91,7 @@ def _section(component: type[Component], serves: Serves) -> Iterator[str]:
 def _traits(component: type[Component], serves: Serves) -> Iterator[str]:
     yield f"component `{component.component_name()}`"
     if serves.kind == "action":
-        yield f"effect *{serves.traits.get('effect', 'write')}*"
+        yield f"effect *{serves.declares() or 'once'}*"
         if serves.traits.get("asks_model"):
             yield "asks a model"
     if serves.kind == "gate":

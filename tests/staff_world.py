@@ -164,7 +164,8 @@ class World:
     def resume(self, run: Run, answer: str = "", by: str = "") -> Run:
         """Let a stopped execution go on until it stops again."""
         gate = run.last(ExecutionPaused).gate if answer else ""
-        event = ExecutionResume(execution_id=run.execution_id, answer=answer, gate=gate)
+        seen = self.client.head
+        event = ExecutionResume(execution_id=run.execution_id, answer=answer, gate=gate, seen=seen)
         client = self.runtime.client(by) if by else self.client
         return self.stopped(run.execution_id, client.publish(event))
 

@@ -16,6 +16,9 @@ from cortex.bus.events import (
     ComponentFailed,
     ContextCompiled,
     ContextRefused,
+    EffectIntended,
+    EffectSettle,
+    EffectUnknown,
     ExecutionCancel,
     ExecutionCancelled,
     ExecutionCharged,
@@ -25,6 +28,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPause,
     ExecutionPaused,
+    ExecutionRefused,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -54,6 +58,7 @@ from cortex.runtime.processes.execution import (
     fold,
     give_up,
     observed,
+    stood_at,
     take_back,
 )
 
@@ -100,6 +105,9 @@ class ProcessExecutionEngine(Component):
 
     @on(ContextCompiled)
     @on(ContextRefused)
+    @on(EffectIntended)
+    @on(EffectSettle)
+    @on(EffectUnknown)
     @on(ExecutionCancel)
     @on(ExecutionCancelled)
     @on(ExecutionCharged)
@@ -109,6 +117,7 @@ class ProcessExecutionEngine(Component):
     @on(ExecutionHalted)
     @on(ExecutionPause)
     @on(ExecutionPaused)
+    @on(ExecutionRefused)
     @on(ExecutionRequest)
     @on(ExecutionResume)
     @on(ExecutionResumed)
@@ -129,7 +138,10 @@ class ProcessExecutionEngine(Component):
         self._begin(delivery)
         before = self._load(event.stream().removeprefix("execution/"), delivery.position)
         own = delivery.source == delivery.component and type(event) in OUTPUTS
-        after, said = (before, []) if own else self._advance(before, event, delivery)
+        if own:
+            after, said = stood_at(before, event, delivery.position), list[Output]()
+        else:
+            after, said = self._advance(before, event, delivery)
         states = [after]
         # What others say in its words about a child does not reach the parent either.
         told = type(event) in CHILD_FACTS and (own or after is not before)

@@ -43,7 +43,8 @@ class AnalyzeFailure(Component):
             "analyze_failure",
             AnalyzeFailureParameters,
             AnalyzeFailureResult,
-            traits={"effect": "read", "asks_model": True},
+            traits={"asks_model": True},
+            effect="none",
         ),
     )
 

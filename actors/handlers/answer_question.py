@@ -34,7 +34,8 @@ class AnswerQuestion(Component):
             "answer_question",
             AnswerQuestionParameters,
             AnswerQuestionResult,
-            traits={"effect": "read", "asks_model": True},
+            traits={"asks_model": True},
+            effect="none",
         ),
     )
 

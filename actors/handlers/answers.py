@@ -4,11 +4,14 @@ from typing import TypeVar
 
 import msgspec
 
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import EffectUnknown, StepCompleted, StepExecute, StepFailed
+from cortex.runtime.kernel import Begun, Delivery
 
 from ..parameters import read_parameters
 
 MASKED = "masked"  # the kind of failure where a text would write a mask over what it stands for
+UNKEPT = "it was begun by a worker without a home, which kept no record of it"
+
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 
@@ -43,3 +46,9 @@ def failed(
         kind=kind,
         retry=retry,
     )
+
+
+def unknown(event: StepExecute, delivery: Delivery, reason: str) -> EffectUnknown:
+    """The step was begun and nobody can say how it ended: a person is asked."""
+    begun = Begun.of(event, delivery.effect_key(), delivery.component)
+    return begun.unknown(reason, delivery.time_ns)

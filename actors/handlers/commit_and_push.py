@@ -64,7 +64,7 @@ class CommitAndPush(Component):
             "commit_and_push",
             CommitAndPushParameters,
             CommitAndPushResult,
-            traits={"effect": "write"},
+            effect="idempotent",
         ),
     )
 

@@ -44,7 +44,7 @@ class FindRelevantCode(Component):
             "find_relevant_code",
             FindRelevantCodeParameters,
             FindRelevantCodeResult,
-            traits={"effect": "read"},
+            effect="read",
         ),
     )
 

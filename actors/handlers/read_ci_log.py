@@ -61,7 +61,7 @@ class ReadCiLog(Component):
             "read_ci_log",
             ReadCiLogParameters,
             ReadCiLogResult,
-            traits={"effect": "read"},
+            effect="read",
         ),
     )
 

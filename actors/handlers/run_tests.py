@@ -88,9 +88,7 @@ class RunTests(Component):
 
     workers = 2
     serves = (
-        Serves(
-            "action", "run_tests", RunTestsParameters, RunTestsResult, traits={"effect": "write"}
-        ),
+        Serves("action", "run_tests", RunTestsParameters, RunTestsResult, effect="idempotent"),
     )
 
     def __init__(

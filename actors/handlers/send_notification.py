@@ -26,7 +26,7 @@ from ..programs import (
     argv_of,
 )
 from ..programs.wanted import History, Waiters
-from .answers import completed, failed, parameters_of
+from .answers import UNKEPT, completed, failed, parameters_of, unknown
 from .repair import HookFailedError, HookRefusedError, hook_secret, hook_url, post_hook
 
 TIMEOUT_S = 30.0
@@ -76,7 +76,7 @@ class SendNotification(Component):
             "send_notification",
             SendNotificationParameters,
             SendNotificationResult,
-            traits={"effect": "write"},
+            effect="idempotent",
         ),
     )
 
@@ -113,6 +113,9 @@ class SendNotification(Component):
         if sum(map(bool, (asked.command, asked.webhook, asked.webhook_env))) != 1:
             yield failed(event, NOBODY, kind="refused", retry=False)
             return
+        if asked.command and delivery.attempt > 1 and self._passing is not None:
+            yield unknown(event, delivery, UNKEPT)
+            return
         said = _notification(event, asked)
         try:
             if asked.command:
@@ -121,7 +124,9 @@ class SendNotification(Component):
                 yield _tell_hook(event, asked, said)
         except (HookRefusedError, ProgramRefusedError) as error:
             yield failed(event, str(error), kind="refused", retry=False)
-        except (EffectInterruptedError, ProgramUnwantedError) as error:
+        except EffectInterruptedError as error:
+            yield unknown(event, delivery, f"the program {error.problem}")
+        except ProgramUnwantedError as error:
             problem = f"the program {error.problem}"
             yield failed(event, problem, kind="interrupted", retry=False)
         except ProgramTimeoutError as error:

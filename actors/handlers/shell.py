@@ -24,7 +24,7 @@ from ..programs import (
     argv_of,
 )
 from ..programs.wanted import History, Waiters
-from .answers import completed, failed, parameters_of
+from .answers import UNKEPT, completed, failed, parameters_of, unknown
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error
@@ -55,7 +55,8 @@ class Shell(Component):
     """Runs programs; one that was run for a step before is not run again for the same attempt."""
 
     workers = 4
-    serves = (Serves("action", "shell", ShellParameters, ShellResult, traits={"effect": "write"}),)
+    recovers = True  # the small process beside each program keeps how it ended
+    serves = (Serves("action", "shell", ShellParameters, ShellResult, effect="once"),)
 
     def __init__(
         self,
@@ -91,6 +92,9 @@ class Shell(Component):
         if isinstance(asked, StepFailed):
             yield asked
             return
+        if delivery.begun and self._passing is not None:
+            yield unknown(event, delivery, UNKEPT)
+            return
         timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
         folder = str(Path(event.workspace or ".", asked.folder).absolute())
         try:
@@ -104,7 +108,10 @@ class Shell(Component):
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )
-        except (EffectInterruptedError, ProgramUnwantedError) as error:
+        except EffectInterruptedError as error:
+            yield unknown(event, delivery, str(error))
+            return
+        except ProgramUnwantedError as error:
             yield failed(event, str(error), kind="interrupted", retry=False)
             return
         except ProgramRefusedError as error:

@@ -52,12 +52,8 @@ class TextFiles(Component):
 
     workers = 1
     serves = (
-        Serves(
-            "action", "read_text", ReadTextParameters, ReadTextResult, traits={"effect": "read"}
-        ),
-        Serves(
-            "action", "write_text", WriteTextParameters, WriteTextResult, traits={"effect": "write"}
-        ),
+        Serves("action", "read_text", ReadTextParameters, ReadTextResult, effect="read"),
+        Serves("action", "write_text", WriteTextParameters, WriteTextResult, effect="idempotent"),
     )
 
     @on(StepExecute, where={"action": "read_text"})

@@ -69,7 +69,8 @@ class WriteCode(Component):
             "write_code",
             WriteCodeParameters,
             WriteCodeResult,
-            traits={"effect": "write", "asks_model": True},
+            traits={"asks_model": True},
+            effect="idempotent",
             answer=WriteCodeAnswer,
         ),
     )

@@ -132,7 +132,7 @@ def _begin(
             return None
         if (place / "begun").exists():
             raise EffectInterruptedError(
-                order.argv[0], "was started before and interrupted: look what it did, then resume"
+                order.argv[0], "was started before and interrupted: look what it did"
             )
         _keep(place / "order", msgspec.json.encode(order))
         return subprocess.Popen(
@@ -169,7 +169,7 @@ def _wait(
         if not _held(place) and not (place / "outcome").exists():
             if not (place / "begun").exists():
                 raise ProgramError(program, UNKEPT)
-            raise EffectInterruptedError(program, "was killed: look what it did, then resume")
+            raise EffectInterruptedError(program, "was killed: look what it did")
         if time.monotonic() > until:
             raise ProgramError(program, f"did not end within {bound_s:g} s")
         cut()

@@ -1,6 +1,6 @@
 """Tools: what models may call in agent steps, and how calls become results."""
 
-from .answers import failed, late, returned
+from .answers import failed, late, returned, unknown
 from .carrying import Told, carry_out
 from .command_tools import CommandTools
 from .declaring import tool
@@ -24,5 +24,6 @@ __all__ = [
     "lines_of",
     "returned",
     "tool",
+    "unknown",
     "window",
 ]

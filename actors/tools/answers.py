@@ -2,7 +2,8 @@
 
 import re
 
-from cortex.bus.events import ToolCall, ToolDenied, ToolFailed, ToolReturned
+from cortex.bus.events import EffectUnknown, ToolCall, ToolDenied, ToolFailed, ToolReturned
+from cortex.runtime.kernel import Begun, Delivery
 from cortex.runtime.log import Blobs
 
 EXCERPT_CHARS = 2_000
@@ -58,6 +59,12 @@ def failed(event: ToolCall, error: str, kind: str = "failed") -> ToolFailed | To
 def late(event: ToolCall) -> ToolFailed | ToolDenied:
     """The tool did not give anything in time."""
     return failed(event, f"{event.tool} gave nothing within {event.timeout_s:g} s", "timeout")
+
+
+def unknown(event: ToolCall, delivery: Delivery, reason: str) -> EffectUnknown:
+    """The tool was begun and nobody can say how it ended: a person is asked."""
+    begun = Begun.of(event, delivery.effect_key(), delivery.component)
+    return begun.unknown(one_line(reason, ERROR_CHARS), delivery.time_ns)
 
 
 def one_line(text: str, longest: int) -> str:

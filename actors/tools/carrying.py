@@ -18,8 +18,8 @@ from cortex.runtime.kernel import Component, Delivery, Serves
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedTextError
 
-from .answers import failed, late, returned
-from .errors import ToolError
+from .answers import failed, late, returned, unknown
+from .errors import ToolError, ToolUnknownError
 
 BEYOND_S = 2.5  # above a call's time: a tool that keeps to it needs a moment to say so
 
@@ -56,10 +56,17 @@ def carry_out(
     method: Method = getattr(component, event.tool)
     try:
         told = _in_time(lambda: method(asked, event, delivery), event.timeout_s + BEYOND_S)
-    except Exception as error:  # noqa: BLE001  # the model is told, and goes on
-        yield failed(event, *_problem(error))
+    except ToolUnknownError as error:
+        yield unknown(event, delivery, error.problem)
         return
-    if told is None:
+    except Exception as error:
+        if serves.declares() == "once" and not isinstance(error, ToolError):
+            raise  # nobody knows how far it came
+        yield failed(event, *_problem(error))  # the model is told, and goes on
+        return
+    if told is None and serves.declares() == "once":
+        yield unknown(event, delivery, f"it gave nothing within {event.timeout_s:g} s")
+    elif told is None:
         yield late(event)
     elif isinstance(told, str):
         yield returned(event, told, blobs)

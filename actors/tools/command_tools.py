@@ -27,7 +27,7 @@ from ..programs import (
 from ..programs.wanted import History, Waiters
 from .carrying import Told, carry_out
 from .declaring import tool
-from .errors import ToolError, ToolRefusedError
+from .errors import ToolError, ToolRefusedError, ToolUnknownError
 from .places import Places
 
 PROVIDER = "commands"
@@ -47,13 +47,14 @@ class RunCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CommandTools(Component):
     """Runs programs; one that was run for a call before is not run again for it."""
 
+    recovers = True  # the small process beside each program keeps how it ended
     workers = 4
     serves = (
         tool(
             "run_command",
             RunCommand,
             provider=PROVIDER,
-            effect="write",
+            effect="once",
             description="Run a program and get its exit code and the end of what it said.",
         ),
     )
@@ -89,6 +90,8 @@ class CommandTools(Component):
 
     def run_command(self, asked: RunCommand, event: ToolCall, delivery: Delivery) -> Told:
         """Run it, or find out how it ended."""
+        if delivery.begun and self._passing is not None:
+            raise ToolUnknownError("a worker without a home began it, which kept no record of it")
         limit_s = min(self._settings.timeout_s, event.timeout_s)
         timeout_s = min(asked.timeout_s or limit_s, limit_s)
         try:
@@ -109,7 +112,9 @@ class CommandTools(Component):
             )
         except ProgramTimeoutError as error:
             raise ToolError(str(error), "timeout") from None
-        except (EffectInterruptedError, ProgramUnwantedError) as error:
+        except EffectInterruptedError as error:
+            raise ToolUnknownError(str(error)) from None
+        except ProgramUnwantedError as error:
             raise ToolError(str(error), "interrupted") from None
         return Told(place.plain(_said(outcome)), f"{argv[0]} ended with {outcome.exit_code}")
 

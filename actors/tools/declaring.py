@@ -2,8 +2,8 @@
 
 import msgspec
 
+from cortex.bus import Effect
 from cortex.runtime.kernel import Serves
-from cortex.runtime.tools import Effect
 
 
 def tool(
@@ -22,13 +22,12 @@ def tool(
         parameters: What it takes; the descriptions of its fields are for the model.
         provider: That the component handles `ToolCall` for.
         description: One line for the model.
-        effect: "read" where it changes nothing in the world.
+        effect: On the world.
         pack: That it is shown with; unless set, the provider.
     """
     traits = {
         "provider": provider,
         "pack": pack or provider,
-        "effect": effect,
         "description": description,
     }
-    return Serves("tool", name, parameters, traits=traits)
+    return Serves("tool", name, parameters, traits=traits, effect=effect)

@@ -2,7 +2,8 @@
 
 CortexError
 └── ToolError            the tool gives no result; the model is told why, and goes on
-    └── ToolRefusedError    what was asked for is not allowed here
+    ├── ToolRefusedError    what was asked for is not allowed here
+    └── ToolUnknownError    it was begun, and nobody can say how it ended
 """
 
 from cortex.bus import CortexError
@@ -25,3 +26,7 @@ class ToolRefusedError(ToolError):
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "denied")
         self.args = (problem,)  # what this constructor takes, so that it pickles
+
+
+class ToolUnknownError(ToolError):
+    """It was begun, and nobody can say how it ended: a person is asked."""

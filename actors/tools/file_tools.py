@@ -108,7 +108,7 @@ class FileTools(Component):
             "apply_patch",
             ApplyPatch,
             provider=PROVIDER,
-            effect="write",
+            effect="idempotent",
             description="Change files by a unified diff; it is applied whole or not at all.",
         ),
     )

@@ -10,6 +10,7 @@ from .component import (
     ComponentWithdrawn,
 )
 from .context import ContextCompile, ContextCompiled, ContextRefused
+from .effect import EffectIntended, EffectSettle, EffectSettled, EffectUnknown
 from .execution import (
     ExecutionCancel,
     ExecutionCancelled,
@@ -21,6 +22,7 @@ from .execution import (
     ExecutionPause,
     ExecutionPaused,
     ExecutionRated,
+    ExecutionRefused,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -111,6 +113,10 @@ VOCABULARY = Vocabulary(
         ContextCompile,
         ContextCompiled,
         ContextRefused,
+        EffectIntended,
+        EffectSettle,
+        EffectSettled,
+        EffectUnknown,
         ExecutionAnswer,
         ExecutionCancel,
         ExecutionCancelled,
@@ -124,6 +130,7 @@ VOCABULARY = Vocabulary(
         ExecutionPause,
         ExecutionPaused,
         ExecutionRated,
+        ExecutionRefused,
         ExecutionRequest,
         ExecutionResume,
         ExecutionResumed,
@@ -206,6 +213,10 @@ __all__ = [
     "ContextCompile",
     "ContextCompiled",
     "ContextRefused",
+    "EffectIntended",
+    "EffectSettle",
+    "EffectSettled",
+    "EffectUnknown",
     "ExecutionAnswer",
     "ExecutionCancel",
     "ExecutionCancelled",
@@ -219,6 +230,7 @@ __all__ = [
     "ExecutionPause",
     "ExecutionPaused",
     "ExecutionRated",
+    "ExecutionRefused",
     "ExecutionRequest",
     "ExecutionResume",
     "ExecutionResumed",

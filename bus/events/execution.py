@@ -86,10 +86,24 @@ class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
     note: str = ""
     from_step: str = ""  # go back to this step; "" goes on where it stands
     gate: str = ""  # "process/gate" whose question this answers, as `execution.paused` names it
+    # Position up to which the log was read before this was decided: what the execution says after
+    # that is not answered by it. 0 saw nothing.
+    seen: int = 0
 
     def key(self) -> str | None:
         """The gate; None where it answers none."""
         return self.gate or None
+
+
+class ExecutionRefused(Event, frozen=True, kw_only=True, tag="execution.refused"):
+    """A request about an execution was not followed; the execution stands as it stood."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    asked: str  # topic of the request; its position is the causation
+    reason: str  # one line: what is, what was expected, what to do
+    by: str = ""  # the client that asked, as the hub authenticated it
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):

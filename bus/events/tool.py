@@ -21,6 +21,7 @@ class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
     arguments: dict[str, Any] = {}
     workspace: str = ""
     timeout_s: float = 120.0
+    effect: str = ""  # what it does to the world, as it was listed; "" counts as "once"
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):

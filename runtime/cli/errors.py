@@ -101,12 +101,14 @@ class WaitingError(CortexError):
 
     exit_code = WAITING
 
-    def __init__(self, execution_id: str, question: str) -> None:
-        super().__init__(execution_id, question)
-        self.execution_id, self.question = execution_id, question
+    def __init__(
+        self, execution_id: str, question: str, options: str = "--approve` or --deny"
+    ) -> None:
+        super().__init__(execution_id, question, options)
+        self.execution_id, self.question, self.options = execution_id, question, options
 
     def __str__(self) -> str:
         return (
             f"execution {self.execution_id} asks: {self.question} -- answer with "
-            f"`cortex execution resume {self.execution_id} --approve` or --deny"
+            f"`cortex execution resume {self.execution_id} {self.options}"
         )

@@ -67,6 +67,9 @@ def hints_of(document: ExecutionDocument) -> list[str]:
     hints = []
     if document.person:
         hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
+    elif document.effects:
+        happened = f"cortex execution resume {document.id} --it-happened RESULT"
+        hints.append(f"{happened}   (or --do-it-again)")
     elif document.question:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
     elif document.status == "halted" and len(document.steps) > 1:

@@ -4,6 +4,7 @@ from .announcements import PLUGIN, announcement_of
 from .async_component import AsyncComponent
 from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
 from .config import Config
+from .effect import Begun
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
 from .manifest import Entry, built_in, configured, load, located
@@ -16,6 +17,7 @@ __all__ = [
     "PLUGIN",
     "VERSION",
     "AsyncComponent",
+    "Begun",
     "Component",
     "ComponentInvalidError",
     "Config",

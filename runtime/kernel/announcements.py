@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import Client, Event
+from cortex.bus import Client, Effect, Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
 from .component import Component, Serves
 from .config import Config
 
+EFFECTIVE = ("action", "tool")  # kinds of what is served that declare an effect
 PLUGIN = "plugin."  # with which the source of what a plugin says begins
 
 
@@ -83,8 +84,18 @@ def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
     return standing
 
 
-def announcement_of(component: type[Component], serves: Serves) -> ComponentAnnounced:
-    """What *component* says about one thing that it serves."""
+def announcement_of(
+    component: type[Component], serves: Serves, otherwise: Effect | None = None
+) -> ComponentAnnounced:
+    """What *component* says about one thing that it serves.
+
+    Args:
+        component: Whose it is.
+        serves: The thing.
+        otherwise: Its effect where it declares none.
+    """
+    effect = serves.declares() or (otherwise if serves.kind in EFFECTIVE else None)
+    traits = serves.traits if effect is None else {**serves.traits, "effect": effect}
     announced = ComponentAnnounced(
         component=component.component_name(),
         kind=serves.kind,
@@ -92,7 +103,7 @@ def announcement_of(component: type[Component], serves: Serves) -> ComponentAnno
         parameters=_schema(serves.parameters),
         result=_schema(serves.result),
         answer=_schema(serves.answer),
-        traits=serves.traits,
+        traits=traits,
     )
     # As the log gives it back: a tuple among the defaults would differ from the list it becomes.
     return msgspec.msgpack.decode(msgspec.msgpack.encode(announced), type=ComponentAnnounced)

@@ -76,21 +76,21 @@ class AsyncHost:
         """Call *ring* when a handler has ended; from the loop's thread, it must return at once."""
         self._ring = ring
 
-    def begin(self, lease: Lease, attempt: int) -> None:
+    def begin(self, lease: Lease, attempt: int, *, begun: bool = False) -> None:
         """Start the handler of an event; where the loop has ended, it is handed out again."""
         with self._gate:
             if not self._over:
-                self._loop.call_soon_threadsafe(self._begin, lease, attempt)
+                self._loop.call_soon_threadsafe(self._begin, lease, attempt, begun)
 
     def ended(self) -> list[tuple[Lease, Outcome]]:
         """What has ended since the last look."""
         return [self._ended.popleft() for _ in range(len(self._ended))]
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         outcome = Outcome([])
         for record in records:
-            one = self._given(self._handle(record, attempt)).result()
+            one = self._given(self._handle(record, attempt, begun=begun)).result()
             outcome.done += one.done
             if one.failure is not None:
                 outcome.failure = one.failure
@@ -186,8 +186,8 @@ class AsyncHost:
             component.on_stop()
         self._flush()
 
-    def _begin(self, lease: Lease, attempt: int) -> None:
-        task = self._loop.create_task(self._handle(lease.record, attempt))
+    def _begin(self, lease: Lease, attempt: int, begun: bool) -> None:
+        task = self._loop.create_task(self._handle(lease.record, attempt, begun=begun))
         self._under_way[task] = ("", "", 0)
 
         def ended(task: asyncio.Task[Outcome]) -> None:
@@ -201,9 +201,9 @@ class AsyncHost:
 
         task.add_done_callback(ended)
 
-    async def _handle(self, record: Recorded, attempt: int) -> Outcome:
+    async def _handle(self, record: Recorded, attempt: int, *, begun: bool) -> Outcome:
         try:
-            return Outcome([await self._gathered(record, attempt)])
+            return Outcome([await self._gathered(record, attempt, begun=begun)])
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
@@ -211,7 +211,7 @@ class AsyncHost:
         finally:
             self._flush()
 
-    async def _gathered(self, record: Recorded, attempt: int) -> Effects:
+    async def _gathered(self, record: Recorded, attempt: int, *, begun: bool) -> Effects:
         handler = self._handlers.get((record.topic, record.key))
         handler = handler or self._handlers.get((record.topic, None))
         gathered = Gathered(record, self._vocabulary, self._later)
@@ -230,6 +230,7 @@ class AsyncHost:
                 record.correlation,
                 record.causation,
                 attempt,
+                begun,
             )
             async with asyncio.timeout(_bound_s(event)):
                 async for output in handler(event, delivery):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-from cortex.bus import Event, Query
+from cortex.bus import UNDECLARED, Effect, Event, Query, effect_of
+from cortex.bus.events import StepExecute, ToolCall
 
+from .effect import Contract, key_of
 from .errors import ComponentInvalidError
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     correlation: str | None = None
     causation: int | None = None
     attempt: int = 1  # how often this event was handed to this component
+    begun: bool = False  # its effect was begun before: find out what came of it, begin none
 
     def new_id(self, n: int = 0) -> str:
         """The *n*-th id of this delivery: 16 letters and digits, the same at every replay."""
@@ -53,12 +56,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
         return base64.b32encode(hashlib.sha256(seed).digest()[:10]).decode().lower()
 
     def effect_key(self, n: int = 0) -> str:
-        """The idempotency key of the *n*-th effect of this delivery (the same when repeated).
-
-        The time is in it, since a log that was brought back from a backup counts its positions once
-        more.
-        """
-        return f"{self.position}/{self.time_ns}/{self.component}/{n}"
+        """The idempotency key of the *n*-th effect of this delivery (the same when repeated)."""
+        return key_of(self.position, self.time_ns, self.component, n)
 
 
 class Serves(msgspec.Struct, frozen=True):
@@ -70,6 +69,12 @@ class Serves(msgspec.Struct, frozen=True):
     result: type[msgspec.Struct] | None = None  # what later steps may refer to
     traits: dict[str, Any] = {}  # "asks_model" for an action, "read_only" for a gate
     answer: type[msgspec.Struct] | None = None  # what a model has to answer for the action
+    effect: Effect | None = None  # of an action or tool, on the world; None counts as "once"
+
+    def declares(self) -> Effect | None:
+        """The effect that it says it has; None where it says nothing."""
+        said = self.effect or self.traits.get("effect")
+        return None if said is None else effect_of(said)
 
 
 class Component:
@@ -86,6 +91,10 @@ class Component:
     One that answers from memory, soon and with nothing that belongs to its thread, says
     `answers_at_once`: while it is idle whoever asks runs the query's handler itself, never at the
     same time as another handler of it. That spares two changes of thread.
+
+    One that says `recovers` is called again for an effect of kind `once` that was begun before and
+    has no recorded outcome: with `delivery.begun` set it finds out what came of it, and yields
+    `EffectUnknown` where it cannot. No other handler is called again for such an effect.
     """
 
     workers: ClassVar[int] = 0  # 0: one ordered feed with a cursor; n: n workers on one queue
@@ -95,6 +104,7 @@ class Component:
     start: ClassVar[str] = "now"  # "beginning": a new subscription first reads the whole log
     answers_at_once: ClassVar[bool] = False  # True: askers may run its queries in their own thread
     serves: ClassVar[tuple[Serves, ...]] = ()
+    recovers: ClassVar[bool] = False  # True: finds out what came of an effect that was begun
     recalls: ClassVar[int] = 0  # version of its fold; 0: keeps none. A new version drops snapshots
 
     @classmethod
@@ -168,3 +178,30 @@ def routes_of(component: type[Component]) -> dict[Route, str]:
 def is_query(route: Route) -> bool:
     """Whether the route is a question, which goes past the log."""
     return issubclass(route.event, Query)
+
+
+def contract_of(
+    component: type[Component], config: "Config", otherwise: Effect = UNDECLARED
+) -> Contract | None:
+    """Which effects of *component* may happen once only; None where none of them is so.
+
+    Args:
+        component: Whose.
+        config: Of its home.
+        otherwise: The effect of what declares none.
+    """
+    routes = [route for route in routes_of(component) if route.event in (StepExecute, ToolCall)]
+    if not routes:
+        return None
+    # Who names no key only watches, but for what it announces.
+    actions = {r.key: otherwise for r in routes if r.event is StepExecute and r.key is not None}
+    tools: dict[str, Effect] = {}
+    for serves in component.announces(config):
+        if serves.kind in ("action", "tool"):
+            known = actions if serves.kind == "action" else tools
+            known[serves.name] = serves.declares() or otherwise
+    uses_tools = any(r.event is ToolCall and (r.key is not None or tools) for r in routes)
+    if not uses_tools and "once" not in actions.values():
+        return None
+    name = component.component_name()
+    return Contract(name, actions, tools, uses_tools=uses_tools, recovers=component.recovers)

@@ -18,7 +18,6 @@ from cortex.bus import (
     Claimed,
     Commit,
     CortexError,
-    Draft,
     Due,
     Fetch,
     Finish,
@@ -26,7 +25,6 @@ from cortex.bus import (
     LeaseLostError,
     Page,
     Pair,
-    Recorded,
     Refused,
     Release,
     Request,
@@ -34,18 +32,17 @@ from cortex.bus import (
     Subscribed,
     TailLostError,
 )
-from cortex.bus.events import ComponentFailed
 
 from .async_host import AsyncHost
+from .blame import backoff_ns, blamed, own, parked, shown
+from .effect import Contract
 from .host import Effects, Host, Outcome
+from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory
 QUICK_NS = 5_000_000  # work that takes less is claimed several at a time, and committed together
 SLOW_NS = 50_000_000  # work that takes more is claimed one by one
-RETRY_NS = 100_000_000  # first backoff of an event that failed; doubles with each attempt
-RETRY_MOST_NS = 30_000_000_000
-FALLS = 10  # tries that ended with the whole runtime; then an event is parked for that
 LAZY = 256  # positions; a cursor need not move at once past events that nothing came of
 QUIET_NS = 1_000_000_000  # without an event, after which the cursor moves all the same
 IDLE_COMMIT = 10_000  # a cursor this far behind moves although nothing was for it
@@ -74,7 +71,6 @@ class Backoff(msgspec.Struct, frozen=True):
 Step = Sequence[Request] | Idle | Backoff
 Program = Generator[Step, Sequence[Answer], None]
 Kind = TypeVar("Kind", bound=Answer)
-Begun = Attempted | Lease  # a try that was counted before it began
 
 
 class Feeding(msgspec.Struct, frozen=True):
@@ -86,6 +82,7 @@ class Feeding(msgspec.Struct, frozen=True):
     max_attempts: int = 3
     lease_ns: int = 30_000_000_000
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
+    contract: Contract | None = None  # None where nothing that it handles is `once`
 
 
 def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
@@ -102,6 +99,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
     feeding = msgspec.structs.replace(feeding, log_epoch=standing.log_epoch)
     recall.load(standing.cursor)
     host.share()
+    contract = feeding.contract
     cursor = seen = standing.cursor  # what is committed, what was looked at
     slow_until = standing.head if standing.attempts else 0
     ring, counted = -1, False  # ephemeral events from before this start are of no use
@@ -112,6 +110,8 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
         page = yield from _ask(fetch, Page)
         if page.log_epoch != feeding.log_epoch:  # another hub, whose log has all that was seen
             feeding = msgspec.structs.replace(feeding, log_epoch=page.log_epoch)
+        if contract is not None:
+            page = up_to_once(contract, page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
@@ -128,13 +128,19 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
                 return
             continue
         begun, quiet = _UNCOUNTED, False
+        if contract is not None and page.records and contract.is_once(page.records[0]):
+            recall.leave()
+            cursor = yield from _handle_once(feeding, contract, host, cursor, page)
+            seen = handled = cursor
+            recall.arrive(cursor)
+            continue
         if page.records and (not counted or limit == 1):
             host.make_ready()  # while it starts, no event is under way
             begun = yield from _begin(feeding)
             counted = True
-        blamed = _blamed(feeding, begun, "the process died of it")
-        if blamed:
-            effects = _parked(feeding, page.records[0], blamed, begun.attempts - 1)
+        blame = blamed(feeding.max_attempts, begun, "the process died of it")
+        if blame:
+            effects = parked(feeding.name, page.records[0], blame, begun.attempts - 1)
             cursor = seen = yield from _commit(
                 feeding, cursor, page.records[0].position, (effects,)
             )
@@ -155,6 +161,18 @@ def _rest(quiet_ns: int | None) -> Generator[Step, Sequence[Answer], bool]:
     return False
 
 
+def _handle_once(
+    feeding: Feeding, contract: Contract, host: Host, cursor: int, page: Page
+) -> Generator[Step, Sequence[Answer], int]:
+    """Handle the one event of *page*, whose effect may happen once only; where the cursor is."""
+    host.make_ready()
+    record = page.records[0]
+    intent = yield from intend(contract, record)
+    effects = try_once(contract, host, record, 1, intent)
+    host.handle(page.ephemeral, 1)
+    return (yield from _commit(feeding, cursor, record.position, (effects,)))
+
+
 def _begin(feeding: Feeding) -> Generator[Step, Sequence[Answer], Attempted]:
     """Count a try, once no other event has to be tried alone."""
     while True:
@@ -172,7 +190,7 @@ def _handle_page(
     A failing event is tried again, then parked. *begun* is the count of the page's first event.
     Returns where the cursor stands, and what was handled.
     """
-    outcome = host.handle((*page.records, *page.ephemeral), _shown(begun))
+    outcome = host.handle((*page.records, *page.ephemeral), shown(begun))
     if outcome.failure is None or len(outcome.done) >= len(page.records):
         lazy = not begun.attempts and page.through - cursor < LAZY
         if lazy and not any(e.events or e.due or e.forget for e in outcome.done):
@@ -194,12 +212,12 @@ def _handle_failing(
     if not begun.attempts:
         begun = yield from _begin(feeding)
     while outcome.failure is not None:
-        if _own(begun) >= feeding.max_attempts:
-            parked = _parked(feeding, failing, outcome.failure, begun.attempts)
-            return (yield from _commit(feeding, cursor, failing.position, (parked,)))
-        yield Backoff(backoff_ns(_own(begun)))
+        if own(begun) >= feeding.max_attempts:
+            given_up = parked(feeding.name, failing, outcome.failure, begun.attempts)
+            return (yield from _commit(feeding, cursor, failing.position, (given_up,)))
+        yield Backoff(backoff_ns(own(begun)))
         begun = yield from _begin(feeding)
-        outcome = host.handle((failing,), _shown(begun))
+        outcome = host.handle((failing,), shown(begun))
     return (yield from _commit(feeding, cursor, failing.position, outcome.done))
 
 
@@ -207,6 +225,7 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
     """Feed one worker from a queue; an event that fails is given back, then parked."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
     host.share()
+    contract = feeding.contract
     size = 1
     while True:
         if not host.is_ready():  # while it starts, no event is under way
@@ -222,6 +241,11 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
         began_ns = since_ns = now_ns()
         requests: list[Request] = []
         for lease in claimed.leases:
+            if contract is not None and contract.is_once(lease.record):
+                yield from _send(requests)
+                yield from _work_once(feeding, contract, host, lease)
+                requests, since_ns = [], now_ns()
+                continue
             requests.append(_work_one(feeding, host, lease))
             if now_ns() - since_ns > QUICK_NS:  # what is done is on disk before the next begins
                 yield from _send(requests)
@@ -238,51 +262,88 @@ def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
     """Feed a component that handles many events of a queue at the same time."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
     host.share()
-    under_way = 0
+    under_way, contract = 0, feeding.contract
     while True:
-        ended = [_settled(feeding, lease, outcome) for lease, outcome in host.ended()]
+        ended = host.ended()
         under_way -= len(ended)
-        yield from _send(ended)
+        yield from _end_all(feeding, ended)
         leases: tuple[Lease, ...] = ()
         if under_way < host.concurrent:
             limit = min(PAGE, host.concurrent - under_way)
             leases = (yield from _ask(Claim(feeding.name, limit, feeding.lease_ns), Claimed)).leases
-        untried = [request for lease in leases if (request := _untried(feeding, lease))]
-        yield from _send(untried)
-        gone = {request.position for request in untried}
         for lease in leases:
-            if lease.record.position not in gone:
-                host.begin(lease, _shown(lease))
-        under_way += len(leases) - len(untried)
+            if contract is not None and contract.is_once(lease.record):
+                under_way += yield from _begin_once(feeding, contract, host, lease)
+            elif untried := _untried(feeding, lease):
+                yield from _send((untried,))
+            else:
+                host.begin(lease, shown(lease))
+                under_way += 1
         if not ended and not leases:
             yield Idle()
+
+
+def _end_all(
+    feeding: Feeding, ended: Sequence[tuple[Lease, Outcome]]
+) -> Generator[Step, Sequence[Answer], None]:
+    """Record what came of events that were handled side by side."""
+    contract = feeding.contract
+    plain: list[Request] = []
+    for lease, outcome in ended:
+        if contract is not None and contract.is_once(lease.record):
+            effects = settled(contract, lease.record, outcome)
+            yield from report(_finish(feeding, lease, effects))
+        else:
+            plain.append(_settled(feeding, lease, outcome))
+    yield from _send(plain)
 
 
 def _work_one(feeding: Feeding, host: Host, lease: Lease) -> Request:
     untried = _untried(feeding, lease)
     if untried is not None:
         return untried
-    return _settled(feeding, lease, host.handle((lease.record,), _shown(lease)))
+    return _settled(feeding, lease, host.handle((lease.record,), shown(lease)))
+
+
+def _work_once(
+    feeding: Feeding, contract: Contract, host: Host, lease: Lease
+) -> Generator[Step, Sequence[Answer], None]:
+    """Work on an event whose effect may happen once only."""
+    intent = yield from intend(contract, lease.record)
+    effects = try_once(contract, host, lease.record, shown(lease), intent)
+    yield from report(_finish(feeding, lease, effects))
+
+
+def _begin_once(
+    feeding: Feeding, contract: Contract, host: AsyncHost, lease: Lease
+) -> Generator[Step, Sequence[Answer], bool]:
+    """Begin an effect that may happen once only; whether a handler is at work on it."""
+    intent = yield from intend(contract, lease.record)
+    if intent == "new" or (intent == "begun" and contract.recovers):
+        host.begin(lease, shown(lease), begun=intent == "begun")
+        return True
+    yield from report(_finish(feeding, lease, left(contract, lease.record, intent)))
+    return False
 
 
 def _untried(feeding: Feeding, lease: Lease) -> Finish | None:
     """Park an event that was begun too often; None where it may be tried."""
-    blamed = _blamed(feeding, lease, "its workers died of it or hung")
-    if not blamed:
+    blame = blamed(feeding.max_attempts, lease, "its workers died of it or hung")
+    if not blame:
         return None
-    return _finish(feeding, lease, _parked(feeding, lease.record, blamed, lease.attempts - 1))
+    return _finish(feeding, lease, parked(feeding.name, lease.record, blame, lease.attempts - 1))
 
 
 def _settled(feeding: Feeding, lease: Lease, outcome: Outcome) -> Request:
     """What came of a try: the result, another try later, or the end of trying."""
     if outcome.failure is None:
         return _finish(feeding, lease, outcome.done[0])
-    if _own(lease) < feeding.max_attempts:
-        backoff = backoff_ns(_own(lease))
+    if own(lease) < feeding.max_attempts:
+        backoff = backoff_ns(own(lease))
         held = lease.record.position, lease.epoch
         return Release(feeding.name, *held, backoff, lease.log_epoch)
-    parked = _parked(feeding, lease.record, outcome.failure, lease.attempts)
-    return _finish(feeding, lease, parked)
+    given_up = parked(feeding.name, lease.record, outcome.failure, lease.attempts)
+    return _finish(feeding, lease, given_up)
 
 
 def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:
@@ -295,28 +356,6 @@ def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:
         effects.forget,
         lease.log_epoch,
     )
-
-
-def _own(begun: Begun) -> int:
-    """Tries since the runtime started, this one included."""
-    return begun.attempts - begun.fallen
-
-
-def _shown(begun: Begun) -> int:
-    """What a handler is told: 2 or more if it was begun before, the limit only at the last try."""
-    return max(_own(begun), min(begun.attempts, 2), 1)
-
-
-def _blamed(feeding: Feeding, begun: Begun, otherwise: str) -> str:
-    """Why an event is parked untried; empty where it is not."""
-    if begun.fallen >= max(FALLS, feeding.max_attempts):
-        return "the whole runtime ended each time while it was handled"
-    return otherwise if _own(begun) > feeding.max_attempts else ""
-
-
-def backoff_ns(attempt: int) -> int:
-    """How long a failed event waits after its *attempt*-th try, counted from 1."""
-    return int(min(RETRY_NS * 2 ** (attempt - 1), RETRY_MOST_NS))
 
 
 def _ask(request: Request, kind: type[Kind]) -> Generator[Step, Sequence[Answer], Kind]:
@@ -355,18 +394,6 @@ def _commit(
     request = Commit(feeding.name, cursor, through, events, *arms, log_epoch=feeding.log_epoch)
     yield from _ask(request, Appended)
     return through
-
-
-def _parked(feeding: Feeding, record: Recorded, reason: str, attempts: int) -> Effects:
-    failed = ComponentFailed(
-        component=feeding.name,
-        reason=reason,
-        position=record.position,
-        about=record.topic,
-        attempts=attempts,
-    )
-    draft = Draft.of(failed, correlation=record.correlation, causation=record.position)
-    return Effects((draft,))
 
 
 _UNCOUNTED = Attempted(0)

@@ -42,7 +42,7 @@ class Host(Protocol):
         """Start what handling needs; what goes wrong shows when something is handled."""
         ...
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         ...
 
@@ -115,12 +115,12 @@ class LocalHost:
     def make_ready(self) -> None:
         """Do nothing: it is ready."""
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         outcome = Outcome([])
         for record in records:
             try:
-                outcome.done.append(self._handle(record, attempt))
+                outcome.done.append(self._handle(record, attempt, begun=begun))
             except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
                 outcome.failure = told(error)
                 break
@@ -162,11 +162,11 @@ class LocalHost:
     def abandon(self) -> None:
         """Do nothing: a thread cannot be killed; what must be killable is declared `cpu`."""
 
-    def _handle(self, record: Recorded, attempt: int) -> Effects:
+    def _handle(self, record: Recorded, attempt: int, *, begun: bool) -> Effects:
         handler = self._handler(record)
         if handler is None:
             return NOTHING
-        delivery = self._delivery(record, attempt)
+        delivery = self._delivery(record, attempt, begun=begun)
         outputs = handler(self._vocabulary.read(record), delivery)
         if outputs is None:
             return NOTHING
@@ -179,7 +179,7 @@ class LocalHost:
         found = self._handlers.get((record.topic, record.key))
         return found if found is not None else self._handlers.get((record.topic, None))
 
-    def _delivery(self, record: Recorded, attempt: int) -> Delivery:
+    def _delivery(self, record: Recorded, attempt: int, *, begun: bool = False) -> Delivery:
         return Delivery(
             record.position,
             record.time_ns,
@@ -188,6 +188,7 @@ class LocalHost:
             record.correlation,
             record.causation,
             attempt,
+            begun,
         )
 
 

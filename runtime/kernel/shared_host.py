@@ -43,10 +43,10 @@ class SharedHost(LocalHost):
         finally:
             self._at_work.release()
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
         with self._at_work:
-            return super().handle(records, attempt)
+            return super().handle(records, attempt, begun=begun)
 
     def answer(self, query: Event) -> Event:
         """Run the handler of a query."""

@@ -53,6 +53,7 @@ class Ask(msgspec.Struct, frozen=True):
     records: tuple[Recorded, ...] = ()
     attempt: int = 1
     data: bytes = b""
+    begun: bool = False  # the effect of its one record was begun before
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -152,9 +153,10 @@ class SpawnedHost:
             if self._process is None:
                 self._spawn()
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails."""
-        outcome = self._exchange(Ask("handle", tuple(records), attempt)).outcome
+        asked = Ask("handle", tuple(records), attempt, begun=begun)
+        outcome = self._exchange(asked).outcome
         if outcome is None:
             return Outcome([], "the child gave no outcome")
         for index, effects in enumerate(outcome.done):

@@ -88,7 +88,7 @@ def _serve(served: _Served, ask: Ask) -> Said:
     host = served.host
     try:
         if ask.do == "handle":
-            return Said(outcome=host.handle(ask.records, ask.attempt))
+            return Said(outcome=host.handle(ask.records, ask.attempt, begun=ask.begun))
         if ask.do == "answer":
             topic = msgspec.msgpack.decode(ask.data)["topic"]
             query: Event = msgspec.msgpack.decode(ask.data, type=served.classes[topic])

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from cortex.bus import (
+    UNDECLARED,
     CortexError,
     Draft,
+    Effect,
     Event,
     Filter,
     HubPort,
@@ -26,7 +28,7 @@ from cortex.bus import (
 
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
-from .component import Component, Route, is_query, routes_of
+from .component import Component, Route, contract_of, is_query, routes_of
 from .config import Config
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
@@ -80,10 +82,12 @@ class Staff:
         ports_for: PortsFor,
         home: str,
         config: Config,
+        otherwise: Effect = UNDECLARED,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._snapshots, self._supervisor = snapshots, supervisor
-        self._ports_for, self._home, self._config = ports_for, home, config
+        self._ports_for, self._home = ports_for, home
+        self._config, self._otherwise = config, otherwise  # the effect of what declares none
         self._leases = Leases(hub)
         self._posts: dict[str, Post] = {}
 
@@ -213,6 +217,7 @@ class Staff:
             component.start,
             component.max_attempts,
             int(component.lease_s * 1e9),
+            contract=contract_of(component, self._config, self._otherwise),
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)

@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from cortex.bus import (
+    UNDECLARED,
     Client,
     ClientDeniedError,
     CortexError,
+    Effect,
     HubPort,
     Log,
     SystemClock,
@@ -64,6 +66,7 @@ class Worker:
         name: The source of what the worker itself publishes.
         restarted: Is told of restarts, instead of the bus: label, reason, times. Whoever gives it
             speaks for the worker in all: nothing is announced or withdrawn here.
+        otherwise: The effect of actions and tools that declare none.
 
     Raises:
         UntrustedHomeError: The user has not trusted the home.
@@ -80,6 +83,7 @@ class Worker:
         config: Config | None = None,
         name: str = "worker",
         restarted: Tell | None = None,
+        otherwise: Effect = UNDECLARED,
     ) -> None:
         configure_unless_done()
         if home is not None:
@@ -101,6 +105,7 @@ class Worker:
             self._ports_for,
             str(home.path) if home else "",
             self._config,
+            otherwise,
         )
         self._user_preferences = preferences_of_user(home)
         self._ending = threading.Event()

@@ -108,8 +108,7 @@ def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> s
         connection.execute(f"pragma synchronous = {durability}")
         connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"pragma journal_size_limit = {WAL_BYTES}")
-        if durability == "full":
-            connection.execute("pragma fullfsync = on")  # macOS: fsync alone stops at the drive
+        connection.execute("pragma fullfsync = on")  # macOS: fsync alone stops at the drive
         if new:
             _create(path, connection)
         elif found < LOG_FORMAT:

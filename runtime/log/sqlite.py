@@ -25,6 +25,7 @@ from .schema import Durability, Meta, open_reader, open_writer, read_meta
 from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
+FULL = 2  # what SQLite calls `synchronous = full`
 STATE_FORMAT = 2  # the first one that keeps a digest of what moves with the events
 ALTERED = (
     "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
@@ -123,7 +124,7 @@ class EventLog:
         values = self._columns(batch.rows, records)
         runs = tiles.runs(self._head, records)
         writer = self._writing()
-        with translated(self.path, self._busy_s):
+        with translated(self.path, self._busy_s), _synced(writer, wanted=batch.sync):
             writer.execute("begin immediate")
             try:
                 if records:
@@ -299,6 +300,20 @@ class EventLog:
         values[2::EVENT_COLUMNS] = [row.version for row in rows]
         values[3::EVENT_COLUMNS] = records
         return values
+
+
+@contextmanager
+def _synced(writer: sqlite3.Connection, *, wanted: bool) -> Iterator[None]:
+    """Where that is *wanted*, commit to the disk itself and not only to the system's memory."""
+    (level,) = writer.execute("pragma synchronous").fetchone() if wanted else (FULL,)
+    if level >= FULL:
+        yield
+        return
+    writer.execute("pragma synchronous = full")
+    try:
+        yield
+    finally:
+        writer.execute(f"pragma synchronous = {level}")
 
 
 def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:

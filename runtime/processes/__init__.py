@@ -8,7 +8,13 @@ from .compile import compile_sources
 from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
 from .diff import Change, Diff, diff
 from .emit import Candidate, Match, ProcessTable, Tie, fits_event
-from .errors import LinkError, MissingValueError, ProcessError, ProcessLoadError
+from .errors import (
+    LinkError,
+    MissingValueError,
+    ProcessError,
+    ProcessLoadError,
+    SettlementError,
+)
 from .evaluate import Scope, evaluate, fill
 from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
 from .expressions import Expression, MapOf, Ref, Template
@@ -111,6 +117,7 @@ __all__ = [
     "RunProcess",
     "ScheduleTrigger",
     "Scope",
+    "SettlementError",
     "Severity",
     "Span",
     "StepItem",

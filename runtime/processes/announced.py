@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET
 
+from cortex.bus import effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from cortex.runtime.access import OWNER, person_of
 
@@ -81,7 +82,7 @@ def _action(event: ComponentAnnounced) -> ActionSpec:
         component=event.component,
         parameters=event.parameters,
         result=event.result,
-        effect=traits.get("effect", "write"),
+        effect=effect_of(traits.get("effect")),
         asks_model=bool(traits.get("asks_model")),
         answer=event.answer or UNSET,
         answers_output=True if traits.get("answers_output") else UNSET,

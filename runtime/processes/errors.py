@@ -3,7 +3,8 @@
 ProcessError                 any of these
 ├── ProcessLoadError         parse, validate or inheritance: the source is wrong
 ├── LinkError                the source is right, and something it names is not there
-└── MissingValueError        a reference inside a text has no value when the text is made
+├── MissingValueError        a reference inside a text has no value when the text is made
+└── SettlementError          what is said of an effect does not fit what is asked
 """
 
 from collections.abc import Sequence
@@ -51,6 +52,17 @@ class MissingValueError(ProcessError, LookupError):
             f"{self.reference} has no value here: guard the step with "
             f"`when: {self.reference} != null`, or hand the reference over on its own"
         )
+
+
+class SettlementError(ProcessError, ValueError):
+    """What is said of an effect of unknown outcome does not fit what is asked."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 def _listed(diagnostics: Sequence[Diagnostic]) -> str:

@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from cortex.bus import Effect
+
 from .expressions import Expression, MapOf, Template
-from .registry import Effect
 
 ValueType: TypeAlias = Literal["string", "integer", "number", "boolean", "list", "map", "path"]
 Level: TypeAlias = Literal["low", "medium", "high"]
@@ -101,10 +102,15 @@ class LinkedAction(Struct, gc=False, frozen=True, kw_only=True):
 
     name: str
     component: str
-    effect: Effect
+    effect: Effect | Literal["write"]  # "write" in what was compiled before there were four
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
     answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of that answer; unset for free text
     spec: str  # digest of the announcement that it was checked against
+
+    @property
+    def may_be_once(self) -> bool:
+        """Whether its effect may be one that happens once only."""
+        return self.effect in ("once", "write")
 
 
 class LinkedChild(Struct, gc=False, frozen=True, kw_only=True):

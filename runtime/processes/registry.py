@@ -6,12 +6,12 @@ A registry is a value: it never changes, so that "same source and same registry"
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-Effect: TypeAlias = Literal["read", "write"]
+from cortex.bus import UNDECLARED, Effect
 
 
 class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     component: str  # who carries it out
     parameters: dict[str, Any] = {}  # JSON Schema of an object; {} takes anything
     result: dict[str, Any] = {}  # JSON Schema of an object; {} promises nothing
-    effect: Effect = "write"  # "read" changes nothing in the world, so it may be repeated freely
+    effect: Effect = UNDECLARED  # on the world
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
     # Left out of the announcement's digest where they are not used.
     answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of what the model has to answer

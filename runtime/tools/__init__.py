@@ -5,13 +5,12 @@ from .names import wire_name
 from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
 from .servers import McpServer, ToolsConfig
 from .skills import Skill, find_skills, read_skill, skill_of
-from .specs import NOT_YET, Effect, Tools, ToolSpec, specs_of
+from .specs import NOT_YET, Tools, ToolSpec, specs_of
 
 __all__ = [
     "ENABLE_PACK",
     "NOT_YET",
     "Allowed",
-    "Effect",
     "McpServer",
     "Shown",
     "Skill",

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from cortex.bus import Effect
 from cortex.runtime.models import ModelConfig, ModelConfigError, address_of
 
 _NAME = re.compile(r"[A-Za-z0-9](?:-|_(?!_)|[A-Za-z0-9]){0,31}")  # `__` parts it from the tool
@@ -41,6 +42,13 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow: Annotated[
         tuple[Name, ...], Meta(description="names of its tools that are offered; none means all")
     ] = ()
+    trust_annotations: Annotated[
+        bool, Meta(description="believe what it says its tools do; else each may happen once only")
+    ] = False
+    effects: Annotated[
+        dict[Name, Effect],
+        Meta(description="what its tools do, by name: none, read, idempotent or once"),
+    ] = {}
 
     def __post_init__(self) -> None:
         """Refuse what cannot be connected to."""

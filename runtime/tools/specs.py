@@ -1,15 +1,14 @@
 """What a tool says about itself, from what components announced and servers listed."""
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
+from cortex.bus import UNDECLARED, Effect, effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 
 from .names import wire_name
-
-Effect: TypeAlias = Literal["read", "write"]
 
 KIND = "tool"  # of an announcement
 NOT_YET = "not answered yet"  # the reason in the listing of a server until there is another
@@ -24,7 +23,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]  # JSON Schema, of an object
     provider: str  # who takes `tool.call`; "" for what the execution does itself
     pack: str
-    effect: Effect = "write"
+    effect: Effect = UNDECLARED
 
     @property
     def wire(self) -> str:
@@ -97,7 +96,7 @@ def _of_component(said: ComponentAnnounced) -> ToolSpec:
         parameters=_of_object(said.parameters),
         provider=provider,
         pack=str(traits.get("pack", provider)),
-        effect="read" if traits.get("effect") == "read" else "write",
+        effect=effect_of(traits.get("effect")),
     )
 
 
@@ -109,7 +108,7 @@ def _of_server(listing: ToolListed, tool: dict[str, Any]) -> ToolSpec:
         parameters=_of_object(parameters if isinstance(parameters, dict) else {}),
         provider=listing.provider,
         pack=listing.server,
-        effect="read" if tool.get("effect") == "read" else "write",
+        effect=effect_of(tool.get("effect")),
     )
 
 

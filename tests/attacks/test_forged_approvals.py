@@ -32,6 +32,8 @@ from cortex.runtime.kernel import Home
 from ..staff_world import World as InProcess
 from .clients_world import Served, served
 
+ALL_BEFORE = 1 << 62  # of a resume: whoever sends it has seen what was recorded before it
+
 ASKS = """
 process: {name}
 version: 1
@@ -72,7 +74,7 @@ def tried(hub: Served, execution_id: str, client: Client, *events: Event) -> lis
     for event in events:
         client.publish(event)
     # The owner's resume without an answer comes after whatever was published before it.
-    after = hub.owner.publish(ExecutionResume(execution_id=execution_id)) - 1
+    after = hub.owner.publish(ExecutionResume(seen=ALL_BEFORE, execution_id=execution_id)) - 1
     hub.stopped(execution_id, after)
     return hub.events(GateEvaluated, execution_id)
 
@@ -82,7 +84,9 @@ def test_text_in_the_body_names_nobody(carrier: str, hub: Served) -> None:
     execution_id = asking(hub, f"text_{carrier}")
     mallory = hub.client(f"mallory-{carrier}", getattr(hub, carrier), **RESUMES)
 
-    forged = ExecutionResume(execution_id=execution_id, answer="approved", by="owner")
+    forged = ExecutionResume(
+        seen=ALL_BEFORE, execution_id=execution_id, answer="approved", by="owner"
+    )
     verdicts = tried(hub, execution_id, mallory, forged)
 
     assert {verdict.outcome for verdict in verdicts} == {"waiting"}
@@ -94,13 +98,15 @@ def test_a_grant_to_publish_everything_approves_nothing(carrier: str, hub: Serve
     execution_id = asking(hub, name)
     terms: dict[str, Any] = {"publish": ("*",), "approve": ("another/approved", f"{name}/another")}
     mallory = hub.client(f"mallory-of-{carrier}", getattr(hub, carrier), **terms)
-    answer = ExecutionResume(execution_id=execution_id, answer="approved", gate=f"{name}/approved")
+    answer = ExecutionResume(
+        seen=ALL_BEFORE, execution_id=execution_id, answer="approved", gate=f"{name}/approved"
+    )
     due = Due("later", 1, Draft.of(answer))
 
     with pytest.raises(NotGrantedError, match="approve"):
         mallory.publish(answer)
     with pytest.raises(NotGrantedError, match="approve"):  # behind one that takes no such grant
-        mallory.publish(ExecutionResume(execution_id=execution_id), answer)
+        mallory.publish(ExecutionResume(seen=ALL_BEFORE, execution_id=execution_id), answer)
     with pytest.raises(NotGrantedError, match="approve"):
         mallory.hub.ask_one(mallory.name, Publish((), due=(due,)))
 
@@ -118,10 +124,14 @@ def test_who_is_granted_a_gate_answers_it_under_the_authenticated_name(
     alice = hub.client(f"alice-{carrier}", getattr(hub, carrier), approve=(f"{name}/*",))
 
     with pytest.raises(NotGrantedError):  # she may approve, and no more
-        alice.publish(ExecutionResume(execution_id=execution_id))
+        alice.publish(ExecutionResume(seen=ALL_BEFORE, execution_id=execution_id))
     after = alice.publish(
         ExecutionResume(
-            execution_id=execution_id, answer="approved", by="boss", gate=f"{name}/approved"
+            seen=ALL_BEFORE,
+            execution_id=execution_id,
+            answer="approved",
+            by="boss",
+            gate=f"{name}/approved",
         )
     )
 
@@ -135,7 +145,11 @@ def test_a_gate_says_who_may_answer_it(hub: Served) -> None:
     execution_id = asking(hub, "for_carol", rule)
     bob, carol = (hub.client(name, approve=("for_carol/approved",)) for name in ("bob", "carol"))
     answer = ExecutionResume(
-        execution_id=execution_id, answer="approved", by="carol", gate="for_carol/approved"
+        seen=ALL_BEFORE,
+        execution_id=execution_id,
+        answer="approved",
+        by="carol",
+        gate="for_carol/approved",
     )
 
     after = bob.publish(answer)
@@ -161,7 +175,7 @@ def test_who_asked_for_it_may_be_kept_from_approving_it(hub: Served) -> None:
         hub, "four_eyes", "{not_by_requester: true}", asker=dave, requested_by="somebody"
     )
     answer = ExecutionResume(
-        execution_id=execution_id, answer="approved", gate="four_eyes/approved"
+        seen=ALL_BEFORE, execution_id=execution_id, answer="approved", gate="four_eyes/approved"
     )
 
     refused = hub.stopped(execution_id, dave.publish(answer))
@@ -191,7 +205,9 @@ def test_nobody_asks_in_the_name_of_a_component_and_then_approves(hub: Served) -
     hub.stopped("robots", asked.first)  # type: ignore[attr-defined]
 
     after = erin.publish(
-        ExecutionResume(execution_id="robots", answer="approved", gate="by_robot/approved")
+        ExecutionResume(
+            seen=ALL_BEFORE, execution_id="robots", answer="approved", gate="by_robot/approved"
+        )
     )
 
     stopped = hub.stopped("robots", after)
@@ -217,7 +233,7 @@ def test_the_facts_of_a_gate_come_from_the_runtime_alone(forged: Event, hub: Ser
     forged = msgspec.structs.replace(forged, execution_id=execution_id)
     mallory = hub.client(f"mallory.{kind}", names=("Other",), **RESUMES)
     # The question of the second attempt is answered before it is asked, and after.
-    resume = ExecutionResume(execution_id=execution_id)
+    resume = ExecutionResume(seen=ALL_BEFORE, execution_id=execution_id)
 
     for source in ("", "Other"):
         try:
@@ -269,7 +285,9 @@ def test_a_parent_hands_an_answer_on_in_the_name_of_who_gave_it(hub: Served) -> 
     grace = hub.client("grace", approve=("inner/approved",))
     heidi = hub.client("heidi", approve=("outer/*",))
     execution_id = hub.request("outer", workspace=str(hub.home.path.parent))
-    answer = ExecutionResume(execution_id=execution_id, answer="approved", by="grace")
+    answer = ExecutionResume(
+        seen=ALL_BEFORE, execution_id=execution_id, answer="approved", by="grace"
+    )
     asked = hub.events(ExecutionPaused, execution_id)[-1].gate
 
     with pytest.raises(NotGrantedError):
@@ -320,7 +338,7 @@ def test_in_one_process_the_name_is_the_clients_too(tmp_path: Path) -> None:
         run = world.run("mine", workspace=str(tmp_path))
         gate = run.last(ExecutionPaused).gate
         answer = ExecutionResume(
-            execution_id=run.execution_id, answer="denied", by="ivan", gate=gate
+            seen=ALL_BEFORE, execution_id=run.execution_id, answer="denied", by="ivan", gate=gate
         )
 
         refused = world.stopped(run.execution_id, runtime.client("judy").publish(answer))

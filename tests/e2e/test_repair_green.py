@@ -32,6 +32,8 @@ from .repair_world import (
     print_of,
 )
 
+ALL_BEFORE = 1 << 62  # of a resume: whoever sends it has seen what was recorded before it
+
 STOPPED_BY_GATE = """\
 process: fix_behind_a_gate
 extends: fix_ci_failure
@@ -85,7 +87,9 @@ def test_a_wrong_patch_halts_at_the_gate_and_a_resume_tries_again(
     run = shop_floor.repair(checkout, "fix_behind_a_gate")
     assert run.last(ExecutionHalted).gate == "tests_pass"
     assert print_of(checkout) == before
-    again = ExecutionResume(execution_id=run.execution_id, from_step="implement_fix")
+    again = ExecutionResume(
+        seen=ALL_BEFORE, execution_id=run.execution_id, from_step="implement_fix"
+    )
     run = shop_floor.world.stopped(run.execution_id, shop_floor.world.client.publish(again))
 
     assert run.outcome == "completed", run.end

@@ -25,6 +25,8 @@ from cortex.runtime.kernel import Home, Runtime
 from ..servers import Answer, ScriptedOpenAI
 from ..staff_world import ANSWERING, World
 
+ALL_BEFORE = 1 << 62  # of a resume: whoever sends it has seen what was recorded before it
+
 STAFF = (*ANSWERING, OpenAIProvider, ReplayProvider, HumanProvider)
 PROCESS = """
 process: ask_once
@@ -136,7 +138,9 @@ def test_a_person_answers_a_step_also_after_a_restart(home: Home) -> None:
         world.wait(lambda said: isinstance(said.event, ExecutionPause), after)
     with Runtime(home, components=STAFF) as runtime:
         world = World(runtime)
-        after = world.client.publish(ExecutionResume(execution_id="e1", answer="A typo."))
+        after = world.client.publish(
+            ExecutionResume(seen=ALL_BEFORE, execution_id="e1", answer="A typo.")
+        )
         run = world.stopped("e1", after)
 
     assert run.last(ExecutionCompleted).outputs == {"text": "A typo."}

@@ -22,6 +22,7 @@ from cortex.actors.tools.mcp import McpTools, servers_of
 from cortex.bus import Draft, Event, Recorded
 from cortex.bus.events import (
     VOCABULARY,
+    EffectUnknown,
     RuntimeStarted,
     ToolCall,
     ToolDenied,
@@ -84,7 +85,9 @@ class World:
         wait_for(lambda: len(self.told) == self._servers)
         return self.told
 
-    def call(self, tool: str, within_s: float = 60.0, **arguments: Any) -> list[Event]:
+    def call(
+        self, tool: str, within_s: float = 60.0, effect: str = "read", **arguments: Any
+    ) -> list[Event]:
         """What comes of a call."""
         return self.tell(
             ToolCall(
@@ -96,6 +99,7 @@ class World:
                 provider="mcp",
                 arguments=arguments,
                 timeout_s=within_s,
+                effect=effect,
             )
         )
 
@@ -265,6 +269,22 @@ def test_a_tool_that_never_returns_ends_as_a_timeout_and_the_next_call_works(tin
 
     assert (failed.kind, failed.error) == ("timeout", "tiny.slow gave nothing within 0.3 s")
     assert tiny.text("tiny.add", a=2, b=2) == "4\n"
+
+
+@needs_sdk
+def test_a_call_of_unknown_outcome_is_asked_about_where_it_may_happen_once(tiny: World) -> None:
+    said = tiny.call("tiny.slow", within_s=0.3, effect="once", seconds=600)[0]
+
+    assert isinstance(said, EffectUnknown)
+    assert (said.name, said.call_id[0], said.parameters) == ("tiny.slow", "c", {"seconds": 600})
+    assert said.reason == "it gave nothing within 0.3 s"
+
+
+@needs_sdk
+def test_a_call_that_the_server_says_it_failed_is_no_question(tiny: World) -> None:
+    said = tiny.call("tiny.boom", effect="once")[0]
+
+    assert isinstance(said, ToolFailed)
 
 
 @needs_sdk

@@ -112,7 +112,7 @@ def test_what_components_announce_is_what_a_step_may_call(tmp_path: Path) -> Non
     assert all(tool.parameters["type"] == "object" and tool.description for tool in full)
     found = check_call("apply_patch", {"patch": ""}, may, ["files"])
     assert not isinstance(found, str)
-    assert (found.provider, found.effect) == ("files", "write")
+    assert (found.provider, found.effect) == ("files", "idempotent")
 
 
 @pytest.mark.skipif(

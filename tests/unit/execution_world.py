@@ -5,16 +5,19 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from cortex.actors.engines import ProcessExecutionEngine
-from cortex.bus import FORMAT, Draft, Event, Recorded
+from cortex.bus import FORMAT, Draft, Effect, Event, Recorded
 from cortex.bus.events import (
     VOCABULARY,
     ComponentAnnounced,
     ComponentFailed,
     ContextCompile,
     ContextCompiled,
+    EffectSettle,
     ExecutionRequest,
+    ExecutionResume,
     ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
@@ -65,13 +68,14 @@ def action_step(
     *,
     asks_model: bool = False,
     answer: Any = UNSET,
+    effect: Effect = "none",
     **more: Any,
 ) -> LinkedStep:
     asks_model = asks_model or answer is not UNSET or "tools" in more
     action_ = LinkedAction(
         name=action,
         component="Worker",
-        effect="write",
+        effect=effect,
         asks_model=asks_model,
         answer=answer,
         spec="s",
@@ -134,7 +138,10 @@ class World:
         return (record for record in self.records if record.stream == stream)
 
     def publish(self, *events: Event, source: str = "somebody") -> None:
+        """Append *events*; who resumes has seen all that there is."""
         for event in events:
+            if isinstance(event, ExecutionResume | EffectSettle) and not event.seen:
+                event = replace(event, seen=len(self.records))
             spoken = "Gates" if isinstance(event, GateEvaluated) else source
             self.append(Draft.of(event), spoken)
 

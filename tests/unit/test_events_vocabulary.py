@@ -21,7 +21,13 @@ CLASSES = sorted(
     key=lambda cls: cls.topic_name(),
 )
 REQUESTS = {
-    *("context.compile", "execution.cancel", "execution.finish", "execution.pause"),
+    *(
+        "context.compile",
+        "effect.settle",
+        "execution.cancel",
+        "execution.finish",
+        "execution.pause",
+    ),
     *("execution.request", "execution.resume", "gate.evaluate", "knowledge.index"),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
@@ -50,6 +56,13 @@ ON_DISK = {
         "window headroom considered included actions"
     ),
     "context.refused": "execution_id step_id attempt turn reason",
+    "effect.intended": ("execution_id step_id attempt effect_key component kind name turn call_id"),
+    "effect.settle": ("execution_id effect_key outcome result told excerpt bytes lines note seen"),
+    "effect.settled": ("execution_id step_id attempt effect_key outcome by turn call_id note"),
+    "effect.unknown": (
+        "execution_id step_id attempt effect_key component kind name turn call_id began_ns "
+        "reason parameters"
+    ),
     "execution.cancel": "execution_id reason",
     "execution.cancelled": "execution_id reason tokens cost usage",
     "execution.charged": "execution_id child tokens total late cost total_cost usage",
@@ -62,11 +75,12 @@ ON_DISK = {
     "execution.pause": "execution_id reason question prompt",
     "execution.paused": "execution_id reason step_id question prompt",
     "execution.rated": "execution_id verdict note by",
+    "execution.refused": "execution_id asked reason by",
     "execution.request": (
         "execution_id process process_version inputs goal workspace trigger parent "
         "parent_step breakpoints max_cost"
     ),
-    "execution.resume": "execution_id answer by note from_step",
+    "execution.resume": "execution_id answer by note from_step gate seen",
     "execution.resumed": "execution_id step_id answer by note from_step",
     "execution.started": (
         "execution_id process process_version digest linked inputs goal workspace trigger "
@@ -130,7 +144,8 @@ ON_DISK = {
     "step.unclaimed": "execution_id step_id action waited_s",
     "step.wake": "execution_id step_id attempt what index turn",
     "tool.call": (
-        "execution_id step_id attempt turn call_id tool provider arguments workspace timeout_s"
+        "execution_id step_id attempt turn call_id tool provider arguments workspace timeout_s "
+        "effect"
     ),
     "tool.denied": "execution_id step_id attempt turn call_id tool reason",
     "tool.enabled": "execution_id step_id attempt turn pack by",

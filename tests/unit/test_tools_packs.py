@@ -99,7 +99,7 @@ def test_a_listed_tool_is_called_by_its_server_and_the_newest_list_counts() -> N
     changed = [tools.fold(older), tools.fold(older), tools.fold(newer)]
 
     assert changed == [True, False, True]
-    assert [(t.name, t.pack, t.effect) for t in tools.specs()] == [("git.log", "git", "write")]
+    assert [(t.name, t.pack, t.effect) for t in tools.specs()] == [("git.log", "git", "once")]
     assert tools.specs()[0].parameters == {"type": "object", "properties": {}}
 
 

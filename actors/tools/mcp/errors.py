@@ -3,6 +3,7 @@
 CortexError
 └── ToolError
     └── ServerError      the server cannot be used at the moment; the message says why
+        └── CallLostError    a call went out, and what came of it nobody knows
 """
 
 import re
@@ -21,6 +22,10 @@ class ServerError(ToolError):
     """The server cannot be used at the moment."""
 
 
+class CallLostError(ServerError):
+    """A call went out, and what came of it nobody knows."""
+
+
 def lost(error: BaseException) -> bool:
     """Whether the connection is of no use after *error*."""
     return any(getattr(each, "code", CLOSED) == CLOSED for each in flat(error) if not _is_odd(each))
@@ -29,6 +34,13 @@ def lost(error: BaseException) -> bool:
 def late(error: BaseException) -> bool:
     """Whether an answer did not come in time."""
     return any(getattr(each, "code", 0) == LATE for each in flat(error))
+
+
+def unanswered(error: BaseException) -> bool:
+    """Whether *error* leaves open what came of a call: the server did not say that it failed."""
+    if all(type(each).__name__.startswith("Connect") for each in flat(error)):
+        return False  # it did not get there
+    return late(error) or lost(error) or any(map(_is_odd, flat(error)))
 
 
 def problem_of(error: BaseException) -> str:

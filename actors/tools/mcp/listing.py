@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cortex.bus import UNDECLARED, Effect
 from cortex.runtime.tools import McpServer
 
 from .settings import masked
@@ -59,13 +60,24 @@ def _said(server: McpServer, tool: "Tool") -> dict[str, Any] | None:
     if len(encoded) > SCHEMA_BYTES or not isinstance(schema, dict):
         return None
     description = masked(server, (tool.description or "").strip())
-    hints = tool.annotations
     return {
         "name": tool.name,
         "description": description[:DESCRIPTION_CHARS].encode(errors="replace").decode(),
         "parameters": schema,
-        "effect": "read" if hints is not None and hints.read_only_hint else "write",
+        "effect": _effect(server, tool),
+        "annotations": server.trust_annotations,  # whether they were trusted for that
     }
+
+
+def _effect(server: McpServer, tool: "Tool") -> Effect:
+    """What the user says that the tool does; or what the server says, where the user trusts it."""
+    hints = tool.annotations if server.trust_annotations else None
+    declared = server.effects.get(tool.name)
+    if declared is not None:
+        return declared
+    if hints is not None and hints.read_only_hint:
+        return "read"
+    return "idempotent" if hints is not None and hints.idempotent_hint else UNDECLARED
 
 
 def _none(server: McpServer) -> str:

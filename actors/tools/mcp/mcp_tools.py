@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
-from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus import Event, Recorded, Vocabulary, effect_of
 from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed
 from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
 
-from ..answers import failed, late, returned
-from .errors import ServerError
+from ..answers import failed, late, returned, unknown
+from .errors import CallLostError, ServerError
 from .offered import NEWS_S, PROVIDER, Offered
 from .results import text_of
 from .settings import masked, servers_of
@@ -85,21 +85,28 @@ class McpTools(AsyncComponent):
             return
         offered.calls += 1
         try:
-            yield await self._called(event, offered, tool)
+            yield await self._called(event, delivery, offered, tool)
             await offered.settle()
         finally:
             offered.calls -= 1
         for news in offered.taken():
             yield news
 
-    async def _called(self, event: ToolCall, offered: Offered, tool: str) -> Event:
-        server = offered.server
+    async def _called(
+        self, event: ToolCall, delivery: Delivery, offered: Offered, tool: str
+    ) -> Event:
+        server, once = offered.server, effect_of(event.effect) == "once"
         limit_s = min(event.timeout_s, server.settings.timeout_s)
         try:
             async with asyncio.timeout(event.timeout_s):
                 result = await server.call(tool, event.arguments, limit_s)
         except TimeoutError:
-            return late(event)
+            within = f"it gave nothing within {event.timeout_s:g} s"
+            return unknown(event, delivery, within) if once else late(event)
+        except CallLostError as error:
+            if once:
+                return unknown(event, delivery, str(error))
+            return failed(event, str(error), error.kind)
         except ServerError as error:
             return failed(event, str(error), error.kind)
         text = await asyncio.to_thread(text_of, result, self._blobs)

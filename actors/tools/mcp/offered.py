@@ -38,8 +38,18 @@ class Offered:
         standing, allow = self.standing, self.server.settings.allow
         if standing is None or not standing.tools:
             return True
+        if not all(self._fits(tool) for tool in standing.tools):
+            return True
         names = {tool.get("name") for tool in standing.tools}
         return bool(allow) and names != set(allow)
+
+    def _fits(self, tool: dict[str, Any]) -> bool:
+        """Whether what is recorded of a tool's effect was found as it would be now."""
+        settings = self.server.settings
+        declared = settings.effects.get(str(tool.get("name")))
+        if declared is not None:
+            return bool(tool.get("effect") == declared)
+        return tool.get("annotations") == settings.trust_annotations
 
     def renew(self) -> None:
         """List its tools anew as soon as it may be; while that is done, once more after it."""

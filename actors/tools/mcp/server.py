@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.runtime.tools import McpServer
 
-from .errors import ServerError, late, lost, problem_of
+from .errors import CallLostError, ServerError, late, lost, problem_of, unanswered
 from .link import Link
 from .listing import MOST_PAGES, MOST_TOOLS, listed
 from .settings import masked
@@ -52,14 +52,18 @@ class Server:
         """What its *tool* gives.
 
         Raises:
-            ServerError: It cannot be asked, did not answer in time, or ended meanwhile.
+            CallLostError: It did not answer in time, or not as it should, or ended meanwhile.
+            ServerError: It cannot be asked, or says that it cannot do that.
         """
         link = self._current()
         async with link as client:
             try:
                 return await client.call_tool(tool, arguments, read_timeout_seconds=timeout_s)
             except Exception as error:  # noqa: BLE001  # as above
-                raise self._told(link, error, timeout_s) from None
+                told = self._told(link, error, timeout_s)
+                if unanswered(error):
+                    raise CallLostError(told.problem, told.kind) from None
+                raise told from None
 
     async def close(self) -> None:
         """End the connection, and with it what was started here."""

@@ -4,6 +4,7 @@ import time
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from cortex.bus.events import (
     ExecutionCancel,
@@ -29,7 +30,7 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, input_text, pairs_of, waiting_for
+from ..running import Station, input_text, pairs_of, settlement_of, waiting_for
 from ..screen import Screen
 from ..tree import Family
 
@@ -120,6 +121,8 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @click.option("--approve", "answer", flag_value="approved", help="Answer the question with yes.")
 @click.option("--deny", "answer", flag_value="denied", help="Answer the question with no.")
 @click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
+@click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
+@click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
 @click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -128,6 +131,8 @@ def resume(
     execution_id: str,
     answer: str | None,
     text: str,
+    result: str | None,
+    again: bool,
     from_step: str,
     note: str,
     home: Home,
@@ -137,13 +142,23 @@ def resume(
 
     With --from it goes back to a step at which it was: what that step and those after it gave is
     dropped, and they run again. `--answer -` reads the answer from standard input.
+
+    Where something was begun that may happen once only, and nobody recorded how it ended, it asks:
+    --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
     """
-    if len([given for given in (answer, text, from_step) if given]) > 1:
-        raise click.UsageError("give one of --approve, --deny, --answer and --from")
+    settles = result is not None or again
+    if len([given for given in (answer, text, from_step, result is not None, again) if given]) > 1:
+        raise click.UsageError(
+            "give one of --approve, --deny, --answer, --it-happened, --do-it-again and --from"
+        )
     if text == "-":
         text = input_text()
     with Station.open(home, screen) as station:
         found = station.known(execution_id)
+        if settles:
+            given = input_text() if result == "-" else result
+            said = settlement_of(station.client, station.history, found, given, station.seen)
+            return station.run(found, replace(said, note=note))
         event = ExecutionResume(
             execution_id=found,
             answer=answer or text,

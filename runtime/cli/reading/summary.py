@@ -8,6 +8,7 @@ import msgspec
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
     ContextCompiled,
+    EffectUnknown,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
@@ -26,7 +27,7 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import Execution, asker, is_own
+from cortex.runtime.processes.execution import Execution, asker, is_own, open_effects
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person
@@ -91,6 +92,19 @@ class GivenAnswer(msgspec.Struct, kw_only=True):
     at: str  # UTC
 
 
+class OpenEffect(msgspec.Struct, kw_only=True):
+    """Something that was begun, may happen once only, and ended nobody knows how."""
+
+    kind: str  # "action" or "tool"
+    name: str
+    step: str
+    attempt: int
+    asked: str  # UTC, when it was asked for
+    reason: str  # why nobody knows
+    parameters: dict[str, Any]
+    key: str  # the idempotency key under which it was begun
+
+
 class ExecutionDocument(ExecutionSummary, kw_only=True):
     """One execution, with what it was given and what came of it."""
 
@@ -107,6 +121,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     usage: dict[str, int] = {}  # tokens by class, with those of its children
     max_cost: float | None = None  # US dollars that it may spend
     dialogues: list[Dialogue] = []  # of steps with models
+    effects: list[OpenEffect] = []  # of unknown outcome: a person says what became of them
     person: str = ""  # who is asked in a model's place, and has not answered
     gate: str = ""  # "process/gate" that asks the question
     requested_by: str = ""  # as the hub authenticated them, and so below
@@ -144,10 +159,24 @@ def document_of(
         usage=msgspec.to_builtins(state.usage),
         max_cost=started.max_cost if started else None,
         dialogues=dialogues_of(events),
+        effects=[_effect(effect) for effect in open_effects(state)],
         person=asked.model if asked else "",
         gate=state.open_gate,
         requested_by=state.requested_by,
         answers=_answers(rows),
+    )
+
+
+def _effect(effect: EffectUnknown) -> OpenEffect:
+    return OpenEffect(
+        kind=effect.kind,
+        name=effect.name,
+        step=effect.step_id,
+        attempt=effect.attempt,
+        asked=iso(effect.began_ns) if effect.began_ns else "",
+        reason=effect.reason,
+        parameters=effect.parameters,
+        key=effect.effect_key,
     )
 
 

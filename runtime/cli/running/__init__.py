@@ -14,6 +14,7 @@ from .progress import in_order
 from .recorded import blobs_of
 from .registry import knowledge_roots, knowledge_topics, registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
+from .settlements import settlement_of
 from .shelf import open_shelf
 from .sources import Sources, changed, gone, is_path, source_at, sources_of
 from .station import Station
@@ -61,6 +62,7 @@ __all__ = [
     "refuse_wrong",
     "registry_of",
     "scalar",
+    "settlement_of",
     "show_acting",
     "source_at",
     "sources_of",

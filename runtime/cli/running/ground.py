@@ -23,6 +23,7 @@ class Ground(msgspec.Struct, frozen=True):
     blobs: Blobs
     leave: Callable[[], None]  # drop what is at work, where it is at work in this process
     embedded: bool  # what is at work ends with the command
+    seen: int  # position up to which the log went before anything was started or asked here
 
 
 @contextmanager
@@ -50,21 +51,23 @@ def _on_hub(home: Home) -> Iterator[Ground]:
         # Beside the hub, not through it: what was acknowledged can be read here at once.
         closing(EventLog.open(home.log_path, readonly=True)) as log,
     ):
-        yield Ground(client, log, blobs, lambda: None, embedded=False)
+        yield Ground(client, log, blobs, lambda: None, embedded=False, seen=client.head)
 
 
 @contextmanager
 def _on_own(home: Home) -> Iterator[Ground]:
     failure: BaseException | None = None
     try:
-        with Runtime(home) as runtime:
+        runtime = Runtime(home)
+        seen = runtime.hub.head  # before what was interrupted goes on
+        with runtime:
 
             def leave() -> None:
                 runtime.stop(patience_s=0.0)
 
             try:
                 client = runtime.client(NAME)
-                yield Ground(client, runtime.log, runtime.blobs, leave, embedded=True)
+                yield Ground(client, runtime.log, runtime.blobs, leave, embedded=True, seen=seen)
             except BaseException as error:
                 failure = error
                 raise

@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRefused,
     ModelDelta,
     ModelInvoke,
     StepDelegated,
@@ -40,13 +41,21 @@ FAMILIES = (
     "tool.*",
 )
 LEAD = 9  # columns of the leading word
-Stop = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionHalted | ExecutionPaused
+Stop = (
+    ExecutionCompleted
+    | ExecutionFailed
+    | ExecutionCancelled
+    | ExecutionHalted
+    | ExecutionPaused
+    | ExecutionRefused
+)
 _STOPS = (
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionCancelled,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRefused,  # what was asked for is not done: it stands where it stood
 )
 
 

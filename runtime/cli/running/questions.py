@@ -32,17 +32,19 @@ class Questions:
         """
         event = stopped.event
         if stopped.asked is not None:
-            return self._in_place_of_model(stopped.asked)
+            return self._in_place_of_model(stopped.asked, stopped.position)
         if not isinstance(event, ExecutionPaused):
             return None
+        seen = stopped.position
         if event.reason == CTRL_C:
-            return ExecutionResume(execution_id=event.execution_id)
-        if not event.question or not (self.approve or has_person()):
+            return ExecutionResume(execution_id=event.execution_id, seen=seen)
+        # What became of an effect is not for a yes or a no.
+        if not event.question or document.effects or not (self.approve or has_person()):
             return None
         answer = "approved" if self.approve else self.ask(document, event.question)
         # A log of an older version does not say which gate asks; the execution knows.
         gate = event.gate or document.gate
-        return ExecutionResume(execution_id=event.execution_id, answer=answer, gate=gate)
+        return ExecutionResume(execution_id=event.execution_id, answer=answer, gate=gate, seen=seen)
 
     def ask(self, document: ExecutionDocument, question: str) -> str:
         """What the person at the keyboard answers, once they saw what it is about.
@@ -55,14 +57,14 @@ class Questions:
             self._screen.note(line)
         return answer_to(question, self._keyboard)
 
-    def _in_place_of_model(self, asked: ModelInvoke) -> Event | None:
+    def _in_place_of_model(self, asked: ModelInvoke, seen: int) -> Event | None:
         answer, self.given = self.given, ""
         if not answer:
             if not has_person():
                 return None
             self._show(asked)
             answer = written_answer(self._keyboard)
-        return ExecutionResume(execution_id=asked.execution_id, answer=answer)
+        return ExecutionResume(execution_id=asked.execution_id, answer=answer, seen=seen)
 
     def _show(self, asked: ModelInvoke) -> None:
         prompt = self._blobs.get(asked.prompt).decode()

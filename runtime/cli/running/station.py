@@ -41,9 +41,10 @@ from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
 from .questions import CTRL_C, Questions
+from .settlements import refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
-from .telling import VERDICTS
+from .telling import VERDICTS, what_pausing_does
 from .untaken import untaken_action
 
 START_S = 30.0
@@ -77,6 +78,7 @@ class Station:
         self._ailments = ailments
         self.interrupts = interrupts
         self.quiet = False
+        self.seen = ground.seen  # position up to which whoever gave the command can have read
         self.questions = Questions(screen, ground.blobs, interrupts)
 
     @classmethod
@@ -204,9 +206,11 @@ class Station:
             WaitingError: It waits for an answer that is not given.
         """
         state = self._with_steps(execution_id)
+        event = msgspec.structs.replace(event, seen=self.seen)
         if event.from_step:
             self._refuse_step(state, event.from_step)
             return self.run(execution_id, event)
+        refuse_unsettled(self.history, execution_id)
         asker, asked = self._asked(execution_id)
         if asked is not None:
             if event.answer in VERDICTS:
@@ -226,12 +230,13 @@ class Station:
             if not has_person():
                 raise WaitingError(execution_id, state.question)
             try:
+                seen = self.client.head
                 answer = self.questions.ask(self.document(execution_id), state.question)
             except click.Abort:
                 return self._unanswered(execution_id)
             except Terminated:
                 return self._terminated(execution_id)
-            event = msgspec.structs.replace(event, answer=answer)
+            event = msgspec.structs.replace(event, answer=answer, seen=seen)
         if event.answer:
             event = msgspec.structs.replace(event, gate=open_gate(self.history, execution_id))
         return self.run(execution_id, event)
@@ -319,7 +324,7 @@ class Station:
         state = self.history.execution(execution_id)
         try:
             if not state.over and state.status not in ("paused", "halted"):
-                self.screen.note(_what_pausing_does(state))
+                self.screen.note(what_pausing_does(state))
                 self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
                 self._until_paused(progress, seen)
         except KeyboardInterrupt:
@@ -385,16 +390,3 @@ class Station:
         document = self.document(execution_id)
         self.screen.document(document)
         self.screen.note(hints_of(document)[0], "cyan")
-
-
-def _what_pausing_does(state: Execution) -> str:
-    if state.stage == "model":
-        return (
-            "pausing when the model at hand has answered, which is kept; Ctrl-C again leaves at "
-            "once: the call is cancelled, and made anew on resume"
-        )
-    if state.stage == "waiting":
-        return "pausing before the model is asked again; Ctrl-C again leaves at once"
-    if state.stage == "tools":
-        return "pausing when the tools at hand are done; Ctrl-C again leaves at once"
-    return "pausing when the step at hand is done; Ctrl-C again leaves at once"

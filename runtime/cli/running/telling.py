@@ -36,7 +36,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.models import Usage
-from cortex.runtime.processes.execution import ENGINE
+from cortex.runtime.processes.execution import ENGINE, Execution
 
 from ..reading import PERSON, counted, dollars, duration
 
@@ -223,3 +223,17 @@ def _turn(turn: int) -> str:
 
 def _call(event: ModelInvoke | ModelResponded | ModelFailed) -> tuple[Any, ...]:
     return event.execution_id, event.step_id, event.attempt, event.turn, event.call
+
+
+def what_pausing_does(state: Execution) -> str:
+    """What is told of a pause that is asked for."""
+    if state.stage == "model":
+        return (
+            "pausing when the model at hand has answered, which is kept; Ctrl-C again leaves at "
+            "once: the call is cancelled, and made anew on resume"
+        )
+    if state.stage == "waiting":
+        return "pausing before the model is asked again; Ctrl-C again leaves at once"
+    if state.stage == "tools":
+        return "pausing when the tools at hand are done; Ctrl-C again leaves at once"
+    return "pausing when the step at hand is done; Ctrl-C again leaves at once"

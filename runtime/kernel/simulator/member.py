@@ -38,15 +38,15 @@ class BadHost(LocalHost):
 
     weather: Weather
 
-    def handle(self, records: Sequence[Recorded], attempt: int) -> Outcome:
+    def handle(self, records: Sequence[Recorded], attempt: int, *, begun: bool = False) -> Outcome:
         """Run the handlers over a page, in order, until one fails or the process dies."""
         faults, chance = self.weather.faults, self.weather.chance
         fails = self.weather.strikes(faults.handler_fails)
         exits = self.weather.strikes(faults.handler_exits)
         if not (fails or exits):
-            return super().handle(records, attempt)
+            return super().handle(records, attempt, begun=begun)
         whole = chance.randrange(len(records) + exits)  # an exit may come after the last one
-        outcome = super().handle(records[:whole], attempt)
+        outcome = super().handle(records[:whole], attempt, begun=begun)
         if exits:
             raise SystemExit(3)
         outcome.failure = outcome.failure or "the weather"

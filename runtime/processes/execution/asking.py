@@ -161,6 +161,7 @@ def tool_call(
         arguments=arguments,
         workspace=state.begun().workspace,
         timeout_s=TOOL_TIMEOUT_S,
+        effect=spec.effect,
     )
 
 
@@ -208,14 +209,20 @@ def child_request(
 
 
 def wake(
-    state: Execution, step_id: str, attempt: int, what: str, after_s: float, now_ns: int
+    state: Execution,
+    step_id: str,
+    attempt: int,
+    what: str,
+    after_s: float,
+    now_ns: int,
+    *,
+    index: int = 0,
 ) -> Later:
     """A deadline *after_s* from now for one attempt of a step."""
-    return Later(
-        _deadline(state, step_id, attempt, what),
-        now_ns + round(after_s * 1e9),
-        StepWake(execution_id=state.execution_id, step_id=step_id, attempt=attempt, what=what),
+    event = StepWake(
+        execution_id=state.execution_id, step_id=step_id, attempt=attempt, what=what, index=index
     )
+    return Later(_deadline(state, step_id, attempt, what), now_ns + round(after_s * 1e9), event)
 
 
 def offers_wake(

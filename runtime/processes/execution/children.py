@@ -14,6 +14,7 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionHalted,
     ExecutionPaused,
+    ExecutionRefused,
     ExecutionResumed,
     StepCompleted,
 )
@@ -22,7 +23,8 @@ from .course import Course
 from .voice import Voice
 
 Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
-ChildFact = Ended | ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionCharged
+Stood = ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionRefused
+ChildFact = Ended | Stood | ExecutionCharged
 
 # What a parent is told of its children.
 CHILD_FACTS: Mapping[type[Event], str] = {
@@ -32,6 +34,7 @@ CHILD_FACTS: Mapping[type[Event], str] = {
     ExecutionHalted: "halted",
     ExecutionPaused: "paused",
     ExecutionResumed: "resumed",
+    ExecutionRefused: "stands where it stood",
     ExecutionCharged: "",
 }
 
@@ -48,6 +51,9 @@ def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
     match event:
         case ExecutionPaused() if state.status == "running":
             _pause(course, voice, event)
+        case ExecutionRefused() if state.status == "running":
+            course.drop_deadlines()
+            voice.pause(f"child {_told(event)}", state.step_id)
         case ExecutionResumed() if state.status in ("paused", "halted"):
             voice.resume(by=event.by, note=f"child {_told(event)}")
             course.restart_timeout()

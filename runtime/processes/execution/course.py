@@ -1,10 +1,7 @@
 """The course of an execution: given where it stands, what it asks next and how it ends."""
 
-from msgspec import UNSET
-
 from cortex.bus.events import StepFailed
 
-from ..answers import wrong_answer
 from ..errors import MissingValueError
 from ..evaluate import evaluate, fill
 from ..linked import (
@@ -29,7 +26,7 @@ from .dialogue import Dialogue, Offers
 from .retrying import MOST_LOOKS, wait_before_look, wait_before_retry
 from .spending import spent_by_execution
 from .state import Execution
-from .values import outputs_of, wrong_result
+from .values import not_as_declared, outputs_of
 from .voice import Voice
 
 
@@ -114,13 +111,9 @@ class Course:
         """A step was carried out: look at what it gave, and go on."""
         step = self._step()
         self._voice.drop_timeout(step)
-        result = self._voice.state.results.get(step.id, {})
-        wrong = wrong_result(step.output, result)
-        if step.output_schema is not UNSET:
-            problem = wrong_answer(result, step.output_schema)
-            wrong += [problem] if problem else []
+        wrong = not_as_declared(step, self._voice.state.results.get(step.id, {}))
         if wrong:
-            self.fail(f"the result of {step.id} is not as declared: {'; '.join(wrong)}", "refused")
+            self.fail(wrong, "refused")
         else:
             self.go_on()
 
@@ -188,13 +181,49 @@ class Course:
     def ran_out(self, what: str) -> None:
         """The time of the attempt is over."""
         state, step = self._voice.state, self._step()
+        if state.stage == "handler" and step.action is not None and step.action.may_be_once:
+            # A worker may begin it at this very moment. None does once the failure is recorded, so
+            # that what follows is decided when all that came before that was seen.
+            error, kind = self._out_of_time(what)
+            self._voice.fail_step(step.id, state.attempt, error, kind, retry=kind == "timeout")
+            self._voice.look_at_timeout(what, 0.0)
+            return
         if state.stage == "child":
             self._voice.cancel_child(f"{step.id} of its parent ran out of time")
-        if what == "budget":
-            error = f"{step.id} took the {step.budget.time_s or 0:g} s that its budget allows"
-            self.fail(error, "budget", retry=False)
+        error, kind = self._out_of_time(what)
+        self.fail(error, kind, retry=kind == "timeout")
+
+    def gave_up(self, what: str) -> None:
+        """The time was over and nobody had begun: do what the step says about failures."""
+        error, kind = self._out_of_time(what)
+        state = self._voice.state
+        failed = StepFailed(
+            execution_id=state.execution_id,
+            step_id=state.step_id,
+            attempt=state.attempt,
+            error=error,
+            kind=kind,
+            retry=kind == "timeout",
+        )
+        self.recover(failed)
+
+    def do_again(self) -> None:
+        """Hand the step to its handler once more, as it was handed over before."""
+        voice, state, step = self._voice, self._voice.state, self._step()
+        attempt = state.attempts.get(step.id, 0) + 1
+        asked = step_execute(state, step, attempt, state.parameters, state.answer)
+        problem = voice.ask(asked)
+        if problem:
+            self.fail(problem, "refused", retry=False)
         else:
-            self.fail(f"attempt {state.attempt} of {step.id} ran out of time", "timeout")
+            voice.set_timeout(step)
+
+    def _out_of_time(self, what: str) -> tuple[str, str]:
+        step, attempt = self._step(), self._voice.state.attempt
+        if what == "budget":
+            took_s = step.budget.time_s or 0
+            return f"{step.id} took the {took_s:g} s that its budget allows", "budget"
+        return f"attempt {attempt} of {step.id} ran out of time", "timeout"
 
     def reached(self) -> tuple[str, ...]:
         """The steps that the execution may go back to, that at which it stands among them."""
@@ -213,6 +242,11 @@ class Course:
             self._voice.drop("model")
         elif self._voice.state.stage == "tools":
             self._voice.drop("tools")
+
+    @property
+    def step(self) -> LinkedStep:
+        """The step at which it is."""
+        return self._step()
 
     def _step(self) -> LinkedStep:
         return self._process.step(self._voice.state.step_id)

@@ -12,6 +12,9 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextRefused,
+    EffectIntended,
+    EffectSettle,
+    EffectUnknown,
     ExecutionCancel,
     ExecutionCancelled,
     ExecutionCharged,
@@ -21,6 +24,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPause,
     ExecutionPaused,
+    ExecutionRefused,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -46,6 +50,7 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
+from . import settlement
 from .children import after_child
 from .course import Course
 from .dialogue import Offers
@@ -55,6 +60,9 @@ from .voice import Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
+
+UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
+GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how it ended
 
 _ASKS: Mapping[type[Event], Stage] = {
     GateEvaluate: "gate",
@@ -124,8 +132,11 @@ def take_back(
                 voice.halt(reason, asked.step_id, gate=asked.gate)
         case KnowledgeRequest() | ContextCompile() | ModelInvoke() | StepExecute():
             same_call = getattr(asked, "call", state.call) == state.call
-            if stage is not None and answers(state, asked, stage) and same_call:
-                Course(process, voice, offers).fail(reason, "failed")
+            course = Course(process, voice, offers)
+            if stage is None or not answers(state, asked, stage) or not same_call:
+                pass
+            elif not settlement.give_up(course, voice, reason):
+                course.fail(reason, "failed")
         case ToolCall() if answers(state, asked, "tools") and asked.call_id in state.open_calls:
             Course(process, voice, offers).dialogue.tool_parked(asked, reason)
         case _:
@@ -158,8 +169,15 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ModelFailed():
             course.dialogue.model_failed(event)
         case ToolReturned() | ToolFailed() | ToolDenied():
-            course.dialogue.tool_told()
-        case StepCompleted() | StepFailed() if voice.state.status == "paused":
+            if settlement.answered(course, voice):
+                course.dialogue.tool_told()
+        case EffectIntended():
+            settlement.begins(course, voice, event)
+        case EffectUnknown():
+            settlement.ask(course, voice)
+        case EffectSettle():
+            settlement.settle(course, voice, event)
+        case StepCompleted() | StepFailed() if not settlement.answered(course, voice):
             pass  # it is looked at on resume
         case StepCompleted() if not voice.state.adhoc:
             course.settle()
@@ -180,7 +198,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
                 voice.complete(event.outputs)
         case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled() | ExecutionCharged():
             after_child(course, voice, event)
-        case ExecutionHalted() | ExecutionPaused() | ExecutionResumed():
+        case ExecutionHalted() | ExecutionPaused() | ExecutionResumed() | ExecutionRefused():
             after_child(course, voice, event)
         case _:
             return
@@ -214,9 +232,17 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
         return
     if (state.step_id, state.attempt) != (event.step_id, event.attempt):
         return
-    if event.what == "retry" and state.stage == "failed":
+    out_of_time = event.what in ("timeout", "budget")
+    if out_of_time and state.effects and state.stage in ATTEMPTING:
+        if not event.index:
+            voice.look_at_timeout(event.what, GRACE_S)
+        else:
+            settlement.give_up(course, voice, f"{event.step_id} ran out of time")
+    elif out_of_time and event.index and state.stage == "failed":
+        course.gave_up(event.what)
+    elif event.what == "retry" and state.stage == "failed":
         course.try_again()
-    elif event.what in ("timeout", "budget") and state.stage in ATTEMPTING:
+    elif out_of_time and state.stage in ATTEMPTING:
         course.ran_out(event.what)
     elif event.turn != state.turn:
         return
@@ -224,6 +250,7 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
         course.ask_model()
     elif event.what == "tools" and state.stage == "tools" and event.index:
         course.dialogue.tools_ran_out(event.index)
+        settlement.give_up(course, voice, "its tool was not heard of again")
 
 
 def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
@@ -259,6 +286,9 @@ def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
     if state.stage in ("child", "cleanup"):
         voice.resume_child(event)  # which resumes this one, once the answer is taken
     elif state.stage == "gate_open" and state.open_gate == event.gate:
+        if not voice.was_seen(event.seen):
+            voice.refuse(event, UNSEEN)
+            return
         voice.resume(event.answer, voice.asked_by(event), event.note)
         course.go_on()
 
@@ -270,6 +300,10 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         return
     stands = state.status in ("paused", "halted")
     if not stands and (state.over or state.pausing is None):
+        return
+    refused = _not_to_resume(voice, event) if stands else ""
+    if refused:
+        voice.refuse(event, refused)
         return
     if event.answer and state.open_gate:
         return  # an answer to a gate names it: it takes a grant of its own
@@ -294,6 +328,18 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         course.go_on_attempting()
     else:
         course.go_on()
+
+
+def _not_to_resume(voice: Voice, event: ExecutionResume) -> str:
+    """Why a resume of what stands is not followed; "" where it is."""
+    state = voice.state
+    if not voice.was_seen(event.seen):
+        return UNSEEN
+    if state.unknown:
+        return f"nobody knows how an effect ended that was begun: {settlement.HOW}"
+    if event.from_step and state.effects:
+        return "an effect of the step at hand is under way: wait for its outcome"
+    return ""
 
 
 def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:

@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from cortex.bus.events import ModelFailed, ToolCall, ToolDenied, ToolEnabled, ToolFailed
+from cortex.bus.events import (
+    EffectUnknown,
+    ModelFailed,
+    ToolCall,
+    ToolDenied,
+    ToolEnabled,
+    ToolFailed,
+)
 from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, Tools, allowed, check_call
 
 from ..answers import typed_answer
@@ -94,14 +101,27 @@ class Dialogue:
         if len(self._voice.state.open_calls) != open_calls:
             return
         reason = f"it did not answer within {TOOL_TIMEOUT_S:g} s"
+        begun = {effect.call_id for effect in self._voice.state.effects.values()}
         for call_id in tuple(self._voice.state.open_calls):
-            self._give_up(call_id, reason, "timeout")
-        self.next_turn()
+            if call_id not in begun:  # else a person is asked: the model would do it again
+                self._give_up(call_id, reason, "timeout")
+        if not begun:
+            self.next_turn()
 
     def tool_parked(self, asked: ToolCall, reason: str) -> None:
         """Whoever was asked could not even say that it failed."""
         self._give_up(asked.call_id, reason, "failed")
         self.tool_told()
+
+    def call_again(self, effect: EffectUnknown) -> None:
+        """Use a tool once more, as it was used before."""
+        voice, step = self._voice, self._step
+        specs = {spec.name: spec for spec in self._offers(step.tools).specs()}
+        spec = specs.get(effect.name)
+        if spec is None:
+            self._give_up(effect.call_id, f"there is no tool {effect.name} any more", "missing")
+        else:
+            voice.say(tool_call(voice.state, effect.call_id, spec, effect.parameters))
 
     def next_turn(self, problem: str = "") -> None:
         """Ask for the next prompt of the attempt."""

@@ -14,6 +14,9 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextRefused,
+    EffectIntended,
+    EffectSettled,
+    EffectUnknown,
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
@@ -21,6 +24,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPause,
     ExecutionPaused,
+    ExecutionRefused,
     ExecutionRequest,
     ExecutionResumed,
     ExecutionStarted,
@@ -45,7 +49,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 
-from . import lifecycle, turns
+from . import effects, lifecycle, turns
 from .failures import with_gate, with_step, without_gate, without_step
 from .speakers import PEOPLE, PERSON, asker, speaks_for
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
@@ -85,6 +89,13 @@ def _asked(state: Execution, event: Event) -> str:
         return state.gate_component
     # Nobody but their provider speaks for people: it says who answered.
     return PEOPLE if state.compiled is not None and state.compiled.provider == PERSON else ""
+
+
+def stood_at(state: Execution, event: Event, position: int) -> Execution:
+    """*state*, once it is known that the engine's own *event* was recorded at *position*."""
+    if state.unrecorded and isinstance(event, ExecutionPaused | ExecutionHalted):
+        return replace(state, stood=position, unrecorded=state.unrecorded - 1)
+    return state
 
 
 def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
@@ -166,8 +177,11 @@ def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
     return _settled(state, event) if _ends(state, event) else state
 
 
-def _child_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
-    return _settled(state, event) if answers(state, event, "child") else state
+def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
+    """The engine says it of a child, or where a person says that an effect happened."""
+    if state.adhoc:
+        return _observed(state, event.step_id, event.attempt, "completed", event.result)
+    return _settled(state, event) if answers(state, event, "child", "handler") else state
 
 
 def _settled(state: Execution, event: StepCompleted) -> Execution:
@@ -177,6 +191,8 @@ def _settled(state: Execution, event: StepCompleted) -> Execution:
         results={**state.results, event.step_id: event.result},
         statuses={**state.statuses, event.step_id: "completed"},
         failures=without_step(state.failures, event.step_id),
+        effects={},
+        unknown={},
     )
 
 
@@ -222,6 +238,8 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
         reason=event.error,
         results=without(state.results, event.step_id),
         statuses={**state.statuses, event.step_id: "failed"},
+        effects={},
+        unknown={},
     )
 
 
@@ -234,10 +252,13 @@ def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
 def _observed(
     state: Execution, step_id: str, attempt: int, status: str, result: dict[str, Any]
 ) -> Execution:
-    if state.status != "running" or (step_id, attempt) in state.observed:
+    if state.status not in ("running", "paused") or (step_id, attempt) in state.observed:
         return state
+    over = [k for k, e in state.effects.items() if (e.step_id, e.attempt) == (step_id, attempt)]
     return replace(
         state,
+        effects={key: each for key, each in state.effects.items() if key not in over},
+        unknown={key: each for key, each in state.unknown.items() if key not in over},
         observed=state.observed | {(step_id, attempt)},
         results={**state.results, step_id: result},
         statuses={**state.statuses, step_id: status},
@@ -264,6 +285,8 @@ INPUTS: Mapping[type[Event], Fold] = {
     StepCompleted: _completed,
     StepFailed: _failed,
     StepUnclaimed: _unclaimed,
+    EffectIntended: effects.intended,
+    EffectUnknown: effects.unknown,
 }
 
 # What the engine says: folded where it says it, and not again when it comes back from the log.
@@ -275,6 +298,7 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ExecutionFailed: lifecycle.ended,
     ExecutionCancelled: lifecycle.ended,
     ExecutionCharged: lifecycle.charged,
+    ExecutionRefused: lifecycle.stays,
     GateEvaluate: _gate_asked,
     KnowledgeRequest: _attempted,
     ContextCompile: _attempted,
@@ -285,8 +309,11 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ToolFailed: turns.told,
     StepExecute: _attempted,
     StepDelegated: _attempted,
-    StepCompleted: _child_completed,
+    StepCompleted: _said_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,
     StepReopened: lifecycle.reopened,
+    EffectUnknown: effects.unknown,
+    EffectSettled: effects.settled,
+    ToolReturned: turns.told,
 }

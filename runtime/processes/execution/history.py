@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import ActionObserved, StepCompleted, StepExecute, StepFailed
 
-from .evolve import INPUTS, OUTPUTS, evolve
+from .evolve import INPUTS, OUTPUTS, evolve, stood_at
 from .speakers import ENGINE
 from .state import Execution
 
@@ -45,8 +45,10 @@ def fold(
     """The execution as its stream tells it, up to the event at position *before*."""
     state = Execution(execution_id=execution_id)
     for record in in_order(records, before):
-        own, source = is_own(record), record.source
-        state = evolve(state, vocabulary.read(record), record.time_ns, own=own, source=source)
+        event, own, source = vocabulary.read(record), is_own(record), record.source
+        state = evolve(state, event, record.time_ns, own=own, source=source)
+        if own:
+            state = stood_at(state, event, record.position)
     return state
 
 

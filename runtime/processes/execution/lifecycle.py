@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from cortex.bus import Event
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
@@ -72,6 +73,7 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         question=event.question,
         asked_at=event.gate,
         stopped=stopped,
+        unrecorded=state.unrecorded + 1,
     )
 
 
@@ -105,7 +107,13 @@ def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:
     """A gate or a failed step stopped it."""
     if state.status != "running":
         return state
-    return replace(state, status="halted", reason=event.reason, pausing=None)
+    return replace(
+        state,
+        status="halted",
+        reason=event.reason,
+        pausing=None,
+        unrecorded=state.unrecorded + 1,
+    )
 
 
 def refused(state: Execution, event: ExecutionFailed, _: int) -> Execution:
@@ -113,6 +121,11 @@ def refused(state: Execution, event: ExecutionFailed, _: int) -> Execution:
     if state.status not in ("unknown", "requested"):
         return state
     return replace(state, status="failed", reason=event.reason)
+
+
+def stays(state: Execution, _event: Event, _: int) -> Execution:
+    """Nothing changes."""
+    return state
 
 
 def charged(state: Execution, event: ExecutionCharged, _: int) -> Execution:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cortex.bus.events import ContextCompiled, ExecutionStarted
+from cortex.bus.events import ContextCompiled, EffectIntended, EffectUnknown, ExecutionStarted
 from cortex.runtime.models import Usage
 
 from ..evaluate import Scope
@@ -38,6 +38,7 @@ Stage: TypeAlias = Literal[
     "cleanup",  # a child execution cleans up after the step failed for good
 ]
 
+EFFECT = "effect"  # reason of a pause: nobody knows how an effect ended
 OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
     (
@@ -106,6 +107,10 @@ class Execution(Struct, frozen=True, kw_only=True):
     own_cost: float = 0.0
     failures: Failures = ()  # what a later try of a step is told
     went_back: dict[str, int] = {}  # how often each step went back, by id
+    effects: dict[str, EffectIntended] = {}  # begun, may happen once only, no outcome is recorded
+    unknown: dict[str, EffectUnknown] = {}  # those of them that a person is asked about
+    stood: int = 0  # position at which it was last recorded that it is paused or halted
+    unrecorded: int = 0  # of its pauses and halts: said, and their positions are not known yet
     children: frozenset[str] = frozenset()  # every execution that it asked for
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
 
@@ -179,6 +184,8 @@ def anew(state: Execution) -> Execution:
         problems=0,
         attempt_tokens=0,
         attempt_cost=0.0,
+        effects={},
+        unknown={},
     )
 
 

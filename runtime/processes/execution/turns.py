@@ -4,7 +4,7 @@ A turn is one prompt and its answer. The first has the number 0; a turn that com
 used, or after an answer that did not fit, has the next one in the same attempt.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from cortex.bus.events import (
 from cortex.runtime.models import Usage
 
 from .spending import added, tokens_of
-from .state import Execution, answers
+from .state import EFFECT, Execution, answers, without
 
 # What a model failed of that passes by itself: the same prompt is sent again.
 PASSING: Final = frozenset(("rate_limited", "overloaded", "unreachable", "cut_off"))
@@ -112,11 +112,18 @@ def enabled(state: Execution, event: ToolEnabled, _: int) -> Execution:
 
 
 def told(state: Execution, event: ToolReturned | ToolFailed | ToolDenied, _: int) -> Execution:
-    """What came of a call."""
-    if not answers(state, event, "tools") or event.call_id not in state.open_calls:
+    """What came of a call, maybe while a person is asked about another one."""
+    asking = state.status == "paused" and state.reason == EFFECT
+    there = replace(state, status="running") if asking else state
+    if not answers(there, event, "tools") or event.call_id not in state.open_calls:
         return state
-    left: dict[str, Any] = {k: v for k, v in state.open_calls.items() if k != event.call_id}
-    return replace(state, open_calls=left)
+    over = [key for key, each in state.effects.items() if each.call_id == event.call_id]
+    return replace(
+        state,
+        open_calls=without(state.open_calls, event.call_id),
+        effects={key: each for key, each in state.effects.items() if key not in over},
+        unknown={key: each for key, each in state.unknown.items() if key not in over},
+    )
 
 
 def _usage_of(event: ModelResponded | ModelFailed) -> Usage:

@@ -4,9 +4,12 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
+from ..answers import wrong_answer
 from ..errors import MissingValueError
 from ..evaluate import Scope, fill
-from ..linked import Field, Output, ValueType
+from ..linked import Field, LinkedStep, Output, ValueType
 
 _TYPES: Mapping[ValueType, tuple[type, ...]] = {
     "string": (str,),
@@ -49,6 +52,15 @@ def wrong_result(fields: Sequence[Field], result: Mapping[str, Any]) -> list[str
         elif field.required:
             wrong.append(f"{field.name} is missing: the step has to give it, as {field.type}")
     return wrong
+
+
+def not_as_declared(step: LinkedStep, result: dict[str, Any]) -> str:
+    """In what *result* is not what *step* has to give; "" where it fits."""
+    wrong = wrong_result(step.output, result)
+    if step.output_schema is not UNSET:
+        problem = wrong_answer(result, step.output_schema)
+        wrong += [problem] if problem else []
+    return f"the result of {step.id} is not as declared: {'; '.join(wrong)}" if wrong else ""
 
 
 def outputs_of(fields: Sequence[Output], scope: Scope) -> tuple[dict[str, Any], list[str]]:

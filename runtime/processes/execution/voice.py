@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from cortex.bus import Event
 from cortex.bus.events import (
+    EffectSettle,
     ExecutionCancel,
     ExecutionCancelled,
     ExecutionCharged,
@@ -14,6 +15,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPause,
     ExecutionPaused,
+    ExecutionRefused,
     ExecutionResume,
     ExecutionResumed,
     StepDelegated,
@@ -53,6 +55,27 @@ class Voice:
         """Publish *event* and go on from what it makes of the execution."""
         self.said.append(event)
         self.state = evolve(self.state, event, self._delivery.time_ns, own=True)
+
+    @property
+    def source(self) -> str:
+        """The client that published what is answered, as the hub authenticated it."""
+        return self._delivery.source
+
+    def was_seen(self, seen: int) -> bool:
+        """Whether who read the log up to *seen* saw where the execution stands."""
+        state = self.state
+        return not state.unrecorded and state.stood <= min(seen, self._delivery.position)
+
+    def refuse(self, asked: Event, reason: str) -> None:
+        """Record that a request is not followed."""
+        self.say(
+            ExecutionRefused(
+                execution_id=self.state.execution_id,
+                asked=asked.topic_name(),
+                reason=clipped(reason),
+                by=self.source,
+            )
+        )
 
     def ask(self, request: Event) -> str | None:
         """Say *request* if it fits; what is wrong comes back where it does not."""
@@ -250,6 +273,16 @@ class Voice:
     def asked_by(self, event: ExecutionResume) -> str:
         """Who asked for *event*, which is being handled, as the hub authenticated them."""
         return asker(self._delivery.source, event.by)
+
+    def settle_child(self, event: EffectSettle) -> None:
+        """Hand an answer on to the child execution."""
+        self.said.append(replace(event, execution_id=self.state.child))
+
+    def look_at_timeout(self, what: str, wait_s: float) -> None:
+        """Come back to an attempt whose time is over, once more."""
+        state = self.state
+        at_ns = self._delivery.time_ns
+        self.said.append(wake(state, state.step_id, state.attempt, what, wait_s, at_ns, index=1))
 
     def retry_after(self, wait_s: float) -> None:
         """Come back for the next attempt of the step that failed."""

@@ -1,0 +1,51 @@
+"""What a person says on the command line about an effect of unknown outcome."""
+
+from cortex.bus import Client
+from cortex.bus.events import EffectSettle
+from cortex.runtime.processes import SettlementError
+from cortex.runtime.processes.execution import (
+    Execution,
+    do_again,
+    it_happened,
+    open_effects,
+    question_of,
+)
+
+from ..errors import RefusedError, WaitingError
+from ..reading import History
+
+SAY_WHAT = "--it-happened RESULT` or --do-it-again"
+
+
+def settlement_of(
+    client: Client, history: History, execution_id: str, result: str | None, seen: int
+) -> EffectSettle:
+    """That what an execution, or a child of it, asks about gave *result*; None: do it again.
+
+    Raises:
+        RefusedError: Nobody asks about an effect, or the result is not as its action declares it.
+    """
+    state = _asking(history, execution_id)
+    try:
+        if result is None:
+            return do_again(state, seen=seen)
+        return it_happened(client, history.blobs, state, result, seen=seen)
+    except SettlementError as error:
+        raise RefusedError(str(error)) from None
+
+
+def refuse_unsettled(history: History, execution_id: str) -> None:
+    """Refuse to go on with an execution that asks about an effect.
+
+    Raises:
+        WaitingError: It does, or a child of it does.
+    """
+    if effects := open_effects(_asking(history, execution_id)):
+        raise WaitingError(execution_id, question_of(effects[0]), SAY_WHAT)
+
+
+def _asking(history: History, execution_id: str) -> Execution:
+    """The execution, that or a child of it, that asks about an effect; or that one itself."""
+    state = history.execution(execution_id)
+    inner = _asking(history, state.child) if state.stage == "child" and state.child else state
+    return inner if open_effects(inner) else state

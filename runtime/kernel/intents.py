@@ -1,0 +1,89 @@
+"""Feeding an effect that may happen once only: its intent before, its outcome after, never twice.
+
+Parts of the programs in `feed`: generators that yield requests and are sent the answers.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from cortex.bus import (
+    Answer,
+    BegunError,
+    Finish,
+    LeaseLostError,
+    Page,
+    Publish,
+    Recorded,
+    Refused,
+    Request,
+)
+
+from .effect import Contract
+from .host import NOTHING, Effects, Host, Outcome
+
+LOST = "it was begun, and whoever did it ended or was not heard of again"
+RAISED = "it was begun, and its handler broke off:"
+
+Intent: TypeAlias = Literal["new", "begun", "unwanted"]
+Asking: TypeAlias = Generator[Sequence[Request], Sequence[Answer], None]
+
+
+def intend(
+    contract: Contract, record: Recorded
+) -> Generator[Sequence[Request], Sequence[Answer], Intent]:
+    """Record that an effect begins, unless it was begun before or nobody wants it any more."""
+    answer = (yield (Publish((contract.intended(record),), sync=True),))[0]
+    if not isinstance(answer, Refused):
+        return "new"
+    error = answer.error()
+    if not isinstance(error, BegunError):
+        raise error
+    return "begun" if error.why == "begun" else "unwanted"
+
+
+def try_once(
+    contract: Contract, host: Host, record: Recorded, attempt: int, intent: Intent
+) -> Effects:
+    """What comes of an effect that is begun now, or of looking for one that was begun before."""
+    if intent == "new" or (intent == "begun" and contract.recovers):
+        outcome = host.handle((record,), attempt, begun=intent == "begun")
+        return settled(contract, record, outcome)
+    return left(contract, record, intent)
+
+
+def settled(contract: Contract, record: Recorded, outcome: Outcome) -> Effects:
+    """What a handler says of its effect; one that broke off says nothing of it."""
+    if outcome.failure is None:
+        return outcome.done[0]
+    return Effects((contract.unknown(record, f"{RAISED} {outcome.failure}"),))
+
+
+def left(contract: Contract, record: Recorded, intent: Intent) -> Effects:
+    """What is said of an effect that is not begun here: a person is asked of one that was begun."""
+    return Effects((contract.unknown(record, LOST),)) if intent == "begun" else NOTHING
+
+
+def report(finish: Finish) -> Asking:
+    """Record what came of an effect; however late it is, nobody else knows."""
+    answer = (yield (finish,))[0]
+    if not isinstance(answer, Refused):
+        return
+    error = answer.error()
+    if not isinstance(error, LeaseLostError):
+        raise error
+    late = (yield (Publish(finish.events, due=finish.due, forget=finish.forget),))[0]
+    if isinstance(late, Refused):
+        raise late.error()
+
+
+def up_to_once(contract: Contract, page: Page) -> Page:
+    """The part of *page* before its first effect of this kind, or that one alone."""
+    for index, record in enumerate(page.records):
+        if contract.is_once(record):
+            through = record.position - 1 if index else record.position
+            return msgspec.structs.replace(
+                page, records=page.records[: index or 1], through=through
+            )
+    return page

@@ -1,0 +1,125 @@
+"""What a person says about an effect of unknown outcome, made into the request that says so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Client
+from cortex.bus.events import EffectSettle, EffectUnknown
+from cortex.runtime.log import Blobs
+
+from ..announced import Announced
+from ..answers import wrong_answer
+from ..errors import SettlementError
+from .state import Execution
+
+EXCERPT_CHARS = 2_000
+
+
+def open_effects(state: Execution) -> tuple[EffectUnknown, ...]:
+    """The effects that a person is asked about, the one that the question names first."""
+    return () if state.over else tuple(state.unknown.values())
+
+
+def do_again(state: Execution, *, seen: int, note: str = "") -> EffectSettle:
+    """Begin the effect that *state* asks about once more.
+
+    Args:
+        state: An execution that asks, as it was shown.
+        seen: Position up to which the log was read for that.
+        note: Why, for the record.
+
+    Raises:
+        SettlementError: It asks about none.
+    """
+    effect = _asked(state)
+    return EffectSettle(
+        execution_id=state.execution_id,
+        effect_key=effect.effect_key,
+        outcome="again",
+        note=note,
+        seen=seen,
+    )
+
+
+def it_happened(
+    client: Client, blobs: Blobs, state: Execution, result: Any, *, seen: int, note: str = ""
+) -> EffectSettle:
+    """Take *result* as what came of the effect that *state* asks about.
+
+    Args:
+        client: Of the hub on which the action is announced.
+        blobs: Where the text is kept that a tool gave.
+        state: An execution that asks, as it was shown.
+        result: Of an action, as it is announced: a map, or JSON of one, or the one value it has.
+            Of a tool the text that it gave.
+        seen: Position up to which the log was read for that.
+        note: For the record.
+
+    Raises:
+        SettlementError: It asks about none, or the result is not as the action declares it.
+    """
+    effect = _asked(state)
+    again = do_again(state, seen=seen, note=note)
+    if effect.kind == "tool":
+        text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        data = text.encode(errors="replace")
+        return msgspec.structs.replace(
+            again,
+            outcome="happened",
+            told=blobs.put(data),
+            excerpt=data.decode()[:EXCERPT_CHARS],
+            bytes=len(data),
+            lines=len(data.decode().splitlines()),
+        )
+    fitting = _fitting(effect, result, _declared(client, effect.name))
+    return msgspec.structs.replace(again, outcome="happened", result=fitting)
+
+
+def _asked(state: Execution) -> EffectUnknown:
+    effects = open_effects(state)
+    if not effects:
+        raise SettlementError(
+            f"execution {state.execution_id} asks about no effect: it is {state.status}"
+        )
+    return effects[0]
+
+
+def _declared(client: Client, action: str) -> dict[str, Any]:
+    """JSON Schema of the result of *action*; empty where it promises nothing."""
+    announced = Announced()
+    for record in client.read_stream("registry"):
+        if record.topic in client.vocabulary:
+            event: Any = client.vocabulary.read(record)
+            if record.topic.startswith("component."):
+                announced.fold(event)
+    spec = announced.registry().actions.get(action)
+    return spec.result if spec else {}
+
+
+def _fitting(effect: EffectUnknown, given: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+    result = given
+    if isinstance(given, str):
+        try:
+            result = msgspec.json.decode(given)
+        except msgspec.DecodeError:
+            result = given
+    fields = _fields(schema)
+    if not isinstance(result, dict) and len(fields) == 1:
+        result = {fields[0]: result}
+    problem = "it is no map" if not isinstance(result, dict) else None
+    if problem is None and schema:
+        problem = wrong_answer(result, schema)
+    if problem is None:
+        return dict(result)
+    wanted = f"with {', '.join(fields)}" if fields else "as its action gives it"
+    raise SettlementError(
+        f"the result of {effect.name} is not as declared: {problem}; give JSON, a map {wanted}"
+    )
+
+
+def _fields(schema: Mapping[str, Any]) -> list[str]:
+    reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    top = schema.get("$defs", {}).get(reference, schema) if reference else schema
+    return list(top.get("properties", ()))
