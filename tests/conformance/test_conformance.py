@@ -1,9 +1,11 @@
 """A client that knows the protocol from its description alone keeps every promise with a hub."""
 
 import ast
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pynng
@@ -178,6 +180,42 @@ def test_a_stale_writer_is_told_where_the_stream_is(client: Client) -> None:
 
     assert refused.value.code == "ConflictError"
     assert refused.value.fields == [f"note/{client.name}", 0, 1]
+
+
+def test_who_saw_what_the_log_has_lost_is_told_and_goes_on(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    url, path = f"ipc://{tmp_path}/bus.sock", tmp_path / "log.db"
+
+    def serve() -> Callable[[], None]:
+        ending = ExitStack()
+        log = ending.enter_context(closing(EventLog.open(path)))
+        hub = LocalHub(Hub(log, VOCABULARY, system_entropy), SystemClock())
+        server = HubServer(ending.enter_context(closing(hub)), log)
+        ending.enter_context(closing(server)).listen(url)
+        return ending.close
+
+    end = serve()
+    client = Client(url, "", "teller")
+    kept = client.publish(note("lost", 1))
+    end()
+    shutil.copy(path, tmp_path / "backup")
+    end = serve()
+    client.feed.close()
+    client.command = client.again()
+    seen = client.publish(note("lost", 2), note("lost", 3))
+    end()
+    shutil.copy(tmp_path / "backup", path)
+    end = serve()
+
+    client.command = client.again()
+    client.publish(note("lost", 4))
+
+    assert client.lost == [(seen, kept)]
+    told = [r.body for r in client.read() if r.topic == "log.tail_lost"]
+    assert [(b["seen"], b["common"], b["client"]) for b in told] == [(seen, kept, "teller")]
+    assert [r.body["number"] for r in client.read() if r.stream == "note/lost"] == [1, 4]
+    client.command.close()
+    end()
 
 
 def refused_hello(url: str, hello: list[object]) -> RefusedError:
