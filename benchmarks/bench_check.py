@@ -35,6 +35,7 @@ NAMES = (
     "context",
     "ctx_exact",
     "knowledge",
+    "limits",
     "log",
     "models",
     "relevant_code",
