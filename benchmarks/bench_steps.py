@@ -85,7 +85,7 @@ class AddOne(Component):
     """The trivial action."""
 
     workers = 1
-    serves = (Serves("action", "add_one"),)
+    serves = (Serves("action", "add_one", effect="none"),)
 
     @on(StepExecute, where={"action": "add_one"})
     def carry_out(self, event: StepExecute, _: Delivery) -> Iterator[Event]:

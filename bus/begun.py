@@ -10,14 +10,15 @@ import msgspec
 
 from .errors import BegunError, EventInvalidError
 from .event import Draft, Recorded, decode
-from .events.effect import EffectIntended
+from .events.effect import EffectIntended, EffectUnknown
 from .events.step import StepExecute, StepFailed
 from .events.tool import ToolCall, ToolFailed, ToolReturned
 from .log import Log
 from .moot import ENDS
 
+ASKS = frozenset((StepExecute.topic_name(), ToolCall.topic_name()))  # what has effects
+BEGINNINGS = frozenset((EffectIntended.topic_name(), EffectUnknown.topic_name()))
 _INTENDED = EffectIntended.topic_name()
-_ASKS = frozenset((StepExecute.topic_name(), ToolCall.topic_name()))
 _FAILED = StepFailed.topic_name()
 _TOLD = frozenset((ToolFailed.topic_name(), ToolReturned.topic_name()))
 _PAGE = 256
@@ -58,7 +59,7 @@ def refuse_begun(
             continue
         asked = record(draft.causation) if draft.causation else None
         key = _READ(draft.body).effect_key
-        if asked is None or asked.topic not in _ASKS or asked.stream != draft.stream:
+        if asked is None or asked.topic not in ASKS or asked.stream != draft.stream:
             raise EventInvalidError(_INTENDED, "its cause is no request of its execution")
         if not key.startswith(f"{asked.position}/{asked.time_ns}/"):
             raise EventInvalidError(_INTENDED, f"{key[:80]!r} is no key of what it is caused by")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..access import Access
+from ..begun import ASKS, BEGINNINGS
 from ..errors import CortexError
 from ..event import Draft, Recorded
 from ..limits import is_too_long
@@ -147,10 +148,18 @@ class Rights:
                 if source and _root(source) != _root(self._client):
                     # It is about who says it: nobody does so in a component's name.
                     return self._access.deny(self._client, HOLD, source)
-            elif not self.allows("publish", draft.topic):
+            elif not (self.allows("publish", draft.topic) or self._begins(source, draft)):
                 return self._access.deny(self._client, "publish", draft.topic)
             last = None if verb else draft.topic  # the next one may have a key
         return None
+
+    def _begins(self, source: str, draft: Draft) -> bool:
+        """Whether it says of work that it may take that the effect begins, or ended unknown.
+
+        Whoever may carry something out may say so, in the name of the component that does.
+        """
+        own = draft.topic in BEGINNINGS and draft.key == _root(source or self._client)
+        return own and any(self.allows("work", topic) for topic in ASKS)
 
     def _patterns(self, verb: str, pairs: Iterable[tuple[str, str | None]]) -> CortexError | None:
         """Ordered pages are filtered; work is not, so that there each pattern must be granted."""

@@ -32,13 +32,17 @@ from cortex.bus import (
     Subscribe,
     Withdraw,
 )
-from cortex.bus.events import ComponentFailed
+from cortex.bus.events import ComponentFailed, EffectIntended, EffectUnknown
 
 from ..granted import Granted, client_of
 from ..repeats import Repeats
 from .policy import Meter
 
 PARKED = ComponentFailed.topic_name()  # with which a feed gives up an event, its own affair
+# Of its components alone: what it gives up, and the effects that it begins or lost sight of.
+OWN_AFFAIRS = frozenset(
+    (PARKED, EffectIntended.topic_name(), EffectUnknown.topic_name()),
+)
 SAYING = (Publish, Commit, Finish, Subscribe)  # requests that a grant is about
 Deny = Callable[[str, str, int], None]  # plugin, part, times
 
@@ -119,7 +123,7 @@ class DoorAccess(Access):
         if verb == "approve":
             return False  # no plugin answers in a person's place
         if verb == "publish":
-            return topic == PARKED or _any_fits(each.granted.publish, topic)
+            return topic in OWN_AFFAIRS or _any_fits(each.granted.publish, topic)
         # A page has only what was subscribed to, key by key; what is read has every key.
         seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
         return _any_fits(seen, topic)
@@ -241,8 +245,9 @@ class Guard:
                 return Refused.of(self._access.deny(client, "subscribe", _said(*beyond[0])))
         drafts = _drafts(request)
         for draft in drafts:
-            parked = draft.topic == PARKED and each.holds(draft.stream.partition("/")[2])
-            if not (parked or each.granted.may_publish(draft)):
+            about = draft.stream.partition("/")[2] if draft.topic == PARKED else draft.key or ""
+            own = draft.topic in OWN_AFFAIRS and each.holds(about)
+            if not (own or each.granted.may_publish(draft)):
                 return Refused.of(
                     self._access.deny(client, "publish", _said(draft.topic, draft.key))
                 )

@@ -112,7 +112,8 @@ class EffectsWorld:
     def worker(self, component: str) -> "subprocess.Popen[str]":
         """A worker that is ready."""
         process = subprocess.Popen(
-            [str(CORTEX), "worker", component], cwd=self.folder / "work", env=self.env, text=True,
+            [str(CORTEX), "worker", "--path", ".", component],
+            cwd=self.folder / "work", env=self.env, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.started.append(process)

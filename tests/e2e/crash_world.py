@@ -92,9 +92,9 @@ class Hands(Component):
 
     workers = 2
     serves = (
-        Serves("action", "note", Said, Said),
-        Serves("action", "flaky", Fails, Said),
-        Serves("action", "mute", Until, Said),
+        Serves("action", "note", Said, Said, effect="idempotent"),
+        Serves("action", "flaky", Fails, Said, effect="idempotent"),
+        Serves("action", "mute", Until, Said, effect="idempotent"),
         Serves("gate", "open"),
     )
 

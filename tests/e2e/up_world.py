@@ -35,7 +35,7 @@ class Greeting(msgspec.Struct):
 
 class Greet(Component):
     workers = 2
-    serves = (Serves("action", "greet", Greeting),)
+    serves = (Serves("action", "greet", Greeting, effect="none"),)
 
     @on(StepExecute, where={"action": "greet"})
     def greet(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
@@ -44,7 +44,7 @@ class Greet(Component):
 
 class Far(Component):
     workers = 1
-    serves = (Serves("action", "far"),)
+    serves = (Serves("action", "far", effect="none"),)
 
     @on(StepExecute, where={"action": "far"})
     def far(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
@@ -56,7 +56,7 @@ class Hold(Component):
 
     workers = 1
     lease_s = 0.5
-    serves = (Serves("action", "hold"),)
+    serves = (Serves("action", "hold", effect="idempotent"),)
 
     @on(StepExecute, where={"action": "hold"})
     def hold(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:

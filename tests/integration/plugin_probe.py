@@ -102,7 +102,7 @@ class Act(Component):
 
     workers = 1
     lease_s = 1.0
-    serves = (Serves("action", "act"),)
+    serves = (Serves("action", "act", effect="idempotent"),)
 
     def __init__(self, publish: Callable[..., int], history: Callable[[str], Any]) -> None:
         self._publish, self._history = publish, history
@@ -149,6 +149,8 @@ class Fragile(Component):
     def end(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
         """End."""
         how = event.parameters["how"]
+        if how == "die":
+            os._exit(4)
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
         while how == "hang":

@@ -25,6 +25,7 @@ from cortex.bus import (
 )
 from cortex.bus.events import (
     ComponentWithdrawn,
+    EffectUnknown,
     GrantGiven,
     GrantRevoked,
     PluginCrashed,
@@ -258,6 +259,22 @@ def test_one_that_crashes_is_started_again_and_takes_up_its_work(world: World) -
     crashed, record = world.until(PluginCrashed, before, plugin="probe")
     assert (crashed.reason, crashed.given_up) == ("it ended by itself, with exit code 4", False)
     world.until(PluginLoaded, record.position, plugin="probe")
+
+
+def test_an_action_of_one_that_crashed_in_it_is_not_begun_again(world: World) -> None:
+    loaded = world.load("fragile")
+    world.until(PluginLoaded, loaded, plugin="fragile")
+    step = StepExecute(execution_id="2", step_id="s", action="fragile", parameters={"how": "die"})
+
+    asked = world.client.publish(step)
+    world.until(PluginCrashed, asked, plugin="fragile")
+    world.load("fragile")
+    unknown, record = world.until(EffectUnknown, asked, component="Fragile")
+
+    assert (unknown.name, unknown.parameters) == ("fragile", {"how": "die"})
+    intended = [r for r in world.client.read(asked) if r.topic == "effect.intended"]
+    assert [r.source for r in intended] == [record.source]
+    world.unload("fragile")
 
 
 def test_unloaded_nothing_of_it_is_left(world: World) -> None:

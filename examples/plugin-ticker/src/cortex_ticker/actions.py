@@ -27,7 +27,7 @@ class CountDown(Component):
     """Counts down to nothing."""
 
     workers = 2
-    serves = (Serves("action", "count_down", Parameters, Result),)
+    serves = (Serves("action", "count_down", Parameters, Result, effect="none"),)
 
     @on(StepExecute, where={"action": "count_down"})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
