@@ -7,6 +7,7 @@ from .config import Config
 from .effect import Begun
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
+from .logs import Stderr
 from .manifest import Entry, built_in, configured, load, located
 from .masking import key_names, mask_for, open_blobs
 from .runtime import Runtime
@@ -33,6 +34,7 @@ __all__ = [
     "Output",
     "Runtime",
     "Serves",
+    "Stderr",
     "Worker",
     "announcement_of",
     "built_in",

@@ -8,13 +8,15 @@ import structlog
 from cortex.runtime.secrets import Mask, Redactor
 
 
-class _Stderr:
+class Stderr:
     """Standard error as it is when a line is written; a program may have replaced it since."""
 
     def write(self, text: str) -> int:
+        """Write *text*; how many characters that were."""
         return sys.stderr.write(text)
 
     def flush(self) -> None:
+        """Let nothing wait in a buffer."""
         sys.stderr.flush()
 
 
@@ -25,7 +27,7 @@ def configure_unless_done() -> None:
     structlog.configure(
         processors=[Redactor(), *structlog.get_config()["processors"]],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(_Stderr()),  # type: ignore[arg-type]  # write, flush
+        logger_factory=structlog.PrintLoggerFactory(Stderr()),  # type: ignore[arg-type]  # write, flush
     )
 
 

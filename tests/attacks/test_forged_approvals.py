@@ -308,7 +308,12 @@ def test_whatever_shows_a_name_shows_the_authenticated_one(
     )
     execution_id = asking(hub, "shown", asker=nina, requested_by="boss")
     answer = ExecutionResume(
-        execution_id=execution_id, answer="approved", by="boss", note="read", gate="shown/approved"
+        seen=ALL_BEFORE,
+        execution_id=execution_id,
+        answer="approved",
+        by="boss",
+        note="read",
+        gate="shown/approved",
     )
     hub.stopped(execution_id, nina.publish(answer))
     nina.publish(ExecutionRated(execution_id=execution_id, verdict="good", by="boss"))

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+import structlog
 
 from cortex.bus import (
     Claim,
@@ -303,6 +304,18 @@ def from_the_future(home: Home, *deadlines: Due) -> None:
             hub.ask_one("owner", Publish((ready,), due=deadlines))
 
 
+@pytest.fixture
+def default_logs() -> Iterator[None]:
+    """Log lines go where they go in a program that configured nothing."""
+    before = structlog.get_config() if structlog.is_configured() else None
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
+    if before is not None:
+        structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("default_logs")
 def test_a_home_from_the_future_says_so_at_every_start_and_goes_on(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,13 @@
 
 import logging
 import os
-import sys
 import time
 from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
+from cortex.runtime.kernel import Stderr
 from cortex.runtime.secrets import Redactor
 
 LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
@@ -59,6 +59,6 @@ def listen() -> Ailments:
         # What matters to a user is an event or an error; the rest is for whoever asks for it.
         processors=[ailments, Redactor(), *structlog.get_config()["processors"]],
         wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(Stderr()),  # type: ignore[arg-type]  # write, flush
     )
     return ailments
