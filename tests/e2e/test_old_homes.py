@@ -11,7 +11,7 @@ import pytest
 from cortex.bus import Commit, Draft, Fetch, NotGrantedError, Page, Publish, Subscribe, connect
 from cortex.runtime.log import EventLog
 
-from .old_homes import MISSING, VERSIONS, OldHome
+from .old_homes import BEGAN, MISSING, VERSIONS, OldHome
 from .up_world import until
 
 TALLY = "Tally"  # the subscription of a plugin that is not installed here
@@ -32,6 +32,14 @@ WAITING = {
 def rested(request: pytest.FixtureRequest, tmp_path: Path) -> OldHome:
     """A home whose hub ended in good order."""
     return OldHome(request.param, "rested", tmp_path)
+
+
+@pytest.fixture(params=VERSIONS)
+def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OldHome]:
+    """A home whose hub was killed while a shell step and a worker's step were under way."""
+    BEGAN.unlink(missing_ok=True)
+    yield OldHome(request.param, "killed", tmp_path)
+    BEGAN.unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -139,3 +147,17 @@ def test_a_client_finds_its_grants_its_cursor_and_its_receipt(rested: OldHome) -
     assert [r.topic for r in page.records][:1] == ["x.alice.said"]
     assert repeat.first == page.records[0].position  # answered, not appended again
     assert not hasattr(moved, "code")
+
+
+def test_a_shell_step_that_a_kill_cut_off_is_not_run_again_by_itself(killed: OldHome) -> None:
+    approved = killed.resume("asks", "--approve")
+    up(killed)
+    try:
+        until(lambda: killed.status("sleeps") != "running")
+        stopped = killed.status("sleeps")
+    finally:
+        killed.run("down", "--kill")
+
+    assert approved["status"] == "completed"
+    assert stopped == "halted"
+    assert not BEGAN.exists()
