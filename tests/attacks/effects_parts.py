@@ -75,6 +75,28 @@ class Look(Component):
         yield from leave(event)
 
 
+class Store(Component):
+    """Leaves its line once for each key, however often it is asked with that."""
+
+    workers = 1
+    lease_s = 1.0
+    serves = (Serves("action", "store", Marking, Marked, effect="idempotent"),)
+
+    @on(StepExecute, where={"action": "store"})
+    def store(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        """Leave the line, unless one with this key is there."""
+        asked = msgspec.convert(event.parameters, Marking)
+        with Path(asked.file).open("a+") as file:
+            file.seek(0)
+            if delivery.effect_key() not in file.read().splitlines():
+                file.write(f"{delivery.effect_key()}\n")
+        time.sleep(asked.seconds)
+        place = (event.execution_id, event.step_id, event.attempt)
+        yield StepCompleted(
+            execution_id=place[0], step_id=place[1], attempt=place[2], result={"text": "stored"}
+        )
+
+
 class Replying(msgspec.Struct):
     """What its model is to mark for."""
 

@@ -59,6 +59,9 @@ use = "effects_parts:Mark"
 use = "effects_parts:Look"
 
 [[components]]
+use = "effects_parts:Store"
+
+[[components]]
 use = "effects_parts:Reply"
 
 [[components]]

@@ -53,7 +53,13 @@ sleeper = plugin_probe:SLEEPER
 odd = plugin_probe:ODD
 """
 CONFINED = not unavailable()
+REQUIRED = bool(os.environ.get("CORTEX_REQUIRE_SANDBOX"))  # CI says so where it can be installed
 needs_walls = pytest.mark.skipif(not CONFINED, reason=unavailable() or "bubblewrap works")
+
+
+@pytest.mark.skipif(not REQUIRED, reason="CORTEX_REQUIRE_SANDBOX is not set")
+def test_plugins_are_confined_where_the_sandbox_is_required() -> None:
+    assert unavailable() == ""
 
 
 class World:
