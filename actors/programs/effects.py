@@ -171,7 +171,7 @@ def _wait(
                 raise ProgramError(program, UNKEPT)
             raise EffectInterruptedError(program, "was killed: look what it did")
         if time.monotonic() > until:
-            raise ProgramError(program, f"did not end within {bound_s:g} s")
+            raise EffectInterruptedError(program, f"did not end within {bound_s:g} s")
         cut()
         time.sleep(LOOK_S)
 

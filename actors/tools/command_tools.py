@@ -18,6 +18,7 @@ from ..parameters import Seconds
 from ..programs import (
     EffectInterruptedError,
     Effects,
+    ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
@@ -116,6 +117,8 @@ class CommandTools(Component):
             raise ToolUnknownError(str(error)) from None
         except ProgramUnwantedError as error:
             raise ToolError(str(error), "interrupted") from None
+        except ProgramError as error:  # it was not started
+            raise ToolError(str(error)) from None
         return Told(place.plain(_said(outcome)), f"{argv[0]} ended with {outcome.exit_code}")
 
 

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,16 +28,11 @@ from ..staff_world import QUICK, World
 from ..unit.actors_world import ends_with_its_group
 
 
-class SpawnedCommand(Command):
-    """The same gate in processes of their own."""
-
-    cpu = True
-
-
-class SpawnedShell(Shell):
-    """The same handler in processes of their own."""
-
-    cpu = True
+@pytest.fixture
+def spawned_here(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gate and handler of the same kind in processes of their own, imported as a plugin's are."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "spawned"))
+    return import_module("cpu_programs")
 
 
 def process(name: str, step: str, *, gates: str = "", more: str = "") -> str:
@@ -164,10 +161,12 @@ def test_a_person_is_waited_for_and_the_answer_is_recorded_with_who_gave_it(
 
 
 @pytest.mark.parametrize("spawned", [False, True])
-def test_a_cancel_ends_the_program_of_a_gate(spawned: bool, tmp_path: Path) -> None:
+def test_a_cancel_ends_the_program_of_a_gate(
+    spawned: bool, tmp_path: Path, spawned_here: Any
+) -> None:
     home = Home.create(tmp_path / ".cortex")
     components = [each for each in QUICK if each is not Command]
-    components.append(SpawnedCommand if spawned else Command)
+    components.append(spawned_here.SpawnedCommand if spawned else Command)
     with Runtime(home, components=components) as runtime:
         world = World(runtime)
         with ends_with_its_group(tmp_path) as (shell_, option, script):
@@ -189,11 +188,11 @@ def test_a_cancel_ends_the_program_of_a_gate(spawned: bool, tmp_path: Path) -> N
 @pytest.mark.parametrize("spawned", [False, True])
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 def test_the_program_of_a_step_ends_with_the_attempt(
-    how: str, spawned: bool, tmp_path: Path
+    how: str, spawned: bool, tmp_path: Path, spawned_here: Any
 ) -> None:
     home = Home.create(tmp_path / ".cortex")
     components = [each for each in QUICK if each is not Shell]
-    components.append(SpawnedShell if spawned else Shell)
+    components.append(spawned_here.SpawnedShell if spawned else Shell)
     with Runtime(home, components=components) as runtime:
         world = World(runtime)
         with ends_with_its_group(tmp_path) as (shell_, option, script):
@@ -240,14 +239,15 @@ key_env = "TLLMAUTH"
 
 
 @pytest.mark.parametrize(
-    ("env", "told"), [([], ""), (["TLLMAUTH"], "sentinel")], ids=["unnamed", "named"]
+    ("env", "told"), [([], "none"), (["TLLMAUTH"], "sent")], ids=["unnamed", "named"]
 )
 def test_the_key_of_a_model_reaches_a_step_and_a_gate_only_where_they_name_it(
     env: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TLLMAUTH", "sentinel")
     home = Home.create(tmp_path / ".cortex")
-    argv = json.dumps(["sh", "-c", "echo $TLLMAUTH"])
+    # The key itself would be masked in what is recorded.
+    argv = json.dumps(["sh", "-c", 'test -n "$TLLMAUTH" && echo sent || echo none'])
     gate = f"{{command: {{run: {argv}, env: {json.dumps(env)}}}}}"
     step = shell(f"  env: {json.dumps(env)}", run=argv)
 
