@@ -11,7 +11,7 @@ import msgspec
 from cortex.bus import Draft
 
 from .errors import MaskedTextError
-from .shapes import MASKED, mask_of, masked_shapes, may_hold
+from .shapes import MASKED, marked, mask_of, masked_shapes, may_hold
 
 SHORTEST = 8  # bytes of a known secret; a shorter one would be in other words
 
@@ -65,14 +65,23 @@ class Mask:
 
     def drafts(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
         """*drafts* whose bodies hold no secrets: what a hub does to all that it records."""
-        # All at once: it costs less, and mostly there is nothing.
-        if not self._may_hold(b" ".join([draft.body for draft in drafts])):
+        # All at once: it costs less, and mostly there is nothing. No pattern takes the space at
+        # the end of a body for a part of a secret, so what is in one of them is found here, too.
+        if not self._found(b" ".join([draft.body for draft in drafts])):
             return drafts
         masked = [self.data(draft.body) for draft in drafts]
         return [
             draft if body is draft.body else msgspec.structs.replace(draft, body=body)
             for draft, body in zip(drafts, masked, strict=True)
         ]
+
+    def _found(self, data: bytes) -> bool:
+        """Whether anything in *data* is to be hidden."""
+        if not self._may_hold(data):
+            return False
+        if self._pattern is not None and self._pattern.search(data):
+            return True
+        return any(pattern.search(data) for pattern in marked(data))
 
     def _may_hold(self, data: bytes) -> bool:
         return may_hold(data) or any(form in data for form in self._odd)

@@ -14,8 +14,10 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-SHORTEST_RUN: Final = 17  # bytes: every certain secret has as many in a row of _RUN
-_RUN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=."
+# Every certain secret that bears its own mark has as many bytes in a row of _RUN. A slash is none
+# of them: most long runs would be paths.
+SHORTEST_RUN: Final = 17
+_RUN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=."
 
 _OPEN: Final = "\u27e6"
 _CLOSE: Final = "\u27e7"
@@ -74,7 +76,11 @@ SHAPES: Final = (
     ),
     Shape(
         "assigned",
-        ("password", "passwd", "secret", "key", "auth"),
+        (
+            *("password", "passwd", "secret"),
+            *("apikey", "api_key", "api-key", "accesskey", "access_key", "access-key"),
+            *("authtoken", "auth_token", "auth-token"),
+        ),
         rf"(?i:{_ASSIGNED_TO})[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?"
         rf"(?P<secret>{_MIXED}[A-Za-z0-9+/_=-]{{16,400}}+)(?![(.\[])",
     ),
@@ -120,31 +126,51 @@ SHAPES: Final = (
     ),
 )
 _CERTAIN: Final = [
-    (tuple(mark.encode() for mark in shape.marks), re.compile(shape.pattern.encode()))
+    (mark.encode(), pattern)
     for shape in SHAPES
     if shape.certain
+    for pattern in (re.compile(shape.pattern.encode()),)
+    for mark in shape.marks
 ]
+_BEFORE: Final = (b"passw", b"secret", b"bearer", b"private key-----")
 _AS_RUN: Final = bytes(ord("a") if byte in _RUN else ord(" ") for byte in range(256))
 _RUN_OF: Final = b"a" * SHORTEST_RUN
 _PARTS: Final = re.compile(rb"(\\[nr]|[\s\"',]+)")
 
 
 def may_hold(data: bytes) -> bool:
-    """Whether *data* have a run that is long enough for a certain secret; a fraction of the cost.
+    """Whether a certain secret can be in *data*; a fraction of the cost of looking for one.
 
-    All that is recorded is asked this first.
+    It can where a run is long enough for one that bears its own mark, or where a word is that
+    stands before one which bears none. All that is recorded is asked this first.
     """
-    return _RUN_OF in data.translate(_AS_RUN)
+    if _RUN_OF in data.translate(_AS_RUN):
+        return True
+    lower = data.lower()
+    for word in _BEFORE:  # a loop: a generator costs more than what it asks
+        if word in lower:
+            return True
+    if b"key" in lower or b"token" in lower:
+        return any(mark in lower for mark, _ in _CERTAIN)
+    return False
+
+
+def marked(data: bytes) -> list[re.Pattern[bytes]]:
+    """The patterns of certain secrets whose mark is in *data*, each once, in the table's order."""
+    lower = data.lower()
+    found: list[re.Pattern[bytes]] = []
+    for mark, pattern in _CERTAIN:  # a loop: this is asked of all that is recorded
+        if mark in lower and pattern not in found:
+            found.append(pattern)
+    return found
 
 
 def masked_shapes(data: bytes) -> tuple[bytes, int]:
     """*data* with every certain secret masked, as long as before, and how many there were."""
-    lower = data.lower()
     found = 0
-    for marks, pattern in _CERTAIN:
-        if any(mark in lower for mark in marks):
-            data, times = pattern.subn(_instead, data)
-            found += times
+    for pattern in marked(data):
+        data, times = pattern.subn(_instead, data)
+        found += times
     return data, found
 
 
