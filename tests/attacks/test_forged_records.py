@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -28,7 +29,7 @@ from cortex.bus.events import VOCABULARY, ExecutionRequest
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, LogCorruptError
 
-CORTEX = Path(__file__).parents[2] / ".venv" / "bin" / "cortex"
+CORTEX = Path(sys.executable).parent / "cortex"
 
 
 class Asked(Event, frozen=True, kw_only=True, tag="x.forged.asked"):
