@@ -142,9 +142,15 @@ class Chaos:
             (self.world.home.processes / f"{name}.yaml").write_text(source)
 
     def start(self) -> None:
-        """Start hub and worker."""
+        """Start hub and worker, and have all processes compiled."""
         self.world.up()
         self.world.worker("effects_parts:Far")
+        blobs = BlobStore(self.world.home.blobs)
+        with connected(self.world.home) as client:
+            for name, _ in KINDS.values():
+                source = (self.world.home.processes / f"{name}.yaml").read_bytes()
+                client.publish(ProcessSubmit(sources={name: blobs.put(source)}))
+                until(partial(_compiled, client, name))
 
     def ask(self, count: int) -> None:
         """Ask for *count* executions, each of a kind that chance says."""
@@ -152,10 +158,6 @@ class Chaos:
             for _ in range(count):
                 kind = self.chance.choice(sorted(KINDS))
                 name, action = KINDS[kind]
-                source = (self.world.home.processes / f"{name}.yaml").read_bytes()
-                blob = BlobStore(self.world.home.blobs).put(source)
-                client.publish(ProcessSubmit(sources={name: blob}))
-                until(partial(_compiled, client, name))
                 asked = Asked(kind, client.new_id(), self._marks / f"{len(self.asked):04}")
                 seconds = round(self.chance.choice((0.0, 0.0, 0.1, 0.5)), 2)
                 given = str(seconds) if action == "shell" else seconds
