@@ -3,7 +3,7 @@
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -59,7 +59,7 @@ def lasting(seconds: float) -> float:
 
 
 @contextmanager
-def slowed(times: int) -> Iterator[None]:
+def slowed(times: int) -> Generator[None, None, None]:
     """Let every timer of this process take so many times as long, for tests.
 
     What is woken by what it waits for takes no longer than before; what is not, does.

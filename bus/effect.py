@@ -19,4 +19,7 @@ FREE: frozenset[Effect] = frozenset(("none", "read"))  # those that change nothi
 
 def effect_of(said: object, otherwise: Effect = UNDECLARED) -> Effect:
     """The effect that is declared as *said*; *otherwise* where that is none of them."""
-    return next((each for each in EFFECTS if each == said), otherwise)
+    for each in EFFECTS:
+        if each == said:
+            return each
+    return otherwise

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TypeVar
 
 from .clock import lasting, steady_s
@@ -42,7 +42,7 @@ class Subscription:
         self.name = name
         self._hub, self._client = hub, client
         self._wanted = Subscribe(name, "ordered", tuple(pairs), start)
-        self._ring = -1
+        self._ring: int = -1
         self.cursor = self._seen = 0
         self.resume()
 
@@ -97,7 +97,7 @@ class Subscription:
         self._hub.ask_one(self._client, Unsubscribe(self.name))
 
     @contextlib.contextmanager
-    def _going_back(self) -> Iterator[None]:
+    def _going_back(self) -> Generator[None, None, None]:
         """Take it up again where the log has lost its tail, and maybe this subscription."""
         try:
             yield

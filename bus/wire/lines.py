@@ -69,6 +69,8 @@ class Lines:
                 pass
             case Claimed(leases=leases) if leases:
                 position = leases[-1].record.position
+            case _:
+                pass
         if position > self.seen:
             self.seen = position
 

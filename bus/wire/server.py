@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -183,7 +184,7 @@ class HubServer:
         known = vocabulary or self._hub.vocabulary
         if events:
             known = known.extended(events)
-        hub = HubInside(self._hub, known)
+        hub: Any = HubInside(self._hub, known)  # what it has not itself it gets from the hub
         return Client(client, hub, self._log, known, self._keeper)
 
     def close(self) -> None:
@@ -338,7 +339,7 @@ class HubServer:
             connection = Connection(self, opened, sock, networked=networked)
             thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
             self._connections[connection] = thread
-            host = str(where[0]) if networked and isinstance(where, tuple) else ""
+            host = str(where[0]) if networked else ""
             pushed = self._strangers(connection).came(connection, host, self._hub.steady_ns())
         for each in pushed:
             each.pushed = True
