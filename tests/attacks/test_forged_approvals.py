@@ -202,7 +202,7 @@ def test_nobody_asks_in_the_name_of_a_component_and_then_approves(hub: Served) -
         execution_id="robots", process="by_robot", workspace=str(hub.home.path.parent)
     )
     asked = erin.hub.ask_one("Robot", Publish((Draft.of(request),)))
-    hub.stopped("robots", asked.first)  # type: ignore[attr-defined]
+    hub.stopped("robots", asked.first)  # type: ignore[attr-defined]  # Appended
 
     after = erin.publish(
         ExecutionResume(
