@@ -1,12 +1,14 @@
 """A home: the folder that holds one log and everything that belongs to it."""
 
 import os
+import secrets
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
 from cortex.runtime.access.trust import (
+    UNFINISHED,
     note_made,
     reasons_against,
     require_trust,
@@ -219,7 +221,7 @@ class Home(msgspec.Struct, frozen=True):
             (self.version_path, f"{HOME_FORMAT}\n"),
         ):
             if not path.exists():
-                path.write_text(text, encoding="utf-8")
+                _write_whole(path, text)
         create_private(self.path / "snapshots.db")  # SQLite would let everybody read it
 
     def _refuse_newer(self) -> None:
@@ -249,6 +251,16 @@ class Home(msgspec.Struct, frozen=True):
                 f"a newer Cortex made this home (layout {text[:20]}, this version knows "
                 f"{HOME_FORMAT}): upgrade Cortex; nothing was touched",
             )
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that another process never sees half, whatever becomes of this one."""
+    fresh = path.with_name(f"{UNFINISHED}{path.name}.{secrets.token_hex(4)}")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.rename(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _refuse_strangers(path: Path) -> None:

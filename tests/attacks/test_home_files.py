@@ -142,3 +142,34 @@ def test_a_topic_whose_file_cannot_be_read_is_told_with_its_path_and_reason(tmp_
     assert topics.resolve("rules") is None
     assert f"{tmp_path}/rules.md" in topics.problem("rules")
     assert topics.problem("nothing") == topics.problem("no..name") == ""
+
+
+@pytest.mark.parametrize("missing", ["version", "config.toml"])
+def test_a_home_of_which_a_file_could_not_be_finished_is_made_again(
+    missing: str, tmp_path: Path
+) -> None:
+    """As by a full disk, or a kill between the file and what is in it."""
+    home = Home.create(tmp_path / ".cortex")
+    (home.path / missing).unlink()
+    done = subprocess.run(
+        [sys.executable, "-Ic", _NO_ROOM, str(home.path)], capture_output=True, text=True
+    )
+    assert "File too large" in done.stdout, done.stderr
+
+    again = Home.create(home.path)
+
+    again.open()
+    assert again.version_path.read_text() == "1\n"
+    assert again.config_path.read_text()
+
+
+_NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from cortex.runtime.kernel import Home, HomeError
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    Home.create(Path(sys.argv[1]))
+except HomeError as error:
+    print(error)
+"""

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from .errors import TrustStoreError
+from .git_index import folded, text_of
 
 CONFIG = "config.toml"
 IDENTITY = "id"  # random; a home that was put in another's place does not have the same
@@ -23,8 +24,13 @@ INERT = {
     *("knowledge", "blobs", "archive", "vectors", "cold", "logs", "worktrees"),
     *(".git", ".gitignore", "version", IDENTITY, "bus.sock"),
 }
-INERT_BEGINNINGS = ("projections.db", "cache.db", "up.")
+UNFINISHED = "new."  # before the name of a file of which not all is written; nothing reads it
+INERT_BEGINNINGS = ("projections.db", "cache.db", "up.", UNFINISHED)
 INERT_KEYS = {"durability"}  # of config.toml; a new home sets it
+# After the name of an entry that would be inert, were it no symbolic link: through one it would be
+# read, written or spoken to elsewhere.
+LINK = " (a link)"
+REPOSITORY = ".git"
 # What the runtime itself records. Grants, tokens, waiting work and deadlines are in there.
 STATE = {"keys", "effects", "notifications"}
 STATE_BEGINNINGS = ("log.db", "snapshots.db")
@@ -41,7 +47,8 @@ class Seen(Struct, frozen=True):
 
     content: str  # SHA-256
     objects: tuple[str, ...]  # what git would call this content, by SHA-1 and by SHA-256
-    foreign: bool = False  # somebody else may write it, or a link leads to it
+    # Somebody else may write it, a link leads to it, or a repository within the home keeps it.
+    foreign: bool = False
 
 
 class Acting(Struct, frozen=True):
@@ -59,6 +66,8 @@ class Acting(Struct, frozen=True):
 def is_inert(path: str) -> bool:
     """Whether the file at *path* in a home never acts."""
     top = path.partition("/")[0]
+    if top.endswith(LINK):
+        return False
     return top in INERT or top.startswith(INERT_BEGINNINGS) or top.endswith(UNREAD_ENDS)
 
 
@@ -79,6 +88,8 @@ def acting_in(home: Path) -> Acting:
     try:
         for each in _entries(home):
             if is_inert(each.name):
+                if each.is_symlink():
+                    files[text_of(os.fsencode(each.name)) + LINK] = _seen_link(each)
                 continue
             if is_state(each.name):
                 if _is_filled(each):
@@ -122,11 +133,11 @@ def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
 
 
 def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
-    """Each file at *top* or below it, by its path, and whether a link leads to it."""
+    """Each file at *top* or below it, by its path, and whether it is `foreign` for where it is."""
     waiting, been = [(top, "", False)], set[tuple[int, int]]()
     while waiting:
         each, before, linked = waiting.pop()
-        path = before + os.fsencode(each.name).decode(errors="backslashreplace")
+        path = before + text_of(os.fsencode(each.name))
         linked = linked or each.is_symlink()
         if each.is_file():
             yield path, Path(each.path), linked
@@ -134,7 +145,12 @@ def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
             status = each.stat()
             if (status.st_dev, status.st_ino) not in been:  # a link may lead to what is above it
                 been.add((status.st_dev, status.st_ino))
-                waiting += [(inner, f"{path}/", linked) for inner in _entries(each)]
+                inside = _entries(each)
+                git = {inner.name for inner in inside if folded(inner.name) == REPOSITORY}
+                waiting += [
+                    (inner, f"{path}/", linked or (bool(git) and inner.name not in git))
+                    for inner in inside
+                ]
 
 
 def _is_filled(each: os.DirEntry[str]) -> bool:
@@ -158,6 +174,13 @@ def _seen(path: str, place: Path, *, linked: bool) -> Seen | None:
         foreign=linked
         or status.st_uid not in (os.geteuid(), 0)
         or bool(status.st_mode & stat.S_IWOTH),
+    )
+
+
+def _seen_link(entry: os.DirEntry[str]) -> Seen:
+    target = os.fsencode(os.readlink(entry.path))  # noqa: PTH115  # bytes that may be no text
+    return Seen(
+        hashlib.sha256(target).hexdigest(), _objects_of(len(target), [target]), foreign=True
     )
 
 

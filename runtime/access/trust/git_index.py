@@ -4,6 +4,7 @@ A program that is not started runs nothing that a checkout's configuration names
 whenever a runtime starts. The format is git's own (gitformat-index(5)), versions 2 to 4.
 """
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ STAT_BYTES = 40  # of an entry, before the id of its object
 EXTENDED = 0x4000  # two bytes of flags more
 HEADER_BYTES = 12
 SPLIT = b"link"  # an extension: entries are in sharedindex.*, too
+LOCK = "index.lock"  # there from before git writes the first file until its index is written
 LARGEST_BYTES = 1 << 30
 
 
@@ -22,15 +24,23 @@ def objects_in_git(home: Path) -> dict[str, frozenset[str]] | None:
     """The ids of the objects that git has for files of *home*, by `folded` path in it.
 
     Empty where no git keeps files of it; a file that is being merged has several. None where there
-    is an index that cannot be read.
+    is an index that cannot be read, or git is at work and has not written it yet.
     """
     home = home.resolve()
     for folder in (home, *home.parents):
         found = _git_folder(folder / ".git")
         if found is not None:
-            own = home.relative_to(folder).as_posix()
+            own = text_of(os.fsencode(home.relative_to(folder)))
             return _below(found, "" if folder == home else f"{folded(own)}/")
     return {}
+
+
+def text_of(name: bytes) -> str:
+    """A path as text; no two have the same.
+
+    What is not UTF-8 is spelled with backslashes, so those that it has itself stand twice.
+    """
+    return name.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
 
 
 def folded(path: str) -> str:
@@ -53,10 +63,13 @@ def _below(git: Path, prefix: str) -> dict[str, frozenset[str]] | None:
     found: dict[str, set[str]] = {}
     size = 32 if _is_sha256(git) else 20
     # What of a path is looked for first, since most of a large index is about other folders.
-    name = prefix.rstrip("/").rpartition("/")[2].encode() if prefix.isascii() else b""
+    plain = prefix.isascii() and "\\" not in prefix
+    name = prefix.rstrip("/").rpartition("/")[2].encode() if plain else b""
+    if (git / LOCK).exists():
+        return None
     try:
         for path, objects in _entries(git / "index", name, size):
-            below = folded(path.decode(errors="backslashreplace"))
+            below = folded(text_of(path))
             if below.startswith(prefix):
                 found.setdefault(below[len(prefix) :], set()).add(objects)
     except (OSError, IndexError, ValueError):

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from .acting import Acting, Seen, is_inert, is_state
+from .acting import LINK, Acting, Seen, is_inert, is_state
 from .git_index import folded
 from .store import Known, Record, remember
 
 GONE = Seen("", ())
+_AT_WORK = "git is at work there, or its index cannot be read: once it is done, try again"
 
 
 class Found(Struct, frozen=True):
@@ -40,7 +41,8 @@ def standing_of(found: Found, record: Record | None) -> Standing:
     * another content is the user's own edit while git has for the file what it had when it was
       trusted. What git has of late, it brought: a pull, a checkout, a merge, a commit;
     * outside git, it is the user's own edit in a home that this user made, and brought in another;
-    * what somebody else may write, or a link leads to, is never an own edit.
+    * what somebody else may write, a link leads to, or a repository within the home keeps, is never
+      an own edit; nor is anything while git is at work, which writes its index last.
     """
     same = record is not None and _is_of(found, record)
     if found.acting.nothing and not (record is not None and record.withdrawn and same):
@@ -103,6 +105,8 @@ def _of_files(found: Found, record: Record) -> Standing:
         elif not is_state(path):
             remember(record.files.setdefault(path, Known()).contents, seen.content)
             learned = True
+    if reasons and found.objects is None:
+        reasons.append(_AT_WORK)
     return Standing(not reasons, tuple(reasons), learned)
 
 
@@ -119,6 +123,8 @@ def _reason(path: str, seen: Seen, objects: frozenset[str], known: Known | None)
     what = "is gone" if seen is GONE else "is new" if known is None else "was changed"
     if objects - set(known.objects if known else ()):
         return f"{path} {what}: version control brought it, or it was committed unseen"
+    if path.endswith(LINK):
+        return f"{path} {what}, and leads to what is not in the home"
     if seen.foreign:
         return f"{path} {what}, and others than you may write it"
     return f"{path} {what}"
