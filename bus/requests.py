@@ -141,6 +141,7 @@ class Attempt(Request, frozen=True, tag="attempt"):
     """Count, on disk, that the event after the cursor is about to be tried (again)."""
 
     subscription: str
+    sync: bool = False  # answered once the event would survive a loss of power
 
 
 class Claim(Request, frozen=True, tag="claim"):
@@ -149,6 +150,7 @@ class Claim(Request, frozen=True, tag="claim"):
     subscription: str
     limit: int  # 0 takes nothing, and asks only whether there is any
     lease_ns: int
+    sync: bool = False  # what is taken would survive a loss of power, whatever `durability` says
 
 
 class Renew(Request, frozen=True, tag="renew"):

@@ -138,6 +138,7 @@ class Turn:
         fallen = self.trial.fallen(key)
         if self.trial.must_wait(key):
             return Attempted(0, fallen)
+        self.batch.sync |= request.sync
         attempts = standing.attempts + self.trial.begin(key)
         self.batch.standings[standing.name] = msgspec.structs.replace(standing, attempts=attempts)
         return Attempted(attempts, fallen)
@@ -177,6 +178,7 @@ class Turn:
             for position in left:
                 queue.again(position)
         self._popped += [(request.subscription, position) for position in popped]
+        self.batch.sync |= request.sync and bool(taken)
         return Claimed(tuple(self._leased(*pair, request.lease_ns) for pair in taken))
 
     def renew(self, request: Renew) -> Answer:

@@ -10,7 +10,7 @@ import msgspec
 from cortex.bus import UNDECLARED, Effect, Event, Query, effect_of
 from cortex.bus.events import StepExecute, ToolCall
 
-from .effect import Contract, key_of
+from .effect import KEYED, Contract, key_of
 from .errors import ComponentInvalidError
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def is_query(route: Route) -> bool:
 def contract_of(
     component: type[Component], config: "Config", otherwise: Effect = UNDECLARED
 ) -> Contract | None:
-    """Which effects of *component* may happen once only; None where none of them is so.
+    """Which effects of *component* happen once only, or under a key; None where none is so.
 
     Args:
         component: Whose.
@@ -201,7 +201,7 @@ def contract_of(
             known = actions if serves.kind == "action" else tools
             known[serves.name] = serves.declares() or otherwise
     uses_tools = any(r.event is ToolCall and (r.key is not None or tools) for r in routes)
-    if not uses_tools and "once" not in actions.values():
+    if not uses_tools and not {"once", KEYED} & {*actions.values()}:
         return None
     name = component.component_name()
     return Contract(name, actions, tools, uses_tools=uses_tools, recovers=component.recovers)

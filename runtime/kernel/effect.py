@@ -1,17 +1,20 @@
-"""The effect contract: which events ask for an effect that may happen once only.
+"""The effect contract: which events ask for an effect that may happen once only, or under a key.
 
-The feed records `effect.intended` before it calls a handler of such a one, and that record is on
+The feed records `effect.intended` before it calls a handler of the former, and that record is on
 disk before the handler runs. The hub takes one for each effect, so that of two workers that come to
-hold the event one begins it.
+hold the event one begins it. What is repeated under its key is begun once the event that the key
+is made of is on disk: one that a loss of power took would come again under another key.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
 from cortex.bus import Draft, Effect, Recorded, effect_of
 from cortex.bus.events import EffectIntended, EffectUnknown, StepExecute, ToolCall
+
+KEYED: Final = "idempotent"
 
 _STEP, _TOOL = StepExecute.topic_name(), ToolCall.topic_name()
 _READ_STEP = msgspec.msgpack.Decoder(StepExecute).decode
@@ -53,7 +56,7 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 class Contract:
-    """Which of the events that a component handles ask for an effect that happens once only.
+    """Which of the events that a component handles ask for an effect that may not just be repeated.
 
     Args:
         component: Its name.
@@ -75,15 +78,25 @@ class Contract:
         self._component = component
         self._actions, self._tools, self._uses_tools = actions, tools, uses_tools
         self.recovers = recovers
+        self.keyed = KEYED in actions.values() or (
+            uses_tools and (not tools or KEYED in tools.values())
+        )  # whether some of them may be repeated under their key
 
     def is_once(self, record: Recorded) -> bool:
         """Whether what *record* asks for may happen once only."""
+        return self._effect(record) == "once"
+
+    def is_keyed(self, records: Iterable[Recorded]) -> bool:
+        """Whether one of *records* asks for what is repeated under its key."""
+        return self.keyed and any(self._effect(record) == KEYED for record in records)
+
+    def _effect(self, record: Recorded) -> Effect | None:
         if record.topic == _STEP:
-            return self._actions.get(record.key or "") == "once"
+            return self._actions.get(record.key or "")
         if record.topic != _TOOL or not self._uses_tools:
-            return False
+            return None
         asked = _READ_TOOL(record.body)
-        return self._tools.get(asked.tool, effect_of(asked.effect)) == "once"
+        return self._tools.get(asked.tool, effect_of(asked.effect))
 
     def begun(self, record: Recorded) -> Begun:
         """The effect that *record* asks for."""

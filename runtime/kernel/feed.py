@@ -82,7 +82,12 @@ class Feeding(msgspec.Struct, frozen=True):
     max_attempts: int = 3
     lease_ns: int = 30_000_000_000
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
-    contract: Contract | None = None  # None where nothing that it handles is `once`
+    contract: Contract | None = None  # None where all that it handles may just be repeated
+
+    @property
+    def keyed(self) -> bool:
+        """Whether some of it may be repeated under its key."""
+        return self.contract is not None and self.contract.keyed
 
 
 def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
@@ -134,9 +139,10 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             seen = handled = cursor
             recall.arrive(cursor)
             continue
-        if page.records and (not counted or limit == 1):
+        keyed = contract is not None and contract.is_keyed(page.records)
+        if page.records and (not counted or limit == 1 or keyed):
             host.make_ready()  # while it starts, no event is under way
-            begun = yield from _begin(feeding)
+            begun = yield from _begin(feeding, sync=keyed)
             counted = True
         blame = blamed(feeding.max_attempts, begun, "the process died of it")
         if blame:
@@ -173,10 +179,10 @@ def _handle_once(
     return (yield from _commit(feeding, cursor, record.position, (effects,)))
 
 
-def _begin(feeding: Feeding) -> Generator[Step, Sequence[Answer], Attempted]:
+def _begin(feeding: Feeding, *, sync: bool = False) -> Generator[Step, Sequence[Answer], Attempted]:
     """Count a try, once no other event has to be tried alone."""
     while True:
-        begun = yield from _ask(Attempt(feeding.name), Attempted)
+        begun = yield from _ask(Attempt(feeding.name, sync), Attempted)
         if begun.attempts:
             return begun
         yield Idle()
@@ -234,7 +240,8 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
                 yield Idle()
                 continue
             host.make_ready()
-        claimed = yield from _ask(Claim(feeding.name, size, feeding.lease_ns), Claimed)
+        claim = Claim(feeding.name, size, feeding.lease_ns, feeding.keyed)
+        claimed = yield from _ask(claim, Claimed)
         if not claimed.leases:
             yield Idle()
             continue
@@ -270,7 +277,8 @@ def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
         leases: tuple[Lease, ...] = ()
         if under_way < host.concurrent:
             limit = min(PAGE, host.concurrent - under_way)
-            leases = (yield from _ask(Claim(feeding.name, limit, feeding.lease_ns), Claimed)).leases
+            claim = Claim(feeding.name, limit, feeding.lease_ns, feeding.keyed)
+            leases = (yield from _ask(claim, Claimed)).leases
         for lease in leases:
             if contract is not None and contract.is_once(lease.record):
                 under_way += yield from _begin_once(feeding, contract, host, lease)

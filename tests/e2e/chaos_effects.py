@@ -1,230 +1,275 @@
-"""A home whose executions go on while its processes are killed: `test_chaos_effects.py` uses it."""
+"""Kills, stops and cuts off, one after the other, whoever is at work in a `ChaosWorld`."""
 
 import os
 import random
 import signal
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from cortex.bus import Client, CortexError, Epochs, Recorded, TailLostError
-from cortex.bus.events import ExecutionRequest, ProcessSubmit
+from cortex.bus import Client
+from cortex.bus.events import ExecutionRequest, PluginLoad, ProcessSubmit
+from cortex.plugins.hosting import unavailable
 from cortex.runtime.log import BlobStore
-from cortex.runtime.processes.execution import Execution, execution_of, it_happened, open_effects
+from cortex.runtime.processes.execution import (
+    Execution,
+    do_again,
+    execution_of,
+    it_happened,
+    open_effects,
+)
 from cortex.runtime.serving import connected
 
-from ..attacks.effects_world import EffectsWorld, descendants, until
+from ..attacks.effects_world import until
+from .chaos_parts import lines_in
+from .chaos_plugin import PLUGIN
+from .chaos_world import STEPS, STUCK_S, ChaosWorld
 from .power_cut import Cut, cut_power
 
-SYNCED = frozenset({"effect.intended"})  # whatever `durability` says
 ENDED = ("completed", "failed", "halted", "cancelled")
-STOPPED_S = 0.5  # how long a hub stands still
 SETTLE_S = 180.0
-GIVEN = "{ file: '${inputs.file}', seconds: '${inputs.seconds}' }"
-TYPED = "inputs: { file: { type: string }, seconds: { type: number } }\n"
-STEP = (
-    "process: {name}\nversion: 1\n{typed}steps:\n"
-    "  - {{ id: act, action: {action}, with: {given} }}\n"
-)
-# Process by kind; what each does to the world is said where its action is served.
-KINDS = {
-    "once": ("chaos_mark", "mark"),
-    "far": ("chaos_far", "far"),
-    "read": ("chaos_look", "look"),
-    "stored": ("chaos_store", "store"),
-    "program": ("chaos_program", "shell"),
-}
-ONCE = frozenset({"once", "far", "program"})
-RESULTS = {
-    "mark": {"text": "marked"},
-    "far": {"text": "marked"},
-    "shell": {"exit_code": 0, "stdout": "", "stderr": "", "stdout_blob": "", "stderr_blob": ""},
+UNDER_WAY_S = 5.0  # that an effect is waited for which is to be killed in the middle
+HELD_S = 1.5  # how long such an effect takes; its lease is shorter
+CHILD, SERVER, PLUGGED = "spawned_child", "chaos_server.py", "hosting.child"
+ASKED = tuple(kind for kind in STEPS if kind != "seen")  # files ask for that one
+KIND_OF = {process: kind for kind, (process, _) in STEPS.items()}
+ONCE = frozenset({"once", "far", "plug", "tool", "program", "seen"})
+SHELL = {"exit_code": 0, "stdout": "", "stderr": "", "stdout_blob": "", "stderr_blob": ""}
+# Who is killed, stopped or cut off, and which effect of theirs is under way then.
+STRUCK = {
+    "hub": "once",
+    "whole": "program",
+    "child": "tool",
+    "worker": "far",
+    "plugin": "plug",
+    "server": "tool",
+    "program": "program",
+    "watcher": "seen",
+    "follower": "read",
+    "runner": "once",
+    "alone": "stored",
+    "stop": "far",
+    "power": "stored",
 }
 
 
-def _compiled(client: Client, process: str) -> bool:
-    return any(r.topic == "process.compiled" for r in client.read_stream(f"process/{process}"))
+def dealt(seed: str, number: int) -> list[str]:
+    """Whom *number* faults strike, from a shuffled deck: none comes again before all have come."""
+    chance, cards = random.Random(seed), list[str]()
+    while len(cards) < number:
+        deck = [each for each in STRUCK if each != "power"]
+        chance.shuffle(deck)
+        cards += [*deck, "power"]
+    return cards[:number]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """An execution that the test asked for."""
+    """An execution that was asked for, and acknowledged."""
 
     kind: str
     execution_id: str
-    file: Path  # in which its effect leaves a line each time it begins
-
-    def begun(self) -> int:
-        """How often its effect has begun."""
-        with suppress(FileNotFoundError):
-            return len(self.file.read_text().splitlines())
-        return 0
-
-
-class Mirror(threading.Thread):
-    """Follows the whole log through every end of its hub; holds what it saw, by position."""
-
-    def __init__(self, world: EffectsWorld) -> None:
-        super().__init__(daemon=True)
-        self._world = world
-        self._ended = threading.Event()
-        self.held: dict[int, Recorded] = {}
-        self.lost: list[tuple[int, int]] = []
-        self.mixed: list[int] = []  # positions at which a second event came
-
-    def run(self) -> None:
-        """Follow until `end`."""
-        epochs: Epochs = ()
-        while not self._ended.is_set():
-            try:
-                with connected(self._world.home, "mirror") as client:
-                    after = max(self.held, default=0)
-                    try:
-                        feed = client.follow(after=after, epochs=epochs)
-                    except TailLostError as lost:
-                        self._drop(lost)
-                        epochs = client.epochs
-                        continue
-                    while not self._ended.is_set():
-                        try:
-                            self._take(feed.next(0.2))
-                        except TailLostError as lost:
-                            self._drop(lost)
-                        epochs = client.epochs
-            except CortexError:
-                time.sleep(0.05)  # the hub is away
-
-    def end(self) -> None:
-        """Follow no more."""
-        self._ended.set()
-        self.join(60)
-
-    def _take(self, records: list[Recorded]) -> None:
-        for record in records:
-            if record.position and self.held.setdefault(record.position, record) != record:
-                self.mixed.append(record.position)
-
-    def _drop(self, lost: TailLostError) -> None:
-        self.lost.append((lost.seen, lost.common))
-        self.held = {p: r for p, r in self.held.items() if p <= lost.common}
+    position: int  # of the request in the log
 
 
 class Chaos:
     """The world, who is killed in it, and what was asked of it."""
 
     def __init__(self, folder: Path, durability: str, chance: random.Random) -> None:
-        self.world = EffectsWorld(folder)
+        self.world = ChaosWorld(folder, durability)
         self.chance = chance
         self.asked: list[Asked] = []
-        self.kills: dict[str, int] = {}
+        self.kills: Counter[str] = Counter()
+        self.in_the_middle = 0  # kills while an effect of their victim was under way
+        self.told: Counter[tuple[str, str]] = Counter()  # execution, and what a person said
         self.cuts: list[Cut] = []
-        self._marks = folder / "each"
-        self._marks.mkdir()
-        config = self.world.home.config_path
-        text = config.read_text().replace('durability = "full"', f'durability = "{durability}"')
-        assert f'durability = "{durability}"' in text
-        config.write_text(text)
-        program = folder / "program.py"
-        for name, action in KINDS.values():
-            given = GIVEN
-            if action == "shell":
-                run = (
-                    f"['{sys.executable}', '{program}', '${{inputs.file}}', '${{inputs.seconds}}']"
-                )
-                given = f"{{ run: {run} }}"
-            typed = TYPED.replace("number", "string") if action == "shell" else TYPED
-            source = STEP.format(name=name, typed=typed, action=action, given=given)
-            (self.world.home.processes / f"{name}.yaml").write_text(source)
+        self._files = 0
 
     def start(self) -> None:
-        """Start hub and worker, and have all processes compiled."""
+        """Start all, and have all processes compiled."""
         self.world.up()
-        self.world.worker("effects_parts:Far")
+        granted = tuple(PLUGIN.parts())
+        load = PluginLoad(
+            plugin=PLUGIN.name, version=PLUGIN.version, digest=PLUGIN.digest(), granted=granted,
+            confined=not unavailable(), package="cortex-chaos", limits=PLUGIN.limits.bounds(),
+        )  # fmt: skip
+        with self._client() as client:
+            client.publish(load)
+            until(partial(_says, client, "plugin/chaos", "plugin.loaded"))
+        for name in ("worker", "watcher", "follower"):
+            self.world.put_up(name)
         blobs = BlobStore(self.world.home.blobs)
-        with connected(self.world.home) as client:
-            for name, _ in KINDS.values():
-                source = (self.world.home.processes / f"{name}.yaml").read_bytes()
-                client.publish(ProcessSubmit(sources={name: blobs.put(source)}))
-                until(partial(_compiled, client, name))
+        with self._client() as client:
+            for name, _ in STEPS.values():
+                path = self.world.home.processes / f"{name}.yaml"
+                client.publish(ProcessSubmit(sources={str(path): blobs.put(path.read_bytes())}))
+                until(partial(_says, client, f"process/{name}", "process.compiled"))
 
     def ask(self, count: int) -> None:
-        """Ask for *count* executions, each of a kind that chance says."""
-        with connected(self.world.home) as client:
+        """Ask for *count* executions, each of a kind that chance says, and leave a file or none."""
+        with self._client() as client:
             for _ in range(count):
-                kind = self.chance.choice(sorted(KINDS))
-                name, action = KINDS[kind]
-                asked = Asked(kind, client.new_id(), self._marks / f"{len(self.asked):04}")
-                seconds = round(self.chance.choice((0.0, 0.0, 0.1, 0.5)), 2)
-                given = str(seconds) if action == "shell" else seconds
-                self.asked.append(asked)
-                client.publish(
-                    ExecutionRequest(
-                        execution_id=asked.execution_id,
-                        process=name,
-                        inputs={"file": str(asked.file), "seconds": given},
-                        workspace=str(self.world.folder / "work"),
-                    )
-                )
+                seconds = self.chance.choice((0.0, 0.0, 0.1, 0.5))
+                self._ask(client, self.chance.choice(ASKED), seconds)
+        if self.chance.random() < 0.5:
+            self._leave_file()
 
-    def wait_a_moment(self) -> None:
-        """Let some of what was asked for begin."""
-        time.sleep(self.chance.random())
+    def _ask(self, client: Client, kind: str, seconds: float) -> str:
+        name, _ = STEPS[kind]
+        execution_id = client.new_id()
+        given = str(seconds) if kind == "program" else seconds
+        request = ExecutionRequest(
+            execution_id=execution_id,
+            process=name,
+            inputs={"seconds": given},
+            workspace=str(self.world.work),
+        )
+        self.asked.append(Asked(kind, execution_id, client.publish(request)))
+        return execution_id
+
+    def _leave_file(self) -> None:
+        self._files += 1
+        (self.world.inbox / f"{self._files:04}.txt").touch()
 
     def strike(self, whom: str) -> None:
-        """Kill, stop or cut off *whom*, and have all of it at work again."""
-        self.kills[whom] = self.kills.get(whom, 0) + 1
-        if whom == "child":
-            below = descendants(self.world.pid)
-            with suppress(ProcessLookupError):
-                os.kill(self.chance.choice(below), signal.SIGKILL) if below else None
-        elif whom == "worker":
-            self.world.started[-1].kill()
-            self.world.started[-1].communicate()
-            self.world.worker("effects_parts:Far")
-        elif whom == "stop":
-            with self._stopped():
-                time.sleep(STOPPED_S)
-        else:
-            self.world.kill(whole=whom != "hub")
-            if whom == "power":
-                self.cuts.append(cut_power(self.world.home.log_path, SYNCED, self.chance))
-            self.world.up()
+        """Kill, stop or cut off *whom* in the middle of an effect; have all of it at work again."""
+        self.kills[whom] += 1
+        self._begin_effect(STRUCK[whom])
+        time.sleep(self.chance.random() * 0.3)
+        getattr(self, f"_{whom}", partial(self._beside, whom))()
 
-    def settle(self) -> dict[str, Execution]:
+    def _begin_effect(self, kind: str) -> None:
+        if kind == "seen":
+            self._leave_file()
+            return
+        with self._client() as client:
+            execution_id = self._ask(client, kind, HELD_S)
+        deadline = time.monotonic() + UNDER_WAY_S
+        while not self.begun(execution_id) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.in_the_middle += bool(self.begun(execution_id))
+
+    def begun(self, execution_id: str) -> int:
+        """How often the effect of an execution has begun."""
+        return lines_in(self.world.each / execution_id)
+
+    def _hub(self) -> None:
+        self._fall(whole=False)
+        self.world.up()
+
+    def _whole(self) -> None:
+        self._fall(whole=True)
+        self.world.up()
+
+    def _power(self) -> None:
+        self._fall(whole=True)
+        self.cuts.append(cut_power(self.world.home.log_path, self.world.synced, self.chance))
+        self.world.up()
+
+    def _fall(self, *, whole: bool) -> None:
+        assert self.world.hub is not None
+        self.world.kill(self.world.hub, whole=whole)
+
+    def _alone(self) -> None:
+        """Kill a command that runs an execution while no hub is up, with all that it started."""
+        self._fall(whole=True)
+        self.world.runs("chaos_once", HELD_S)
+        time.sleep(self.chance.random())
+        self.world.kill(self.world.beside["runner"], whole=True)
+        self.world.up()
+
+    def _runner(self) -> None:
+        self.world.runs("chaos_once", HELD_S)
+        time.sleep(self.chance.random())
+        self.world.kill(self.world.beside["runner"])
+
+    def _child(self) -> None:
+        self._one_of(CHILD)
+
+    def _server(self) -> None:
+        self._one_of(SERVER)
+
+    def _program(self) -> None:
+        self._one_of("program.py")
+
+    def _plugin(self) -> None:
+        self._one_of(PLUGGED)
+
+    def _one_of(self, word: str) -> None:
+        pid = self.chance.choice(until(partial(self.world.below, word), STUCK_S))
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def _beside(self, name: str) -> None:
+        self.world.kill(self.world.beside[name])
+        self.world.put_up(name)
+
+    def _stop(self) -> None:
+        """Let somebody stand still for longer than a lease; it goes on as if nothing was."""
+        beside = [self.world.beside[name].pid for name in ("worker", "watcher", "follower")]
+        pid = self.chance.choice([*beside, self.world.pid, *self.world.below(PLUGGED)])
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                time.sleep(HELD_S)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
+    def settle(self) -> None:
         """Answer what a person is asked, until every execution has come to an end or a halt."""
         deadline = time.monotonic() + SETTLE_S
+        left: set[str] = set()
         while True:
-            states = self._states()
-            waiting = [s for s in states.values() if s.status not in (*ENDED, "unknown")]
+            with self._client() as client:
+                left = left or requested(client)
+                states = [execution_of(client, each) for each in sorted(left)]
+                waiting = [s for s in states if s.status not in (*ENDED, "unknown")]
+                for state in waiting:
+                    self._answer(client, state)
             if not waiting:
-                return states
+                return
             assert time.monotonic() < deadline, [(s.execution_id, s.status) for s in waiting]
-            for state in waiting:
-                self._answer(state.execution_id)
+            left = {state.execution_id for state in waiting}
             time.sleep(0.2)
 
-    def _states(self) -> dict[str, Execution]:
-        with connected(self.world.home) as client:
-            return {a.execution_id: execution_of(client, a.execution_id) for a in self.asked}
+    def _answer(self, client: Client, state: Execution) -> None:
+        """Say of an effect that it happened, or have it done again."""
+        seen = client.head
+        state = execution_of(client, state.execution_id)
+        if state.status != "paused" or not (effects := open_effects(state)):
+            return
+        key = effects[0].effect_key
+        if (key, "again") in self.told or (key, "happened") in self.told:
+            return  # it was answered, and that is not recorded yet
+        if self.chance.random() < 0.3:
+            client.publish(do_again(state, seen=seen))
+            self.told[key, "again"] += 1
+        else:
+            result: Any = {"text": "marked"}
+            if effects[0].kind == "tool":
+                result = "marked"
+            elif effects[0].name == "shell":
+                result = SHELL
+            blobs = BlobStore(self.world.home.blobs)
+            client.publish(it_happened(client, blobs, state, result, seen=seen))
+            self.told[key, "happened"] += 1
 
-    def _answer(self, execution_id: str) -> None:
-        with connected(self.world.home) as client:
-            seen = client.head
-            state = execution_of(client, execution_id)
-            if state.status == "paused" and (effects := open_effects(state)):
-                result = RESULTS[effects[0].name]
-                blobs = BlobStore(self.world.home.blobs)
-                client.publish(it_happened(client, blobs, state, result, seen=seen))
+    def _client(self) -> AbstractContextManager[Client]:
+        return connected(self.world.home)
 
-    @contextmanager
-    def _stopped(self) -> Iterator[None]:
-        os.kill(self.world.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.world.pid, signal.SIGCONT)
+
+def _says(client: Client, stream: str, topic: str) -> bool:
+    return any(record.topic == topic for record in client.read_stream(stream))
+
+
+def requested(client: Client) -> set[str]:
+    """The executions that were asked for, whoever did."""
+    return {
+        record.stream.partition("/")[2]
+        for record in client.read()
+        if record.topic == "execution.request"
+    }

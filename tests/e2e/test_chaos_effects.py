@@ -1,26 +1,41 @@
 """No effect that may happen once happens twice, and no follower sees a mixture, whoever is killed.
 
-Hub, worker, programs, spawned components and tool servers are killed again and again while
-executions pass; the hub is stopped and goes on; the power fails, which takes the newest commits
-with it down to the last that was synced. `CORTEX_EFFECT_KILLS` makes it longer.
+Hub, commands, workers, plugins, programs, spawned components, tool servers, watchers and followers
+are killed again and again while executions pass, each in the middle of an effect; one or the other
+is stopped and goes on; the power fails, which takes the newest commits with it down to the last
+that was synced. `CORTEX_EFFECT_KILLS` makes it longer, `CORTEX_EFFECT_SEED` another one, and
+`CORTEX_EFFECT_REPORT=FILE` adds the figures of each run to a file.
 """
 
 import os
 import random
-from contextlib import closing
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from cortex.bus import Recorded, decode
-from cortex.runtime.log import EventLog
-
-from .chaos_effects import ONCE, Chaos, Mirror
+from .chaos_effects import STRUCK, Chaos, dealt
+from .chaos_follower import Follower, read
+from .chaos_verdict import Verdict, judged
 
 KILLS = int(os.environ.get("CORTEX_EFFECT_KILLS", "20"))  # half of them with each durability
-SEED = int(os.environ.get("CORTEX_EFFECT_SEED", "12"))
+SEED = os.environ.get("CORTEX_EFFECT_SEED", "12")
+REPORT = os.environ.get("CORTEX_EFFECT_REPORT", "")
 AT_ONCE = 4  # executions asked for before each kill
-VICTIMS = ("hub", "whole", "child", "worker", "stop", "power")
+ANSWERED = 25  # kills after which a person answers
+
+
+def test_twenty_kills_strike_everybody() -> None:
+    assert {*victims("full", 20), *victims("normal", 20)} == STRUCK.keys()
+    assert "power" in victims("normal", 20)
+
+
+def victims(durability: str, kills: int) -> list[str]:
+    """Whom the kills of one run strike; what is left over by the one comes first in the other."""
+    cards = dealt(SEED, max(kills, len(STRUCK)))[: len(STRUCK)]
+    more = dealt(f"{SEED}/{durability}", kills)
+    return [*(cards if durability == "full" else reversed(cards)), *more][: kills // 2]
 
 
 @pytest.mark.timeout(0)
@@ -28,48 +43,28 @@ VICTIMS = ("hub", "whole", "child", "worker", "stop", "power")
 def test_nothing_that_may_happen_once_happens_twice_whoever_is_killed(
     tmp_path: Path, durability: str
 ) -> None:
-    chance = random.Random(f"{SEED}/{durability}")
-    chaos = Chaos(tmp_path, durability, chance)
-    mirror = Mirror(chaos.world)
-    # A power cut under "full" takes nothing: each commit was synced before it was acknowledged.
-    victims = [v for v in VICTIMS if v != "power" or durability == "normal"]
+    began_s = time.monotonic()
+    chaos = Chaos(tmp_path, durability, random.Random(f"{SEED}/{durability}"))
+    follower = Follower(chaos.world.home)
     try:
         chaos.start()
-        mirror.start()
-        for kill in range(KILLS // 2):
+        follower.start()
+        for kill, victim in enumerate(victims(durability, KILLS), start=1):
             chaos.ask(AT_ONCE)
-            chaos.wait_a_moment()
-            chaos.strike(victims[kill % len(victims)])
-        states = chaos.settle()
-        chaos.world.run("down")
+            chaos.strike(victim)
+            if kill % ANSWERED == 0:
+                chaos.settle()
+        chaos.settle()
+        chaos.world.down()
     finally:
-        mirror.end()
+        follower.end()
         chaos.world.close()
 
-    for asked in chaos.asked:
-        status, times = states[asked.execution_id].status, asked.begun()
-        if asked.kind in ONCE:
-            assert times <= 1, (asked, status)
-        if asked.kind == "stored":
-            assert times == (status == "completed"), (asked, status)
-        if durability == "full":  # nothing that was acknowledged is lost
-            # While its worker is away a process is unlinked, and a request for it is refused.
-            refused = (asked.kind, status, times) == ("far", "failed", 0)
-            assert refused or status in ("completed", "halted"), (asked, status)
-    assert mirror.mixed == []
-    assert mirror.held == {p: r for p, r in whole(chaos).items() if p <= max(mirror.held)}
-    assert bool(mirror.lost) <= bool(sum(cut.lost for cut in chaos.cuts))
-    (tmp_path / "summary").write_text(f"{chaos.kills} {chaos.cuts} {mirror.lost}\n")
-
-
-def whole(chaos: Chaos) -> dict[int, Recorded]:
-    """Every event of the log, by position."""
-    with closing(EventLog.open(chaos.world.home.log_path, readonly=True)) as log:
-        assert log.verify() == log.state().head
-        after = 0
-        found: dict[int, Recorded] = {}
-        while page := log.read(after, 1_024, 4 << 20):
-            for record in map(decode, page):
-                found[record.position] = record
-                after = record.position
-    return found
+    verdict = Verdict(
+        durability, SEED, round(time.monotonic() - began_s, 1), chaos.kills, chaos.in_the_middle
+    )
+    judged(chaos, verdict, [follower.followed, read(tmp_path / "followed")])
+    if REPORT:
+        with Path(REPORT).open("ab") as report:
+            report.write(msgspec.json.encode(verdict) + b"\n")
+    assert verdict.wrong == []

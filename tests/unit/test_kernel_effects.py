@@ -1,11 +1,12 @@
 """Declared effects: what says nothing may happen once, and the hub takes one intent for each."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from cortex.bus import EFFECTS, BegunError, Draft, Event, Publish, effect_of
+from cortex.bus import EFFECTS, Batch, BegunError, Draft, Effect, Event, Publish, effect_of
 from cortex.bus.events import (
     EffectIntended,
     ExecutionCancelled,
@@ -14,6 +15,7 @@ from cortex.bus.events import (
     ToolCall,
 )
 from cortex.runtime.kernel import (
+    AsyncComponent,
     Begun,
     Component,
     Config,
@@ -25,6 +27,7 @@ from cortex.runtime.kernel import (
     load,
     on,
 )
+from cortex.runtime.log import MemoryLog
 
 ASKED = StepExecute(execution_id="e1", step_id="s", action="act")
 
@@ -123,3 +126,79 @@ def test_a_tool_call_says_what_it_is_about() -> None:
 
     assert (unknown.kind, unknown.turn, unknown.call_id) == ("tool", 2, "c")
     assert (unknown.parameters, unknown.began_ns) == ({"a": 1}, 5)
+
+
+class SyncedLog(MemoryLog):
+    """Knows up to where it would survive a loss of power."""
+
+    synced = 0
+
+    def write(self, batch: Batch) -> None:
+        """Keep *batch*."""
+        super().write(batch)
+        if batch.sync:
+            self.synced = self.state().head
+
+
+class Noting:
+    """What was synced when a handler was called."""
+
+    effect: Effect
+
+    def __init__(self, log: SyncedLog) -> None:
+        self._log = log
+
+    def note(self, delivery: Delivery) -> None:
+        SYNCED.append(self._log.synced >= delivery.position)
+
+
+SYNCED: list[bool] = []
+
+
+def serving(effect: Effect) -> tuple[Serves, ...]:
+    return (Serves("action", "act", effect=effect),)
+
+
+class OnWork(Noting, Component):
+    workers = 1
+
+    @on(StepExecute, where={"action": "act"})
+    def act(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        self.note(delivery)
+        yield from ()
+
+
+class InOrder(Noting, Component):
+    @on(StepExecute, where={"action": "act"})
+    def act(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+        self.note(delivery)
+        yield from ()
+
+
+class SideBySide(Noting, AsyncComponent):
+    @on(StepExecute, where={"action": "act"})
+    async def act(self, event: StepExecute, delivery: Delivery) -> AsyncIterator[Event]:
+        self.note(delivery)
+        for none in tuple[Event, ...]():
+            yield none
+
+
+@pytest.mark.parametrize("kind", [OnWork, InOrder, SideBySide])
+@pytest.mark.parametrize(
+    ("effect", "synced"),
+    [("none", False), ("read", False), ("idempotent", True), ("once", True)],
+)
+def test_what_asks_for_an_effect_would_survive_a_loss_of_power_before_that_begins(
+    kind: type[Component], effect: Effect, synced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SYNCED.clear()
+    monkeypatch.setattr(kind, "serves", serving(effect))
+    with Runtime(components=[kind], log=SyncedLog()) as runtime:
+        client = runtime.client("t")
+        for _ in range(3):
+            client.publish(ASKED)
+        deadline = time.monotonic() + 30
+        while len(SYNCED) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    assert 3 * [synced] == SYNCED
