@@ -24,6 +24,7 @@ from .git_configuration import (
     NO_HOOKS,
     NOTHING_GRANTED,
     OF_THE_CHECKOUT,
+    WORK_TREE,
     Setting,
     listed,
     overridden,
@@ -82,8 +83,8 @@ def run_git(
         grant: What it may use; None where nothing but git itself may run.
 
     Raises:
-        GitConfigurationError: The configuration cannot be followed, or names its own hooks where
-            hooks are granted.
+        GitConfigurationError: The configuration cannot be followed, puts the work tree elsewhere,
+            or names its own hooks where hooks are granted.
         OSError: git cannot be started.
         subprocess.TimeoutExpired: It took longer than *timeout_s*.
     """
@@ -116,6 +117,7 @@ class _Git:
     def overrides(self) -> list[tuple[str, str]]:
         """What is set against the configuration; fixed ones last, so that they win."""
         found = self._everything()
+        self._refuse_elsewhere(found)
         if self._grant is None:
             return [*overridden(found), *ALWAYS, *NOTHING_GRANTED]
         own = [
@@ -141,6 +143,21 @@ class _Git:
         argv = [*self._words[:3], *set_, *self._words[3:], *words]
         environment = self._environment | {name: value for value, name in values.items()}
         return _run(argv, environment, self._timeout_s)
+
+    def _refuse_elsewhere(self, found: Sequence[Setting]) -> None:
+        """Refuse a work tree that is not where `.git` is: git would read and write files there."""
+        named = any(s.key == WORK_TREE and s.scope in OF_THE_CHECKOUT for s in found)
+        if not named or self._words[3:]:  # options that say where it is win
+            return
+        asked = self.run(("rev-parse", "--show-toplevel"), ALWAYS)
+        top = Path(os.fsdecode(asked.stdout).removesuffix("\n")).resolve()
+        here = Path(self._folder).resolve()
+        own = next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+        if asked.returncode or top != own:
+            raise GitConfigurationError(
+                "is not run: the checkout's configuration has it work on the files of another "
+                "folder (core.worktree): take that out with `git config --unset core.worktree`"
+            )
 
     def _everything(self) -> list[Setting]:
         """All settings, also those that stand under a condition."""

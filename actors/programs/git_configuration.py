@@ -5,6 +5,9 @@ is the other way round: a setting of a checkout stands if it is known to be data
 a yes or no under a name that no program has. Every other one is overridden, also those of a git
 that is newer than this list.
 
+So is what would weaken a check of git's own, as `http.sslVerify` does: a password of the user's may
+go to where it says.
+
 Conditions do not count: `includeIf` looks at the branch, which changes while git runs. What any
 condition might bring in is overridden.
 """
@@ -17,6 +20,7 @@ import msgspec
 
 OF_THE_CHECKOUT = frozenset(("local", "worktree"))
 HOOKS_PATH = "core.hookspath"
+WORK_TREE = "core.worktree"
 INCLUDES = frozenset(("include", "includeif"))  # sections that name files; they are followed
 
 # Nothing beside the command itself: no daemon, no packing, nothing inside submodules, no signature
@@ -29,6 +33,8 @@ ALWAYS = (
     ("diff.submodule", "short"),
     ("status.submodulesummary", "false"),
     ("log.showsignature", "false"),
+    # A folder of a checkout may look like a repository, with a configuration that came with it.
+    ("safe.barerepository", "explicit"),
 )
 NO_HOOKS = ((HOOKS_PATH, os.devnull),)
 # Where nothing was granted, nothing is signed and nobody is asked for a password.
@@ -50,6 +56,16 @@ _STARTED = (
     "smudge sshcommand templatedir textconv tocmd tunnel update uploadpack vcs viewer"
 )
 _PROGRAMS = frozenset(_STARTED.split())
+# What keeps the other end of a push, and what a tree may name, from being somebody else's choice:
+# the user's own to take away, also where it is only a yes or no.
+_GUARDS = {
+    "core": "protecthfs protectntfs",
+    "credential": "protectprotocol sanitizeprompt",
+    "http": (
+        "delegation emptyauth proxysslcainfo schannelcheckrevoke schannelusesslcainfo sslcainfo "
+        "sslcapath sslcipherlist ssltry sslverify sslversion"
+    ),
+}
 # What stands instead; "" elsewhere, which git takes for none or cannot start.
 _INSTEAD = {
     ("core", "fsmonitor"): "false",
@@ -57,6 +73,16 @@ _INSTEAD = {
     ("core", "sshcommand"): "ssh",
     ("core", "pager"): "cat",
     ("core", "editor"): ":",
+    ("core", "protecthfs"): "true",
+    ("core", "protectntfs"): "true",
+    ("credential", "protectprotocol"): "true",
+    ("credential", "sanitizeprompt"): "true",
+    ("http", "delegation"): "none",
+    ("http", "emptyauth"): "auto",
+    ("http", "schannelcheckrevoke"): "true",
+    ("http", "schannelusesslcainfo"): "false",
+    ("http", "ssltry"): "true",
+    ("http", "sslverify"): "true",
     ("sequence", "editor"): ":",
     ("filter", "required"): "false",  # without its program a filter that is required would fail
     ("remote", "receivepack"): "git-receive-pack",
@@ -87,8 +113,8 @@ _DATA = {
     ),
     "gpg": "format mintrustlevel allowedsignersfile revocationfile",
     "http": (
-        "delegation emptyauth extraheader followredirects proactiveauth proxy proxyauthmethod "
-        "sslbackend sslcainfo sslcapath sslcert sslcipherlist sslkey sslversion useragent version"
+        "extraheader followredirects proactiveauth proxy proxyauthmethod sslbackend sslcert sslkey "
+        "useragent version"
     ),
     "init": "defaultbranch defaultobjectformat defaultrefformat",
     "lfs": "access url pushurl",
@@ -168,6 +194,8 @@ def _is_data(setting: Setting) -> bool:
     if setting.section in INCLUDES:
         return True
     if setting.section in ("alias", "pager") or setting.name in _PROGRAMS:
+        return False
+    if setting.name in _GUARDS.get(setting.section, "").split():
         return False
     if setting.section in _SECTIONS or setting.name in _DATA.get(setting.section, "").split():
         return True

@@ -6,8 +6,12 @@ place that git reads; each operation has to succeed, so that none of them hides 
 """
 
 import ast
+import ssl
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
 
@@ -283,6 +287,58 @@ def _spelled(key: str) -> str:
     return f"{section.lower()}{dot_}{middle}{dot}{name.lower()}"
 
 
+@pytest.mark.parametrize("within", [True, False])
+@pytest.mark.parametrize("there", ["beside it", "around it"])
+def test_git_works_on_the_files_of_the_checkout_and_no_other(
+    there: str, within: bool, tmp_path: Path
+) -> None:
+    """Else it would commit what is in ~/.ssh, and write over what is there."""
+    (tmp_path / "beside").mkdir()
+    private = tmp_path / "beside" / "id_rsa"
+    private.write_text("private\n")
+    checkout = repository(tmp_path / "project", {"id_rsa": "theirs\n", "sub/a": "a\n"})
+    config = checkout / ".git/config"
+    if within:
+        (checkout / ".git/more").write_text("")
+        git(checkout, "config", "include.path", "more")
+        config = checkout / ".git/more"
+    tree = tmp_path / "beside" if there == "beside it" else tmp_path
+    git(checkout, "config", "--file", str(config), "core.worktree", str(tree))
+
+    for words in (("add", "-A"), ("checkout", "-f", "HEAD", "--", ":/"), ("status",)):
+        for folder in (checkout, checkout / "sub"):
+            if within:  # git itself does not take it from there; whether it does is not our guess
+                run_git(str(folder), *words, timeout_s=10.0)
+                continue
+            with pytest.raises(GitConfigurationError, match="another folder"):
+                run_git(str(folder), *words, timeout_s=10.0, grant=GitGrant())
+
+    assert private.read_text() == "private\n"
+
+
+def test_a_submodule_is_a_checkout_as_any_other(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", {"a": "a\n"})
+    outer = repository(tmp_path / "outer", {"b": "b\n"})
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "in")
+    assert "worktree" in (outer / ".git/modules/in/config").read_text()
+
+    listed = run_git(str(outer / "in"), "ls-files", timeout_s=10.0)
+
+    assert listed.stdout == b"a\n"
+
+
+def test_a_folder_that_looks_like_a_repository_is_none(tmp_path: Path) -> None:
+    """A clone brings it with its configuration, which `.git` never is."""
+    checkout = repository(tmp_path / "project", {"a": "a\n"})
+    git(tmp_path, "init", "--quiet", "--bare", str(checkout / "docs"))
+    git(checkout, "config", "--file", "docs/config", "core.bare", "false")
+    git(checkout, "config", "--file", "docs/config", "core.worktree", str(checkout))
+
+    said = run_git(str(checkout / "docs"), "status", timeout_s=10.0)
+
+    assert b"bareRepository" in said.stderr
+
+
 # what was granted
 
 
@@ -363,6 +419,101 @@ def test_a_password_is_asked_of_the_users_helper_and_no_other(own: Path, tmp_pat
     # An empty one takes back what was named before; the user's own stands behind it.
     *_, empty, helper = found.stdout.decode().splitlines()
     assert (empty, helper) == ("", str(tmp_path / "own-helper"))
+
+
+GUARDS = {
+    "http.sslVerify": "false",
+    "http.https://127.0.0.1.sslVerify": "0",
+    "http.sslCAInfo": "{}",
+    "http.https://127.0.0.1.sslCAInfo": "{}",
+    "http.sslCAPath": "{}",
+    "http.proxySSLCAInfo": "{}",
+    "http.sslVersion": "tlsv1.0",
+    "http.sslCipherList": "NULL",
+    "http.delegation": "always",
+    "http.emptyAuth": "true",
+    "credential.protectProtocol": "false",
+    "credential.sanitizePrompt": "off",
+    "core.protectHFS": "false",
+    "core.protectNTFS": "no",
+}
+
+
+@pytest.mark.parametrize("key", GUARDS)
+def test_a_checkout_takes_no_guard_away(key: str) -> None:
+    section, _, rest = key.partition(".")
+    head, dot, name = rest.rpartition(".")
+    setting = Setting("local", f"{section}.{head}{dot}{name.lower()}", GUARDS[key])
+
+    ((_, instead),) = overridden([setting])
+
+    assert instead in ("", "true", "none", "auto")
+    own = Setting("global", setting.key, GUARDS[key])
+    assert list(overridden([setting, own], [own]))[-1] == (own.key, own.value)
+
+
+@pytest.mark.parametrize("how", ["unverified", "their own authority"])
+def test_a_password_goes_to_no_server_that_only_the_checkout_believes(
+    how: str, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names a proxy, or an address that leads to one, and says that nobody need be asked."""
+    for name in ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    certificate = _certificate(tmp_path)
+    heard: list[str] = []
+    with _listening(certificate, heard) as port:
+        checkout = repository(tmp_path / "project", {"a": "a\n"})
+        url = f"https://127.0.0.1:{port}/a.git"
+        git(checkout, "config", "remote.origin.url", url)
+        if how == "unverified":
+            git(checkout, "config", "http.sslVerify", "false")
+        else:
+            git(checkout, "config", f"http.{url}.sslCAInfo", str(tmp_path / "crt.pem"))
+        names(own, "credential.helper", "!echo username=ada; echo password=hunter2; true")
+
+        words = ("push", "--quiet", "origin", "HEAD:refs/heads/x")
+        run_git(str(checkout), *words, timeout_s=20.0, grant=GitGrant(remote=True))
+
+    assert [line for line in heard if line.startswith("Authorization")] == []
+
+
+def _certificate(folder: Path) -> Path:
+    path = folder / "server.pem"
+    words = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-newkey", "rsa:2048", *words,
+         "-keyout", str(path), "-out", str(folder / "crt.pem")],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    path.write_text(path.read_text() + (folder / "crt.pem").read_text())
+    return path
+
+
+@contextmanager
+def _listening(certificate: Path, heard: list[str]) -> Iterator[int]:
+    """A server that asks for a password, and notes what it is sent."""
+
+    class Asking(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # http.server's
+            heard.extend(f"{name}: {value}" for name, value in self.headers.items())
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's
+            """Say nothing."""
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Asking) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a handshake that is broken off
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize("url", ["ext::{} %S", "marker::x", "fd::3"])

@@ -13,6 +13,7 @@ from .git import Git
 
 _HEAD = ("--quiet", "HEAD^{commit}")
 _SUBMODULE = "160000"
+_BARE = b"safe.bareRepository"  # why git does not go into one
 _NO_FILTER = frozenset(("unspecified", "unset"))
 # What stands uncommitted inside a submodule is asked of the submodule, with its own configuration.
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
@@ -43,6 +44,8 @@ def sources_at(folder: Path, timeout_s: float) -> Sources:
         raise CheckoutUnusableError("are no folder: start the execution with --workspace")
     git = Git(folder, timeout_s)
     inside = git.asked("rev-parse", "--is-inside-work-tree", "--is-bare-repository")
+    if inside.returncode and _BARE in inside.stderr:
+        raise CheckoutUnusableError("are a bare repository: name a checkout of it")
     if inside.returncode:
         raise CheckoutUnusableError(f"are no git checkout: {git.said(inside.stderr)}")
     work_tree, bare = inside.stdout.split()
