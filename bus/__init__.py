@@ -46,6 +46,7 @@ from .limits import Allowance, Limits, Rate, is_too_long, root_of
 from .local import LocalHub
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work
 from .log_clock import clock_behind_ns
+from .moot import takes_back
 from .port import HubPort
 from .requests import (
     Answer,
@@ -201,5 +202,6 @@ __all__ = [
     "slowed",
     "steady_s",
     "system_entropy",
+    "takes_back",
     "with_those_within",
 ]

@@ -12,6 +12,7 @@ import msgspec
 
 from . import once
 from .access import Owners
+from .astray import mended_by_hub, put_back
 from .deadlines import Deadlines
 from .epochs import Epochs, last_common
 from .errors import CortexError, LogError, SubscriptionError, TailLostError
@@ -20,7 +21,7 @@ from .events.log import CLOCK_STREAM, LogClockJumped
 from .filter import Filter
 from .known import Known
 from .limits import Allowed
-from .log import Log, Work
+from .log import Batch, Log, Work
 from .log_clock import Jump
 from .lost import Losses, epoch_began, refuse_lost
 from .requests import (
@@ -171,12 +172,21 @@ class Hub:
     def end(self, now_ns: int) -> None:
         """End in good order: what was tried since the hub opened is held against nothing.
 
+        What another program changed meanwhile of cursors, work, deadlines and receipts is put back.
+
         Raises:
             LogError: The log could not be written.
         """
         turn = self._turn(now_ns, None)
+        rows = put_back(self._known, self._log.state(), turn.batch)
+        if rows:
+            turn.tell(mended_by_hub(rows))
         self._tries.forgive(self._known, turn.batch)
         self._settle(turn)
+
+    def astray(self) -> list[str]:
+        """What the log holds of cursors, work, deadlines and receipts otherwise than the hub."""
+        return put_back(self._known, self._log.state(), Batch())
 
     def next_due_ns(self) -> int | None:
         """When `tick` has something to do next, where one clock is there for everything.
@@ -323,6 +333,7 @@ class Hub:
         )
         for draft in self._untold:
             turn.tell(draft)
+            turn.batch.told = True
         return turn
 
     def _tell_unclaimed(self, turn: Turn, steady_ns: int) -> list[Work]:

@@ -6,6 +6,7 @@ import msgspec
 
 from .epochs import Epochs, ends_of
 from .errors import TailLostError
+from .event import Draft
 from .filter import Filter, Index
 from .limits import Tally
 from .log import Batch, Deadline, Log, Receipt, Standing
@@ -43,6 +44,7 @@ class Known(msgspec.Struct):
     ends: dict[int, int] = {}  # where those before it ended
     unclean: bool = False  # the opening before may have lost its newest events
     ended: int | None = None  # where the log ended then, where it ends elsewhere now
+    noted: Draft | None = None  # an event that is to be recorded with the first transaction
 
     @classmethod
     def of(cls, log: Log) -> Self:
@@ -71,6 +73,7 @@ class Known(msgspec.Struct):
             ends=ends_of(state.epochs),
             unclean=state.unclean,
             ended=state.ended,
+            noted=state.noted,
         )
         for standing in state.standings:
             known.index.put(standing.name, standing.filter)

@@ -260,6 +260,11 @@ class LocalHub:
         """The number of the newest numbered publish under this name; 0 where there is none."""
         return self._hub.last_number(client)
 
+    def astray(self) -> list[str]:
+        """What the log holds of cursors, work, deadlines and receipts otherwise than the hub."""
+        with self._writer:
+            return self._hub.astray()
+
     def deadline_source(self, name: str) -> str | None:
         """Who set the deadline of that name; None where there is none."""
         return self._hub.deadline_source(name)

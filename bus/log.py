@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from .epochs import Epochs
+from .event import Draft
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -73,7 +74,9 @@ class Batch(msgspec.Struct):
     deadlines: dict[str, Deadline] = {}  # new or replaced, by name
     forgotten: dict[str, None] = {}  # deadlines to remove, by name
     receipts: dict[str, Receipt] = {}  # by client
+    voided: list[str] = []  # receipts to remove, by client
     sync: bool = False  # it is to survive a loss of power, whatever the log's durability
+    told: bool = False  # the event that was noted is among the rows
 
     def empty(self) -> bool:
         """Whether there is nothing to write."""
@@ -86,6 +89,7 @@ class Batch(msgspec.Struct):
             or self.deadlines
             or self.forgotten
             or self.receipts
+            or self.voided
         )
 
 
@@ -101,6 +105,7 @@ class State(msgspec.Struct):
     epochs: Epochs = ()  # the newest last: this opening of the log
     unclean: bool = False  # the opening before was not closed: it may have lost its newest events
     ended: int | None = None  # where the log ended when it was closed, where it ends elsewhere now
+    noted: Draft | None = None  # an event that is to be recorded with the first transaction
 
 
 class Log(Protocol):

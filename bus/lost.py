@@ -47,8 +47,9 @@ class Losses:
 
 def epoch_began(known: Known) -> list[Draft]:
     """What is recorded when a log is opened; nothing after a clean end, and for a new log."""
+    noted = [known.noted] if known.noted else []
     if not known.unclean and known.ended is None:
-        return []
+        return noted
     epoch = known.epochs[-1]
     began = LogEpochBegan(
         epoch=f"{epoch.id:x}",
@@ -56,7 +57,7 @@ def epoch_began(known: Known) -> list[Draft]:
         reason="unclean" if known.ended is None else "cut",
         ended=known.ended or 0,
     )
-    return [Draft.of(began)]
+    return [*noted, Draft.of(began)]
 
 
 def refuse_lost(

@@ -47,6 +47,12 @@ def is_moot(record: Recorded, log: Log, staged: Iterable[Recorded] = ()) -> bool
     return any(_takes_back(each, asked) for each in later if each.version > record.version)
 
 
+def takes_back(later: Recorded, record: Recorded) -> bool:
+    """Whether *later*, in the stream of *record*, says that nobody wants what that asks for."""
+    asked = _READ_TRY(record.body) if record.topic == _STEP else None
+    return _takes_back(later, asked)
+
+
 def waiting_of(stream: str, known: Known, log: Log, steady_ns: int) -> Iterator[tuple[str, int]]:
     """Subscription and position of what waits in queues for an execution that ends now."""
     queues = {name: queue for name, queue in known.queues.items() if len(queue)}

@@ -40,7 +40,7 @@ from .knowledge import (
     KnowledgeRequested,
 )
 from .learning import ActionObserved
-from .log import LogClockJumped, LogEpochBegan, LogTailLost
+from .log import LogClockJumped, LogEpochBegan, LogStateMended, LogTailLost
 from .model import (
     ModelDelta,
     ModelFailed,
@@ -148,6 +148,7 @@ VOCABULARY = Vocabulary(
         KnowledgeRequested,
         LogClockJumped,
         LogEpochBegan,
+        LogStateMended,
         LogTailLost,
         ModelDelta,
         ModelFailed,
@@ -248,6 +249,7 @@ __all__ = [
     "KnowledgeRequested",
     "LogClockJumped",
     "LogEpochBegan",
+    "LogStateMended",
     "LogTailLost",
     "ModelDelta",
     "ModelFailed",

@@ -45,3 +45,19 @@ class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
     seen: int  # the newest position that the client knew
     epoch: str  # the epoch in which it saw that, in hex
     client: str
+
+
+class LogStateMended(Event, frozen=True, kw_only=True, tag="log.state_mended"):
+    """Another program had changed cursors, work, deadlines or receipts; they were put right.
+
+    On a person's word, of a log that was closed: what its events determine is as they say, the rest
+    is as it was at the last close, or as it was found. By the hub, at its end: as it knew them.
+    """
+
+    belongs: ClassVar[tuple[str, str]] = ("log", "")
+
+    how: str  # "restored": as at the last close; "accepted": as found; "kept": as the hub had it
+    by: str  # the program through which it was said, or "hub"
+    found: str = ""  # how many rows of which table were not what they were; empty for not known
+    done: str = ""  # how many rows of which table were changed now
+    rows: tuple[str, ...] = ()  # the first of both, by name

@@ -45,6 +45,8 @@ class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
 class RuntimeGet(Query, frozen=True, kw_only=True, tag="runtime.get"):
     """The hub itself and who is connected to it; the answer is a `RuntimeAnswer`."""
 
+    check: bool = False  # whether to compare what the hub goes by with what its log holds
+
 
 class RuntimeAnswer(Query, frozen=True, kw_only=True, tag="runtime.answer"):
     """A hub that is up, and the position that this holds for."""
@@ -55,3 +57,4 @@ class RuntimeAnswer(Query, frozen=True, kw_only=True, tag="runtime.answer"):
     since_ns: int  # UTC, when it began to listen
     urls: tuple[str, ...]
     clients: tuple[dict[str, Any], ...]  # name, carrier, address, connections, since_ns
+    astray: tuple[str, ...] = ()  # if that was asked: rows of the log that are not as the hub's

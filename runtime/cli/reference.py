@@ -62,6 +62,8 @@ from .reading import (
     ModelChoice,
     ModelRow,
     Span,
+    StateDocument,
+    StateRow,
     WhyDocument,
 )
 from .running import Check, DryRunDocument, GateReport, ModelCheck, StepReport
@@ -117,6 +119,7 @@ SHAPES: dict[str, tuple[str, Any]] = {
     "prompt diff": ("", PromptDiff),
     "prompt why": ("a list of", WhyRow),
     "prompt stats": ("", PromptStats),
+    "log state": ("", StateDocument),
     "model list": ("a list of", ModelRow),
     "model check": ("a list of", ModelCheck),
     "model why": ("", WhyDocument),
@@ -174,6 +177,8 @@ DESCRIBED: tuple[type[msgspec.Struct], ...] = (
     Segment,
     SourceStats,
     Span,
+    StateDocument,
+    StateRow,
     StepReport,
     TraceDocument,
     ValidateDocument,

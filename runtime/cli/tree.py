@@ -33,6 +33,7 @@ COMMANDS = {
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
     "knowledge": Lazy("knowledge:knowledge", "Look into knowledge: index it, find passages, list"),
+    "log": Lazy("log:log", "Look after what moves with the event log: cursors, work"),
     "model": Lazy("model:model", "Look at models: which there are, whether they answer"),
     "plugin": Lazy("cortex.plugins.cli:plugin", "Look at plugins, load them with what you grant"),
     "process": Lazy("process:process", "Look at processes and check their sources."),

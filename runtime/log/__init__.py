@@ -10,6 +10,7 @@ from .errors import (
     BlobMissingError,
     BlobTooLargeError,
     LogAccessError,
+    LogAlteredError,
     LogClosedError,
     LogCorruptError,
     LogDiskError,
@@ -22,7 +23,10 @@ from .errors import (
     NotALogError,
     RowRefusedError,
 )
+from .fitting import Mending
 from .memory import MemoryLog
+from .mending import How, Mended, StateReport, examine, mend
+from .moving import Difference, summary
 from .owner import OwnerLock
 from .private import create_private, private
 from .schema import LOG_FORMAT, Durability, Meta
@@ -40,9 +44,12 @@ __all__ = [
     "BlobStore",
     "BlobTooLargeError",
     "Blobs",
+    "Difference",
     "Durability",
     "EventLog",
+    "How",
     "LogAccessError",
+    "LogAlteredError",
     "LogClosedError",
     "LogCorruptError",
     "LogDiskError",
@@ -54,13 +61,19 @@ __all__ = [
     "LogNewerError",
     "MemoryBlobs",
     "MemoryLog",
+    "Mended",
+    "Mending",
     "Meta",
     "NotALogError",
     "OwnerLock",
     "RowRefusedError",
+    "StateReport",
     "create_private",
+    "examine",
     "leaf_hash",
+    "mend",
     "misplaced",
     "private",
+    "summary",
     "tiles",
 ]

@@ -4,6 +4,7 @@ LogError (in the bus)
 ├── LogAccessError      the file may not be read or written: fix permissions, or open it readonly
 ├── LogClosedError      the log was closed: open it again
 ├── LogCorruptError     what is on disk is not what was written: restore it
+│   └── LogAlteredError     only what moves with the events is not: look at it, put it right
 ├── LogDiskError        the disk is failing, or may be full: make room, then repeat
 │   └── LogFullError        it is full (a DiskFullError of the bus)
 ├── LogHeldError        another process owns the log: stop it, or open readonly
@@ -62,6 +63,20 @@ class LogCorruptError(LogError):
         return (
             f"{self.path} is damaged{where}: {self.problem}; keep the file as it is and restore "
             "log.db from a backup"
+        )
+
+
+class LogAlteredError(LogCorruptError):
+    """Cursors, work, deadlines or receipts are not as Cortex left them; the events are whole."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.args = (path, problem)  # what this constructor takes, so that it pickles
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} does not fit its events: {self.problem}; `cortex log state` shows what "
+            "it is about, and how to go on"
         )
 
 

@@ -73,6 +73,8 @@ class MemoryLog:
         for name in batch.forgotten:
             self._deadlines.pop(name, None)
         self._deadlines |= batch.deadlines
+        for client in batch.voided:
+            self._receipts.pop(client, None)
         self._receipts |= batch.receipts
 
     def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:

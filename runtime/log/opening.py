@@ -5,28 +5,20 @@ makes a lost tail known to whoever saw it: the ids that they remember are not in
 over before the position that they remember. Whether the opening before was closed in good order is
 noted for people; nothing depends on it.
 
-What moves with the events (cursors, work, deadlines, receipts) is in no Merkle tree. A closed log
-holds a digest of it, which the next opening compares: damage and edits between the two are found.
-It has no key: whoever means to deceive can write another.
+What moves with the events (see `moving.py`) is kept beside an epoch that ended in good order.
 """
 
 import secrets
 import sqlite3
 import time
-from hashlib import blake2b
 
 import msgspec
 
 from cortex.bus import ID_BITS, Epoch, Epochs
 
+from .moving import packed
 from .schema import Durability
 
-STATE = {  # tables, and what their rows are in order of
-    "subscriptions": "name",
-    "work": "subscription, position",
-    "deadlines": "name",
-    "receipts": "client",
-}
 KEPT = 1_024  # epochs, the newest; who knows only older ones begins again
 
 
@@ -51,6 +43,9 @@ def begin(writer: sqlite3.Connection, head: int, durability: Durability) -> Open
         row = (number, epoch.id, epoch.start, time.time_ns())
         writer.execute("insert into epochs values (?, ?, ?, ?, null, null)", row)
         writer.execute("delete from epochs where number <= ?", (number - KEPT,))
+        writer.execute(
+            "update epochs set state = null where number < ? and state is not null", (number,)
+        )
         writer.execute("commit")
     except BaseException:
         if writer.in_transaction:
@@ -68,29 +63,16 @@ def begin(writer: sqlite3.Connection, head: int, durability: Durability) -> Open
 def end(writer: sqlite3.Connection, epoch: Epoch, head: int) -> None:
     """Note that *epoch* ended in good order, and what moves with the events then."""
     writer.execute(
-        "update epochs set ended = ?, state = ? where id = ?", (head, digest_of(writer), epoch.id)
+        "update epochs set ended = ?, state = ? where id = ?", (head, packed(writer), epoch.id)
     )
 
 
-def altered(connection: sqlite3.Connection) -> bool:
-    """Whether what moves with the events is not what it was when the log was closed.
-
-    False as well for a log that is open, or was not closed in good order: nobody can tell.
-    """
-    (stored,) = connection.execute(
-        "select state from epochs order by number desc limit 1"
+def ended_at(connection: sqlite3.Connection) -> int | None:
+    """Where the log ended when it was closed; None where it was not, or is new."""
+    (ended,) = connection.execute(
+        "select ended from epochs order by number desc limit 1"
     ).fetchone() or (None,)
-    return stored is not None and stored != digest_of(connection)
-
-
-def digest_of(connection: sqlite3.Connection) -> bytes:
-    """A digest of every row that moves with the events."""
-    found = blake2b(digest_size=32)
-    for table, order in STATE.items():
-        found.update(table.encode())
-        for row in connection.execute(f"select * from {table} order by {order}"):  # noqa: S608  # ours
-            found.update(_ENCODE(row))
-    return found.digest()
+    return ended
 
 
 def epochs_of(connection: sqlite3.Connection) -> Epochs:
@@ -105,9 +87,6 @@ def known_epochs(reader: sqlite3.Connection) -> Epochs:
         return epochs_of(reader)
     except sqlite3.OperationalError:
         return ()
-
-
-_ENCODE = msgspec.msgpack.Encoder().encode
 
 
 def new_id() -> int:

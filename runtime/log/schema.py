@@ -15,6 +15,7 @@ from .failures import BUSY_S
 Durability = Literal["normal", "full"]
 
 LOG_FORMAT = 2  # of these tables; a new layout takes a new number
+EPOCHS_FORMAT = 2  # the first one with `epochs`, which keep what moves with the events
 CACHED_STATEMENTS = 256  # prepared ones: all that `write` has, for batches of any size
 CHECKPOINT_PAGES = 16_000  # of the write-ahead log: 1,000 costs a quarter of the speed
 WAL_BYTES = 64 * 1024 * 1024  # the write-ahead log shrinks back to this after a burst
@@ -26,7 +27,7 @@ create table epochs (
     start    integer not null,     -- head of the log when it began
     began_ns integer not null,     -- UTC
     ended    integer,              -- head when it was closed in good order; null until then
-    state    blob                  -- digest of what moves with the events, as it was then
+    state    blob                  -- what moves with the events, as it was then: digest, copy
 ) strict;
 """
 TABLES = f"""
@@ -71,7 +72,7 @@ create table receipts (
     answer blob    not null        -- given again when the request is repeated
 ) strict, without rowid;
 create table meta (
-    name  text primary key,        -- "format", "created_ns", "log_id"
+    name  text primary key,        -- "format", "created_ns", "log_id"; "noted": see mending.py
     value text not null
 ) strict, without rowid;
 {EPOCHS}

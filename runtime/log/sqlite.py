@@ -16,17 +16,23 @@ import msgspec
 
 from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
 
-from . import opening, tiles
+from . import mending, moving, opening, tiles
 from .checked import LEAF, check_page, check_stream
-from .errors import LogAccessError, LogClosedError, LogCorruptError, RowRefusedError
+from .errors import (
+    LogAccessError,
+    LogAlteredError,
+    LogClosedError,
+    LogCorruptError,
+    RowRefusedError,
+)
 from .failures import BUSY_S, translated
 from .owner import OwnerLock
-from .schema import Durability, Meta, open_reader, open_writer, read_meta
+from .schema import EPOCHS_FORMAT, Durability, Meta, open_reader, open_writer, read_meta
+from .standing import misplaced
 from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
 FULL = 2  # what SQLite calls `synchronous = full`
-STATE_FORMAT = 2  # the first one that keeps a digest of what moves with the events
 ALTERED = (
     "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
     "since it was closed"
@@ -86,6 +92,8 @@ class EventLog:
                 log._load_head()
                 if log._writer is not None:
                     log.check_state()
+                    if opening.ended_at(log._writer) != log._head:  # a copy says nothing of it
+                        log.check_fit()
                     log._opening = opening.begin(log._writer, log._head, durability)
         except BaseException:
             log.close()
@@ -104,7 +112,8 @@ class EventLog:
             try:
                 return self._state(reader)
             except msgspec.MsgspecError as error:
-                raise LogCorruptError(str(self.path), str(error)) from error
+                problem = f"a filter or an event in it cannot be decoded ({error})"
+                raise LogAlteredError(str(self.path), problem) from error
             finally:
                 reader.execute("rollback")
 
@@ -131,6 +140,8 @@ class EventLog:
                     _put_events(writer, values)
                     put_many(writer, f"{ADD} tiles", runs)
                 _put_standing(writer, batch)
+                if batch.told:
+                    mending.forget_noted(writer)
                 writer.execute("commit")
             except BaseException:
                 if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
@@ -223,12 +234,22 @@ class EventLog:
         """Compare cursors, work, deadlines and receipts with what they were at the last close.
 
         Raises:
-            LogCorruptError: They are not the same, and no Cortex wrote them since.
+            LogAlteredError: They are not the same, and no Cortex wrote them since.
         """
         with self._page() as reader:
-            if read_meta(self.path, reader).format < STATE_FORMAT or not opening.altered(reader):
+            if read_meta(self.path, reader).format < EPOCHS_FORMAT or not moving.altered(reader):
                 return
-        raise LogCorruptError(str(self.path), ALTERED)
+        raise LogAlteredError(str(self.path), ALTERED)
+
+    def check_fit(self) -> None:
+        """Look whether cursors, work and deadlines speak of what is in the log.
+
+        Raises:
+            LogAlteredError: They do not; no hub writes such.
+        """
+        problem = misplaced(self.state())
+        if problem:
+            raise LogAlteredError(str(self.path), problem)
 
     def close(self) -> None:
         """Release what the log holds; a second call does nothing."""
@@ -274,7 +295,7 @@ class EventLog:
         ).fetchone()
         return State(
             head=newest[0] if newest else 0,
-            time_ns=decode(newest[1]).time_ns if newest else 0,
+            time_ns=self._time_of(*newest) if newest else 0,
             standings=[
                 Standing(name, kind, msgspec.json.decode(text, type=Filter), *rest)
                 for name, kind, text, *rest in reader.execute("select * from subscriptions")
@@ -285,7 +306,15 @@ class EventLog:
             epochs=self._opening.epochs if self._opening else opening.known_epochs(reader),
             unclean=self._opening is not None and self._opening.unclean,
             ended=self._opening.ended if self._opening else None,
+            noted=mending.noted(reader),
         )
+
+    def _time_of(self, position: int, record: bytes) -> int:
+        try:
+            return decode(record).time_ns
+        except msgspec.MsgspecError as error:
+            problem = f"the record cannot be decoded ({error})"
+            raise LogCorruptError(str(self.path), problem, position) from error
 
     def _columns(self, rows: list[Row], records: list[bytes]) -> list[Any]:
         """The columns of *rows*, which continue the log, row after row."""
@@ -339,6 +368,8 @@ def _put_standing(writer: sqlite3.Connection, batch: Batch) -> None:
         delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
     if batch.deadlines:
         put_many(writer, "replace into deadlines", _tuples(batch.deadlines.values()))
+    if batch.voided:
+        delete_many(writer, "delete from receipts where (client)", [(n,) for n in batch.voided])
     if batch.receipts:
         put_many(writer, "replace into receipts", _tuples(batch.receipts.values()))
 

@@ -23,6 +23,7 @@ from .note import Note, found, remove, url_of, write
 FILE_WATCHER = "cortex.actors.managers:FileWatchManager"
 KNOWLEDGE_WATCHER = "cortex.actors.managers:KnowledgeWatchManager"
 TLS = "tls+tcp://"
+ROWS_TOLD = 1_000  # of those that are not as the hub has them
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
 
 
@@ -152,6 +153,7 @@ class Service:
         note, runtime, server = self.note, self._runtime, self._server
         if runtime is None or server is None:
             raise NotUpError(str(self._home.path))
+        wanted = isinstance(query, RuntimeGet) and query.check
         clients = tuple(msgspec.structs.asdict(client) for client in server.clients())
         return RuntimeAnswer(
             position=runtime.hub.head,
@@ -160,4 +162,5 @@ class Service:
             since_ns=note.since_ns,
             urls=note.addresses,
             clients=clients,
+            astray=tuple(runtime.hub.astray()[:ROWS_TOLD]) if wanted else (),
         )

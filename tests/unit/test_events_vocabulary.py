@@ -103,6 +103,7 @@ ON_DISK = {
     "learning.action_observed": "execution_id action parameters outcome",
     "log.clock_jumped": "by_ns clock_ns ahead_ns skipped_ns",
     "log.epoch_began": "epoch after reason ended",
+    "log.state_mended": "how by found done rows",
     "log.tail_lost": "common seen epoch client",
     "model.failed": "execution_id step_id attempt turn call model error kind retry_after_s retry",
     "model.invoke": (

@@ -19,6 +19,7 @@ from .review import REVIEW_LINES, log_lines, review_of
 from .rows import rows_of
 from .selection import Selection
 from .spans import PRIMITIVES, Primitive, Span, spans_of
+from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
 from .summary import (
     CompiledContext,
     Dialogue,
@@ -56,6 +57,7 @@ __all__ = [
     "Hit",
     "Hits",
     "LogInside",
+    "MendedDocument",
     "ModelCall",
     "ModelChoice",
     "ModelRow",
@@ -64,6 +66,8 @@ __all__ = [
     "Row",
     "Selection",
     "Span",
+    "StateDocument",
+    "StateRow",
     "WhyDocument",
     "acting_document",
     "acting_lines",
@@ -87,6 +91,7 @@ __all__ = [
     "iso",
     "local",
     "log_lines",
+    "mended_document",
     "models_of",
     "narrowed",
     "open_gate",
@@ -101,6 +106,7 @@ __all__ = [
     "scalars",
     "schema_document",
     "spans_of",
+    "state_document",
     "took_s",
     "why_of",
 ]

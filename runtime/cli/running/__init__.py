@@ -1,6 +1,7 @@
 """A runtime inside a command: sources compiled, executions followed, people asked."""
 
 from .checks import checks_of
+from .comparing import live_differences
 from .ending import told_to_end, wait_for
 from .endpoints import ModelCheck, check_model
 from .findings import Check
@@ -57,6 +58,7 @@ __all__ = [
     "knowledge_roots",
     "knowledge_topics",
     "lines_of",
+    "live_differences",
     "open_shelf",
     "pairs_of",
     "refuse_wrong",

@@ -14,6 +14,7 @@ from pathlib import Path
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
+from .comparing import live_differences
 from .findings import Check, guarded
 from .recorded import recorded
 
@@ -48,6 +49,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
         yield from guarded("components", lambda: _components(home, loading=loading))
     yield from guarded("log", lambda: recorded(home, deep=deep))
     yield _owner(home)
+    yield from guarded("hub", lambda: _hub(home))
 
 
 def _python() -> Check:
@@ -188,6 +190,19 @@ def _owner(home: Home) -> Check:
     return Check(
         "runtime", "ok", f"process {pid} runs one; commands that record are refused until it ends"
     )
+
+
+def _hub(home: Home) -> Iterator[Check]:
+    """Whether what a hub that is up goes by is what is on disk; nothing where none is up."""
+    astray = live_differences(home)
+    if astray is None:
+        return
+    if astray:
+        more = f"; and {len(astray) - SHOWN} more" if len(astray) > SHOWN else ""
+        found = f"another program changed what it wrote: {'; '.join(astray[:SHOWN])}{more}"
+        yield Check("hub", "fail", found, "`cortex down`: it writes what it goes by as it ends")
+    else:
+        yield Check("hub", "ok", "cursors, work, deadlines and receipts on disk are as it has them")
 
 
 def _is_free(path: Path) -> bool:

@@ -1,0 +1,61 @@
+"""What a log holds of cursors, work, deadlines and receipts, against what its hub goes by.
+
+A hub reads them once, at its start; from then on it only writes them. What another program changes
+meanwhile has no effect, and is found by comparing the two; what the hub knows is right.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from .event import Draft
+from .events.log import LogStateMended
+from .known import Known
+from .log import Batch, State, Work
+
+SHOWN = 64  # of what differs, by name
+
+
+def put_back(known: Known, state: State, batch: Batch) -> list[str]:
+    """Stage what makes a log that holds *state* as *known* has it; what differs, in words."""
+    standings = {n: s for n, s in known.standings.items() if n not in known.passing}
+    there = {standing.name: standing for standing in state.standings}
+    batch.dropped += there.keys() - standings.keys()
+    batch.standings |= _other(standings, there)
+    work = {(n, each.position): each for n, queue in known.queues.items() for each in queue}
+    found = {(each.subscription, each.position): each for each in state.work}
+    batch.finished += found.keys() - work.keys()
+    batch.work |= _other(_timeless(work), _timeless(found))
+    deadlines = {deadline.name: deadline for deadline in state.deadlines}
+    batch.forgotten |= dict.fromkeys(deadlines.keys() - known.deadlines.keys())
+    batch.deadlines |= _other(known.deadlines, deadlines)
+    receipts = {receipt.client: receipt for receipt in state.receipts}
+    batch.voided += receipts.keys() - known.receipts.keys()
+    batch.receipts |= _other(known.receipts, receipts)
+    return sorted(_names(batch))
+
+
+def mended_by_hub(rows: list[str]) -> Draft:
+    """What is recorded when *rows* were put back."""
+    counts = Counter(row.partition(" ")[0] for row in rows)
+    said = ", ".join(f"{table} {count:,}" for table, count in counts.items())
+    told = LogStateMended(how="kept", by="hub", found=said, done=said, rows=tuple(rows[:SHOWN]))
+    return Draft.of(told)
+
+
+def _other(right: Mapping[Any, Any], found: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {key: value for key, value in right.items() if found.get(key) != value}
+
+
+def _timeless(works: Mapping[tuple[str, int], Work]) -> dict[tuple[str, int], Work]:
+    # Nobody reads leases and backoffs of an earlier life of the hub.
+    return {key: msgspec.structs.replace(work, not_before_ns=0) for key, work in works.items()}
+
+
+def _names(batch: Batch) -> Iterator[str]:
+    yield from (f"subscriptions {name}" for name in {*batch.dropped, *batch.standings})
+    yield from (f"work {name} at {at}" for name, at in {*batch.finished, *batch.work})
+    yield from (f"deadlines {name}" for name in {*batch.forgotten, *batch.deadlines})
+    yield from (f"receipts {client}" for client in {*batch.voided, *batch.receipts})
