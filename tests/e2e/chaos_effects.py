@@ -32,8 +32,9 @@ from .chaos_world import STEPS, STUCK_S, ChaosWorld
 from .power_cut import Cut, cut_power
 
 ENDED = ("completed", "failed", "halted", "cancelled")
-SETTLE_S = 180.0
+SETTLE_S = 60.0
 UNDER_WAY_S = 5.0  # that an effect is waited for which is to be killed in the middle
+AT_RISK = 3  # executions asked for right before the power fails
 HELD_S = 1.5  # how long such an effect takes; its lease is shorter
 CHILD, SERVER, PLUGGED = "spawned_child", "chaos_server.py", "hosting.child"
 ASKED = tuple(kind for kind in STEPS if kind != "seen")  # files ask for that one
@@ -146,11 +147,15 @@ class Chaos:
         if kind == "seen":
             self._leave_file()
             return
+        deadline = time.monotonic() + UNDER_WAY_S
         with self._client() as client:
             execution_id = self._ask(client, kind, HELD_S)
-        deadline = time.monotonic() + UNDER_WAY_S
-        while not self.begun(execution_id) and time.monotonic() < deadline:
-            time.sleep(0.02)
+            while not self.begun(execution_id) and time.monotonic() < deadline:
+                # It is refused while who does it is away; they are coming back.
+                if execution_of(client, execution_id).status == "failed":
+                    time.sleep(0.2)
+                    execution_id = self._ask(client, kind, HELD_S)
+                time.sleep(0.02)
         self.in_the_middle += bool(self.begun(execution_id))
 
     def begun(self, execution_id: str) -> int:
@@ -166,6 +171,9 @@ class Chaos:
         self.world.up()
 
     def _power(self) -> None:
+        with self._client() as client:  # nothing of these is synced
+            for _ in range(AT_RISK):
+                self._ask(client, "read", 0.1)
         self._fall(whole=True)
         self.cuts.append(cut_power(self.world.home.log_path, self.world.synced, self.chance))
         self.world.up()

@@ -120,11 +120,17 @@ class Thinker(Component):
         Serves(
             "model",
             "thinker",
-            traits={"name": "thinker", "window": 64_000, "local": True, "tools": True},
+            traits={
+                "name": "thinker",
+                "provider": "thinker",
+                "window": 64_000,
+                "local": True,
+                "tools": True,
+            },
         ),
     )
 
-    @on(ModelInvoke, where={"model": "thinker"})
+    @on(ModelInvoke, where={"provider": "thinker"})
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Answer."""
         arguments = {"name": event.execution_id, "seconds": TOOL_S}

@@ -142,8 +142,8 @@ def _problems(one: Ended, times: int) -> list[str]:
     if one.kind == "stored" and times > 1:
         found.append("an idempotent effect happened twice under its key")
     # A model may answer without the tool: another one than that which the test brings.
-    done = one.returned if one.kind == "tool" else one.status == "completed" and not one.happened
-    if done and not times:
+    done = one.returned if one.kind == "tool" else one.status == "completed"
+    if done and not (times or one.happened):
         found.append("it completed without its effect")
     # While its worker is away a process is unlinked, and a request for it is refused.
     refused = one.status == "failed" and not times

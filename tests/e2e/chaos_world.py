@@ -51,6 +51,9 @@ use = "chaos_parts:Thinker"
 name = "marks"
 command = ["{python}", "{server}", "{each}"]
 
+[models]
+default = "thinker"
+
 [plugins.chaos]
 folder = "{each}"
 """
