@@ -16,15 +16,25 @@ from .patterns import GatePatterns, Patterns, checked_gates, checked_patterns
 GRANTS = "grants"
 OWNER = "owner"  # whoever holds the token in the home's keys/; may do everything
 APPROVE = "approve"
-# These events decide who may do what, or say what became of an execution and what a gate is asked:
-# only the runtime and its owner say them, whatever "*" was granted.
+# These events decide who may do what, or say what became of an execution and of the log, which
+# process is compiled and what a prompt holds, and what a gate is asked: only the runtime and its
+# owner say them, whatever "*" was granted.
 GUARDED = Patterns(
     (
         *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
-        "gate.evaluate",
+        *("log.*", "trust.*", "gate.evaluate"),
         *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
-        *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
+        *(f"execution.{end}" for end in ("completed", "failed", "cancelled", "refused")),
+        *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
+        *("process.unchanged", "trigger.matched", "trigger.unmatched"),
+        *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
+        *("step.delegated", "step.reopened", "step.skipped", "tool.enabled"),
     )
+)
+# Whoever says one of these has a program run, a file written or a model paid, without a process,
+# its gates or a person in between. So no pattern includes them: a grant names the very topic.
+NAMED_ALONE = frozenset(
+    ("step.execute", "tool.call", "model.invoke", "context.compile", "knowledge.request")
 )
 # Names that speak for the runtime itself, or for its owner.
 RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
@@ -194,8 +204,11 @@ class Grants:
 def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
     if grant.expired(now_ns):
         return False
-    if verb == "publish" and (topic == "*" or GUARDED.fits(topic)):
-        return False
+    if verb == "publish":
+        if topic == "*" or GUARDED.fits(topic):
+            return False
+        if topic in NAMED_ALONE and topic not in grant.given.publish:
+            return False
     patterns = grant.allowed.get(verb)
     return patterns is not None and patterns.fits(topic)
 

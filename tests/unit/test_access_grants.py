@@ -100,10 +100,23 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
     assert grants.allows("alice", "publish", "step.completed", 0)
     assert not grants.allows("alice", "publish", "grant.given", 0)
     assert not grants.allows("alice", "publish", "client.denied", 0)
-    assert not grants.allows("alice", "publish", "plugin.load", 0)
+    for topic in ("plugin.load", "process.compiled", "context.compiled", "log.tail_lost"):
+        assert not grants.allows("alice", "publish", topic, 0)
     assert not grants.allows("alice", "publish", "*", 0)
     with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
         checked(alice(publish=("grant.given",)))
+
+
+@pytest.mark.parametrize(
+    "topic", ["step.execute", "tool.call", "model.invoke", "context.compile", "knowledge.request"]
+)
+def test_to_ask_for_work_past_every_process_takes_a_grant_that_names_it(topic: str) -> None:
+    family = f"{topic.partition('.')[0]}.*"
+
+    for granted in ((family,), ("*",), (family, "*")):
+        assert not folded([alice(publish=granted)]).allows("alice", "publish", topic, 0)
+    assert folded([alice(publish=(topic,))]).allows("alice", "publish", topic, 0)
+    assert checked(alice(publish=(topic,))).publish == (topic,)
 
 
 def test_a_new_grant_replaces_the_old_one_and_its_token() -> None:
