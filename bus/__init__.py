@@ -44,7 +44,7 @@ from .filter import Filter
 from .hub import Hub
 from .limits import Allowance, Limits, Rate, is_too_long, root_of
 from .local import LocalHub
-from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work
+from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
 from .log_clock import clock_behind_ns
 from .moot import takes_back
 from .port import HubPort
@@ -193,6 +193,7 @@ __all__ = [
     "encode",
     "is_too_long",
     "kept_draft",
+    "lags",
     "last_common",
     "lasting",
     "named_after",

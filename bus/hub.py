@@ -13,6 +13,7 @@ import msgspec
 from . import once
 from .access import Owners
 from .astray import mended_by_hub, put_back
+from .backlog import fill_up, route_on
 from .deadlines import Deadlines
 from .epochs import Epochs, last_common
 from .errors import CortexError, LogError, SubscriptionError, TailLostError
@@ -20,7 +21,7 @@ from .event import Draft, Recorded, decode
 from .events.log import CLOCK_STREAM, LogClockJumped
 from .filter import Filter
 from .known import Known
-from .limits import Allowed
+from .limits import Allowed, Limits
 from .log import Batch, Log, Work
 from .log_clock import Jump
 from .lost import Losses, epoch_began, refuse_lost
@@ -83,6 +84,7 @@ class Hub:
         self._woken: set[str] = set()
         self._wakes: dict[int, frozenset[str]] = {}  # whole routes of subscriptions, by their id
         self.allowed: Allowed = lambda _: None  # nobody is limited unless somebody says so
+        self.ready = Limits().waiting  # events in a work subscription of whoever is not limited
         self.torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
         self._losses = Losses()
         self._untold += epoch_began(self._known)
@@ -177,7 +179,7 @@ class Hub:
         Raises:
             LogError: The log could not be written.
         """
-        turn = self._turn(now_ns, None)
+        turn = self._turn(now_ns, None, routing=False)
         rows = put_back(self._known, self._log.state(), turn.batch)
         if rows:
             turn.tell(mended_by_hub(rows))
@@ -307,7 +309,7 @@ class Hub:
                     return self._page(request, seen, records, through)
         return self._page(request, seen, records, through)
 
-    def _turn(self, now_ns: int, steady_ns: int | None) -> Turn:
+    def _turn(self, now_ns: int, steady_ns: int | None, *, routing: bool = True) -> Turn:
         if self.torn:
             before, known = self._known, Known.of(self._log)
             for name in before.passing:
@@ -331,6 +333,8 @@ class Hub:
             self._owners,
             self._mask,
         )
+        if routing and self._known.full:  # before anything is appended, which comes after it
+            route_on(self._known, turn, self.allowed, self.ready, self._after)
         for draft in self._untold:
             turn.tell(draft)
             turn.batch.told = True
@@ -448,7 +452,10 @@ class Hub:
             raise
         known = self._known
         self._untold.clear()
+        known.full = turn.full
         known.settle(batch)
+        if batch.work:
+            fill_up(known, {name for name, _ in batch.work}, self.allowed, self.ready)
         if turn.tally.counts:
             known.tally.take(turn.tally)
         self._woken |= self._tries.settle(turn.trial, batch.dropped)

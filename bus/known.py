@@ -9,7 +9,7 @@ from .errors import TailLostError
 from .event import Draft
 from .filter import Filter, Index
 from .limits import Tally
-from .log import Batch, Deadline, Log, Receipt, Standing
+from .log import Batch, Deadline, Log, Receipt, Standing, lags
 from .once import is_lane
 from .queue import WorkQueue
 
@@ -45,6 +45,7 @@ class Known(msgspec.Struct):
     unclean: bool = False  # the opening before may have lost its newest events
     ended: int | None = None  # where the log ended then, where it ends elsewhere now
     noted: Draft | None = None  # an event that is to be recorded with the first transaction
+    full: set[str] = set()  # work subscriptions that have enough ready: see backlog.py
 
     @classmethod
     def of(cls, log: Log) -> Self:
@@ -74,6 +75,7 @@ class Known(msgspec.Struct):
             unclean=state.unclean,
             ended=state.ended,
             noted=state.noted,
+            full={s.name for s in state.standings if lags(s)},
         )
         for standing in state.standings:
             known.index.put(standing.name, standing.filter)
@@ -155,4 +157,5 @@ class Known(msgspec.Struct):
         self.passing.discard(name)
         self.filters.pop(name, None)
         self.queues.pop(name, None)
+        self.full.discard(name)
         self.routes.clear()

@@ -30,6 +30,13 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     filters: Annotated[
         Count, Meta(description="(topic, key) pairs of all its subscriptions together")
     ] = 2_048
+    waiting: Annotated[
+        Count,
+        Meta(
+            description="events kept ready for workers in all its work subscriptions together; "
+            "more of them wait in the log (of the owner's and the runtime's, in each)"
+        ),
+    ] = 10_000
     deadlines: Annotated[Count, Meta(description="deadlines that wait for their time")] = 1_024
     watched: Annotated[
         Count, Meta(description="subscriptions that it watches, and topics that it answers")

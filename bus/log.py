@@ -41,9 +41,16 @@ class Standing(msgspec.Struct, frozen=True, array_like=True, gc=False):
     filter: tuple[
         tuple[str, str | None], ...
     ]  # (topic, key); None for every key, topic "*" for all
-    cursor: int = 0  # every event up to here is done with (ordered), or was routed (work)
+    # Every event up to here is done with; of work: past `created` where it lags, the last event
+    # that was routed; else `created`, and every event is routed as it comes.
+    cursor: int = 0
     attempts: int = 0  # times the event after the cursor was handed out without a commit
     created: int = 0  # head of the log when it was made
+
+
+def lags(standing: Standing) -> bool:
+    """Whether events wait in the log for a work subscription that has enough of them ready."""
+    return standing.kind == "work" and standing.cursor > standing.created
 
 
 class Deadline(msgspec.Struct, frozen=True, array_like=True, gc=False):

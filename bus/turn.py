@@ -11,7 +11,7 @@ from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
 from .limits import Allowed, Tally, refuse_over, root_of
-from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work
+from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work, lags
 from .moot import ENDS, can_be_moot, is_moot, waiting_of
 from .recording import recorded
 from .requests import (
@@ -73,6 +73,7 @@ class Turn:
         self.wakes: dict[int, frozenset[str]] = {}  # and all of a route, by its id
         self.tally = Tally()  # what the batch adds to what clients make the hub keep
         self.offered: set[str] = set()  # work subscriptions that steps were handed to
+        self.full = known.full  # work subscriptions whose events wait in the log
         self.head = known.head
         self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
         self.trial = trial
@@ -369,16 +370,28 @@ class Turn:
         taken = route.named
         for name in route.work:
             if name not in self._remade:
-                self.batch.work[name, position] = Work(name, position)
+                if self.full and name in self.full:
+                    self._hold_back(name, position)
+                else:
+                    self.batch.work[name, position] = Work(name, position)
                 taken = True
         if draft.topic == STEP:
             self.offered.update(route.work, self._remade)
         for name, seen in self._remade.items():
             if seen is not None and seen.matches(draft.topic, draft.key):
-                self.batch.work[name, position] = Work(name, position)
+                if name in self.full and name not in self.batch.dropped:
+                    self._hold_back(name, position)
+                else:
+                    self.batch.work[name, position] = Work(name, position)
                 self.woken.add(name)
                 taken = True
         return taken
+
+    def _hold_back(self, name: str, position: int) -> None:
+        """Leave an event in the log until its subscription has room for it."""
+        standing = self._find(name)
+        if standing is not None and not lags(standing):
+            self.batch.standings[name] = msgspec.structs.replace(standing, cursor=position - 1)
 
     def _version(self, stream: str) -> int:
         version = self.versions.get(stream)

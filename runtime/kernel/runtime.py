@@ -102,6 +102,7 @@ class Runtime:
         self.log: Log = log or _open_log(home, self.config)
         owners = RecordedOwners(self.log, self.vocabulary)
         hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts)
+        hub.ready = self.config.limits.waiting
         self.hub = LocalHub(hub, self.clock)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)

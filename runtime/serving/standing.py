@@ -1,10 +1,11 @@
 """Where the subscriptions of a log stand and how fast it grows, read beside whoever writes it."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cortex.bus import Filter, Log, Standing, State, decode
+from cortex.bus import Filter, Log, Standing, State, Work, decode, lags
 
 LOOKED_AT = 100_000  # events at most, to say how far subscribers are behind
 PAGE = 1_024
@@ -21,6 +22,8 @@ class SubscriptionRow(msgspec.Struct, frozen=True):
     lag: int  # events that wait for it
     exact: bool = True  # False: it is so far behind that events of no use to it are counted, too
     held: int = 0  # of work: how much a worker has right now, or rests before its next try
+    oldest_s: float | None = None  # of work: how long ago the oldest was recorded that waits
+    ready: int = 0  # of work: how much of it workers can take; the rest waits in the log
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -32,10 +35,18 @@ class Rate(msgspec.Struct, frozen=True):
 
 def subscriptions_of(log: Log, state: State, steady_ns: int) -> list[SubscriptionRow]:
     """How far each subscription is, by name; *steady_ns* is the time of the hub's leases."""
-    behind = [s for s in state.standings if s.kind == "ordered"]
-    lags = _lags(log, behind, state.head)
-    rows = [SubscriptionRow(s.name, s.kind, s.cursor, *lags[s.name]) for s in behind] + [
-        _work_row(standing, state, steady_ns)
+    behind = [s for s in state.standings if s.kind == "ordered" or lags(s)]
+    lag_of = _lags(log, behind, state.head)
+    rows = [
+        SubscriptionRow(s.name, s.kind, s.cursor, *lag_of[s.name])
+        for s in behind
+        if s.kind == "ordered"
+    ]
+    works: dict[str, list[Work]] = {s.name: [] for s in state.standings if s.kind == "work"}
+    for work in state.work:
+        works.get(work.subscription, []).append(work)
+    rows += [
+        _work_row(standing, works[standing.name], log, lag_of, steady_ns)
         for standing in state.standings
         if standing.kind == "work"
     ]
@@ -56,16 +67,36 @@ def is_untaken(state: State, position: int, steady_ns: int) -> bool:
     return bool(work) and all(w.not_before_ns <= steady_ns for w in work)
 
 
-def _work_row(standing: Standing, state: State, steady_ns: int) -> SubscriptionRow:
-    work = [w for w in state.work if w.subscription == standing.name]
-    held = sum(w.not_before_ns > steady_ns for w in work)
-    return SubscriptionRow(standing.name, standing.kind, standing.cursor, len(work), held=held)
+def _work_row(
+    standing: Standing,
+    works: Sequence[Work],
+    log: Log,
+    lag_of: Mapping[str, tuple[int, bool]],
+    steady_ns: int,
+) -> SubscriptionRow:
+    free = [w.position for w in works if w.not_before_ns <= steady_ns]
+    in_log, exact = lag_of.get(standing.name, (0, True))
+    return SubscriptionRow(
+        standing.name,
+        standing.kind,
+        standing.cursor,
+        len(works) + in_log,
+        exact,
+        held=len(works) - len(free),
+        oldest_s=_age_s(log, min(free)) if free else None,
+        ready=len(free),
+    )
+
+
+def _age_s(log: Log, position: int) -> float:
+    """How long ago the event at *position* was recorded."""
+    return max(0.0, (time.time_ns() - decode(log.read(position - 1, 1, 1)[0]).time_ns) / 1e9)
 
 
 def _lags(log: Log, standings: Sequence[Standing], head: int) -> dict[str, tuple[int, bool]]:
     """By name: how many events wait, and whether that many exactly."""
     earliest = max(0, head - LOOKED_AT)
-    lags = {s.name: head - s.cursor for s in standings if s.cursor < earliest}
+    far = {s.name: head - s.cursor for s in standings if s.cursor < earliest}
     near = {s.name: (s.cursor, Filter(s.filter)) for s in standings if s.cursor >= earliest}
     counted = dict.fromkeys(near, 0)
     after = min((cursor for cursor, _ in near.values()), default=head)
@@ -75,7 +106,7 @@ def _lags(log: Log, standings: Sequence[Standing], head: int) -> dict[str, tuple
             for name, (cursor, seen) in near.items():
                 if after > cursor and seen.matches(record.topic, record.key):
                     counted[name] += 1
-    return {name: (lag, False) for name, lag in lags.items()} | {
+    return {name: (lag, False) for name, lag in far.items()} | {
         name: (lag, True) for name, lag in counted.items()
     }
 

@@ -150,14 +150,16 @@ def _show_subscriptions(screen: Screen, rows: list[SubscriptionRow], *, every: b
     if rows:
         screen.line()
     if shown:
-        screen.table(("subscription", "kind", "waiting", "held"), map(_cells, shown))
+        screen.table(("subscription", "kind", "waiting", "held", "oldest"), map(_cells, shown))
     if len(shown) < len(rows):
         screen.line(f"idle subscriptions: {len(rows) - len(shown)}, which --all shows")
 
 
-def _cells(row: SubscriptionRow) -> tuple[str, str, str, str]:
+def _cells(row: SubscriptionRow) -> tuple[str, ...]:
     waiting = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
-    return row.name, row.kind, waiting, f"{row.held:,}" if row.kind == "work" else ""
+    held = f"{row.held:,}" if row.kind == "work" else ""
+    oldest = "" if row.oldest_s is None else duration(row.oldest_s)
+    return row.name, row.kind, waiting, held, oldest
 
 
 class _Present(msgspec.Struct):

@@ -17,6 +17,7 @@ from cortex.runtime.log import (
     LogMissingError,
 )
 from cortex.runtime.projections import ProjectionError, checkpoints
+from cortex.runtime.serving import subscriptions_of
 
 from ..reading import History, duration
 from .findings import Check
@@ -36,6 +37,7 @@ HOLDERS = {
 }
 ENDING = "_blob"  # of a field that holds one in what a handler or a gate gives
 HEX_CHARS = 64
+UNTAKEN_S = 3_600.0  # that work may wait before it is told of
 RESTORE = "restore log.db, with the log.db-wal beside it, from a backup"
 
 
@@ -49,6 +51,7 @@ def recorded(home: Home, *, deep: bool) -> Iterator[Check]:
     try:
         yield _log(home, log, deep=deep)
         yield from _clock(log)
+        yield from _waiting(log)
         if deep:
             yield _blobs(home, log)
         yield _projections(home, log)
@@ -99,6 +102,22 @@ def _clock(log: EventLog) -> Iterator[Check]:
             "set the clock if it is wrong; if it was wrong then, nothing has to be done: what is "
             "recorded stays ahead of it, and nothing waits for it to catch up",
         )
+
+
+def _waiting(log: EventLog) -> Iterator[Check]:
+    """Work that has waited for long, and that nobody takes; nothing where there is none."""
+    rows = subscriptions_of(log, log.state(), time.monotonic_ns())
+    for row in rows:
+        if row.oldest_s is not None and row.oldest_s > UNTAKEN_S and not row.held:
+            many = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
+            yield Check(
+                "work",
+                "warn",
+                f"{many} events wait for {row.name}, the oldest for {duration(row.oldest_s)}, and "
+                "nobody takes them",
+                "start what works them (`cortex up`, `cortex worker`); `cortex client revoke` "
+                "takes a client's subscriptions away with its grants",
+            )
 
 
 def _blobs(home: Home, log: EventLog) -> Check:
