@@ -18,7 +18,7 @@ from .moot import ENDS
 
 ASKS = frozenset((StepExecute.topic_name(), ToolCall.topic_name()))  # what has effects
 BEGINNINGS = frozenset((EffectIntended.topic_name(), EffectUnknown.topic_name()))
-_INTENDED = EffectIntended.topic_name()
+INTENDED = EffectIntended.topic_name()  # of a client, only where it is synced, and so looked at
 _FAILED = StepFailed.topic_name()
 _TOLD = frozenset((ToolFailed.topic_name(), ToolReturned.topic_name()))
 _PAGE = 256
@@ -39,6 +39,7 @@ _READ = msgspec.msgpack.Decoder(_Place).decode
 def refuse_begun(
     events: Iterable[Draft],
     record: Callable[[int], Recorded],
+    head: int,
     log: Log,
     staged: Iterable[Recorded],
 ) -> None:
@@ -46,7 +47,8 @@ def refuse_begun(
 
     Args:
         events: What is to be appended.
-        record: The durable event at a position.
+        record: The durable event at a position, which is there.
+        head: The last position that is there.
         log: Where it is looked what was said since.
         staged: What the log will have next.
 
@@ -55,17 +57,18 @@ def refuse_begun(
         EventInvalidError: One of them is not about the event that it names as its cause.
     """
     for draft in events:
-        if draft.topic != _INTENDED:
+        if draft.topic != INTENDED:
             continue
-        asked = record(draft.causation) if draft.causation else None
+        cause = draft.causation or 0
+        asked = record(cause) if 0 < cause <= head else None
         key = _READ(draft.body).effect_key
         if asked is None or asked.topic not in ASKS or asked.stream != draft.stream:
-            raise EventInvalidError(_INTENDED, "its cause is no request of its execution")
+            raise EventInvalidError(INTENDED, "its cause is no request of its execution")
         if not key.startswith(f"{asked.position}/{asked.time_ns}/"):
-            raise EventInvalidError(_INTENDED, f"{key[:80]!r} is no key of what it is caused by")
+            raise EventInvalidError(INTENDED, f"{key[:80]!r} is no key of what it is caused by")
         fresh = (each for each in staged if each.stream == asked.stream)
         for later in (*_after(log, asked), *fresh):
-            if later.topic == _INTENDED and _READ(later.body).effect_key == key:
+            if later.topic == INTENDED and _READ(later.body).effect_key == key:
                 raise BegunError(key, "begun")
             if _takes_back(later, _READ(asked.body)):
                 raise BegunError(key, "unwanted")

@@ -106,7 +106,8 @@ class Turn:
                 self._refuse_over(client, "receipts", 1)
         if request.sync:
             self.batch.sync = True
-            refuse_begun(request.events, self._record, self._log, self.records)
+            head = self._known.head
+            refuse_begun(request.events, self._record, head, self._log, self.records)
         answer = self._take(client, request.events, request.due, request.forget)
         if request.number:
             if last is None:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..access import Access
-from ..begun import ASKS, BEGINNINGS
-from ..errors import CortexError
+from ..begun import ASKS, BEGINNINGS, INTENDED
+from ..errors import CortexError, EventInvalidError
 from ..event import Draft, Recorded
 from ..limits import is_too_long
 from ..local import LocalHub
@@ -128,6 +128,7 @@ class Rights:
 
     def _publishes(self, source: str, request: Publish | Commit | Finish) -> CortexError | None:
         denied = self._drafts(source, request.events)
+        denied = denied or _unsynced(request)
         if denied is None and (request.due or request.forget):
             denied = self._drafts(source, (due.draft for due in request.due))
             for name in (*request.forget, *(due.name for due in request.due)):
@@ -179,6 +180,15 @@ class Rights:
             if not self.allows(verb, topic):
                 return self._access.deny(self._client, verb, topic)
         return None
+
+
+def _unsynced(request: Publish | Commit | Finish) -> CortexError | None:
+    """Refuse an intent that the hub would not look at, and that might be lost with the power."""
+    synced = isinstance(request, Publish) and request.sync
+    for draft in (*(() if synced else request.events), *(due.draft for due in request.due)):
+        if draft.topic == INTENDED:
+            return EventInvalidError(INTENDED, "it is published by itself, and synced (`sync`)")
+    return None
 
 
 def _root(name: str) -> str:

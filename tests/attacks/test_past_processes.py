@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from cortex.bus import Client, Draft, Due, Event, NotGrantedError, Publish
+from cortex.bus import Client, Draft, Due, Event, EventInvalidError, NotGrantedError, Publish
 from cortex.bus.events import (
+    EffectIntended,
     EffectSettled,
     ExecutionRefused,
     LogClockJumped,
@@ -75,6 +76,37 @@ def test_no_pattern_of_topics_lets_a_client_have_work_done(
 def later(client: Client, event: Event) -> None:
     """The same by a deadline."""
     client.hub.ask_one("", Publish((), due=(Due("mallory/d", 1, Draft.of(event)),)))
+
+
+INTENT: dict[str, Any] = {
+    "execution_id": "e1",
+    "step_id": "one",
+    "component": "mallory",
+    "kind": "action",
+    "name": "mark",
+}
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_an_intent_is_about_work_that_was_asked_for(granted: bool, hub: Served) -> None:
+    """Else an execution would ask a person about what never began, or never begin it."""
+    publish = ("effect.intended",) if granted else ("x.mallory.*",)
+    mallory = hub.client("mallory", publish=publish, work=("step.execute",))
+    asked = hub.owner.publish(StepExecute(execution_id="e1", step_id="one", action="none_such"))
+
+    for cause in (None, 1, asked, hub.owner.head + 1, 1 << 40, -1, -(1 << 63), (1 << 64) - 1):
+        event = EffectIntended(**INTENT, effect_key=f"{cause}/1/mallory/0")
+        draft = Draft.of(event, causation=cause)
+        for request in (
+            Publish((draft,), sync=True),
+            Publish((draft,)),
+            Publish((), due=(Due("mallory/d", 1, draft),)),
+            Publish((), due=(Due("mallory/d", 1, draft),), sync=True),
+        ):
+            with pytest.raises(EventInvalidError):
+                mallory.hub.ask_one("", request)
+
+    assert not [r for r in hub.owner.read(0) if r.topic.startswith(("effect.", "component.failed"))]
 
 
 def test_what_the_runtime_alone_states_no_client_does(hub: Served) -> None:
