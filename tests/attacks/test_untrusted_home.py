@@ -604,6 +604,21 @@ def test_a_home_made_here_is_trusted_and_so_are_its_users_edits(tmp_path: Path) 
     assert home.open() == home
 
 
+def test_a_committed_home_that_its_user_made_stays_trusted_through_the_first_settings(
+    tmp_path: Path,
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    commit(tmp_path)
+    (home.processes / "p.yaml").write_text("process: p\nversion: 1\nsteps: []\n")
+    home.require_trust()
+
+    home.config_path.write_text(SETTINGS)
+    home.require_trust()
+    commit(tmp_path)
+    home.config_path.write_text(SETTINGS + "# more\n")
+    home.require_trust()
+
+
 @pytest.mark.parametrize("how", ["copied", "moved", "put in its place"])
 def test_a_copy_of_an_own_home_is_asked_about(tmp_path: Path, how: str) -> None:
     home = Home.create(tmp_path / "a" / ".cortex")
@@ -666,7 +681,8 @@ def test_the_variable_takes_the_digest_and_nothing_else(
         done = cortex(mine.folder, "process", "list", code=2)
         assert "which is no digest: put the 64 hex digits" in done.stderr
     monkeypatch.setenv("CORTEX_TRUST", "0" * 64)
-    cortex(mine.folder, "run", "evil", code=6)
+    done = cortex(mine.folder, "run", "evil", code=6)
+    assert f"its digest is {digest}, which CORTEX_TRUST does not hold" in done.stderr
     assert mine.marked() == []
 
     monkeypatch.setenv("CORTEX_TRUST", f"{'0' * 64}, {digest}")
@@ -674,6 +690,48 @@ def test_the_variable_takes_the_digest_and_nothing_else(
     assert "process" in mine.marked()
     # What the run recorded does not end the trust that began it.
     cortex(mine.folder, "run", "evil", code=None)
+
+
+def test_the_digest_of_a_fresh_checkout_holds_where_the_home_has_recorded_its_own_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.create(tmp_path / "theirs" / ".cortex")
+    home.config_path.write_text(SETTINGS)
+    commit(tmp_path / "theirs")
+    git(tmp_path, "clone", "-q", "theirs", "runner")
+    runner = Home(tmp_path / "runner" / ".cortex")
+    give_trust(runner.path, by="a test")
+    with Runtime(runner, components=[]):
+        pass
+    assert runner.log_path.exists()
+
+    home.config_path.write_text(SETTINGS + "# more\n")
+    commit(tmp_path / "theirs")
+    git(tmp_path / "runner", "pull", "-q")
+    git(tmp_path, "clone", "-q", "theirs", "looked_at")
+    looked_at = digest_at(tmp_path / "looked_at" / ".cortex")
+
+    with pytest.raises(UntrustedHomeError, match="version control brought it"):
+        runner.require_trust()
+    monkeypatch.setenv("CORTEX_TRUST", looked_at)
+    runner.require_trust()
+
+
+def test_the_digest_covers_a_log_that_is_not_known_to_be_this_users_own(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / "mine" / ".cortex")
+    home.config_path.write_text(SETTINGS)
+    before = digest_at(home.path)
+    with Runtime(home, components=[]):
+        pass
+    assert digest_at(home.path) == before
+
+    shutil.copytree(home.path, tmp_path / "copy" / ".cortex")
+    assert digest_at(tmp_path / "copy" / ".cortex") != before
+    commit(tmp_path / "mine", "-f", ".cortex/log.db")
+    assert digest_at(home.path) != before  # git keeps it: another may come any day
+    git(tmp_path / "mine", "rm", "-q", "--cached", ".cortex/log.db")
+    withdraw_trust(home.path)
+    assert digest_at(home.path) != before
 
 
 def test_the_digest_covers_each_thing_that_acts(hostile: Hostile) -> None:

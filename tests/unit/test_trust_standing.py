@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.runtime.access.trust import Acting, Found, Record, Seen, learn_all, standing_of
+from cortex.runtime.access.trust import SILENT, Acting, Found, Record, Seen, learn_all, standing_of
 
 PATH = "processes/p.yaml"
 
@@ -36,6 +36,8 @@ def trusted(at: Found, *, made_here: bool = True) -> Record:
     [
         (found("a"), found("a"), True, True),
         (found("a"), found("b"), True, True),  # an own edit, where no git is
+        (found("a"), found("b", {"git-a"}), True, True),  # committed as it was seen, then edited
+        (found("a"), found("b", {"git-b"}), True, False),  # committed, or brought, unseen
         (found("a"), found("b"), False, False),  # it came as a copy: who tells an edit from one?
         (found("a"), found(None), True, True),
         (found("a", {"git-a"}), found("b", {"git-a"}), True, True),  # not committed yet
@@ -70,6 +72,56 @@ def test_an_edit_that_was_seen_may_be_committed() -> None:
     assert standing_of(found("b", {"git-a"}), record).learned
     assert standing_of(found("b", {"git-b"}), record).trusted
     assert standing_of(found("c", {"git-b"}), record).trusted
+
+
+def test_an_edit_that_was_seen_may_be_committed_and_edited_again_before_the_next_look() -> None:
+    record = trusted(found("a", {"git-a"}))
+
+    assert standing_of(found("b", {"git-a"}), record).learned
+    assert standing_of(found("c", {"git-b"}), record).trusted
+    assert not standing_of(found("d", {"git-x"}), record).trusted
+
+
+def silent(objects: Collection[str], content: str = "silent") -> Found:
+    """A home whose settings, of which git has *objects*, let nothing act."""
+    settings = Seen(f"{SILENT}{content}", (f"git-{content}",))
+    acting = Acting({PATH: seen("a")}, (), {"config.toml": settings})
+    return Found(Path("/home"), "id", 7, acting, {"config.toml": frozenset(objects)})
+
+
+def edited(objects: Collection[str]) -> Found:
+    """The same home with settings that let something act."""
+    files = {PATH: seen("a"), "config.toml": seen("edited")}
+    return Found(Path("/home"), "id", 7, Acting(files, ()), {"config.toml": frozenset(objects)})
+
+
+def test_settings_that_let_nothing_act_may_be_committed_and_then_edited() -> None:
+    record = trusted(silent({}))
+
+    assert standing_of(edited({"git-silent"}), record).trusted
+
+
+def test_settings_that_let_nothing_act_are_known_however_they_came() -> None:
+    record = trusted(found("a"))
+
+    assert standing_of(silent({"git-silent"}), record).learned
+    assert standing_of(edited({"git-silent"}), record).trusted
+
+
+def test_settings_that_a_pull_made_act_or_emptied_are_asked_about() -> None:
+    record = trusted(silent({"git-silent"}))
+    assert not standing_of(edited({"git-edited"}), record).trusted
+
+    record = trusted(edited({"git-edited"}))
+    assert not standing_of(silent({"git-silent"}), record).trusted
+
+
+def test_a_pull_may_bring_other_settings_that_let_nothing_act_or_take_them_away() -> None:
+    record = trusted(silent({"git-silent"}))
+
+    assert standing_of(found("a"), record).trusted
+    assert standing_of(silent({"git-other"}, "other"), record).trusted
+    assert standing_of(edited({"git-other"}), record).trusted
 
 
 def test_a_state_that_git_keeps_is_asked_about_when_git_has_another() -> None:

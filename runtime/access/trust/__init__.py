@@ -1,6 +1,6 @@
 """Folder trust: whether a home that came from somewhere may act for this user."""
 
-from .acting import UNFINISHED, Acting, Seen, acting_in
+from .acting import SILENT, UNFINISHED, Acting, Seen, acting_in
 from .deciding import (
     VARIABLE,
     digest_at,
@@ -18,6 +18,7 @@ from .standing import Found, Standing, learn_all, standing_of
 from .store import Record
 
 __all__ = [
+    "SILENT",
     "UNFINISHED",
     "VARIABLE",
     "Acting",

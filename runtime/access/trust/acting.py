@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,6 +35,7 @@ REPOSITORY = ".git"
 STATE = {"keys", "effects", "notifications"}
 STATE_BEGINNINGS = ("log.db", "snapshots.db")
 UNREAD_ENDS = ("-shm", ".lock")  # beside a database, without a meaning of their own
+SILENT = "silent "
 MOST_FILES = 20_000
 CHUNK_BYTES = 1 << 20
 LARGEST_BYTES = 256 << 20  # of one file
@@ -45,7 +46,7 @@ _TOO_MANY = f"holds more than {MOST_FILES:,} files that could act: move some out
 class Seen(Struct, frozen=True):
     """A file that can act, as it is now."""
 
-    content: str  # SHA-256
+    content: str  # SHA-256, behind SILENT where it lets nothing act
     objects: tuple[str, ...]  # what git would call this content, by SHA-1 and by SHA-256
     # Somebody else may write it, a link leads to it, or a repository within the home keeps it.
     foreign: bool = False
@@ -56,6 +57,7 @@ class Acting(Struct, frozen=True):
 
     files: dict[str, Seen]  # by path in the home
     state: tuple[str, ...]  # files and folders, not empty, that hold what the runtime recorded
+    silent: Mapping[str, Seen] = {}  # files of a kind that can act, which let nothing act now
 
     @property
     def nothing(self) -> bool:
@@ -98,11 +100,11 @@ def acting_in(home: Path) -> Acting:
                 for path, place, linked in _files_below(each):
                     if len(files) == MOST_FILES:
                         raise TrustStoreError(str(home), _TOO_MANY)
-                    if (seen := _seen(path, place, linked=linked)) is not None:
-                        files[path] = seen
+                    files[path] = _seen(path, place, linked=linked)
     except OSError as error:
         raise _unreadable(home, error) from error
-    return Acting(files, tuple(sorted(state)))
+    silent = [path for path, each in files.items() if each.content.startswith(SILENT)]
+    return Acting(files, tuple(sorted(state)), {path: files.pop(path) for path in silent})
 
 
 def digest_of(home: Path, acting: Acting) -> str:
@@ -159,17 +161,15 @@ def _is_filled(each: os.DirEntry[str]) -> bool:
     return each.is_file() and each.stat().st_size > 0  # a reader leaves an empty log.db-wal
 
 
-def _seen(path: str, place: Path, *, linked: bool) -> Seen | None:
-    """A file as it is; None for one in which nothing is said."""
+def _seen(path: str, place: Path, *, linked: bool) -> Seen:
     with place.open("rb") as file:
         status = os.fstat(file.fileno())
         if status.st_size > LARGEST_BYTES:
             raise TrustStoreError(str(place), _TOO_LARGE)
         data = file.read(LARGEST_BYTES)
-    if path == CONFIG and _sets_nothing(data):
-        return None
+    lead = SILENT if path == CONFIG and _sets_nothing(data) else ""
     return Seen(
-        hashlib.sha256(data).hexdigest(),
+        lead + hashlib.sha256(data).hexdigest(),
         _objects_of(len(data), [data]),
         foreign=linked
         or status.st_uid not in (os.geteuid(), 0)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from cortex.runtime.log import private
 
-from .acting import IDENTITY, acting_in, digest_of, is_state, objects_of
+from .acting import IDENTITY, Acting, acting_in, digest_of, is_state, objects_of
 from .errors import TrustStoreError, TrustVariableError, UntrustedHomeError
 from .git_index import objects_in_git
-from .standing import Found, Standing, learn_all, standing_of
+from .standing import Found, Standing, is_own_state, learn_all, standing_of
 from .store import Record, locked, read, write
 
 VARIABLE = "CORTEX_TRUST"
@@ -75,7 +75,10 @@ def require_trust(home: Path, *, users_own: bool = False) -> None:
             note_made(home)
     elif users_own and _is_adopted(home):
         note_made(home)
-    elif digests and digest_at(home) in digests:
+    elif digests and (now := digest_at(home)) not in digests:
+        other = f"its digest is {now}, which {VARIABLE} does not hold"
+        raise UntrustedHomeError(os.fspath(home), (*standing.reasons, other))
+    elif digests:
         give_trust(home, by=VARIABLE)
     else:
         raise UntrustedHomeError(os.fspath(home), standing.reasons)
@@ -84,11 +87,13 @@ def require_trust(home: Path, *, users_own: bool = False) -> None:
 def digest_at(home: Path) -> str:
     """The digest of all that can act in the home at *home*, as CORTEX_TRUST has it.
 
+    Without its log and keys where those are this user's own, of a home that was trusted here.
+
     Raises:
         TrustStoreError: The home cannot be looked at.
     """
-    path = home.resolve()
-    return digest_of(path, acting_in(path))
+    found = _found(home)
+    return _digest(found, read(found.path))
 
 
 def give_trust(home: Path, *, by: str, digest: str = "", own: bool = False) -> str:
@@ -105,7 +110,7 @@ def give_trust(home: Path, *, by: str, digest: str = "", own: bool = False) -> s
         TrustStoreError: It cannot be looked at, or trust cannot be kept.
     """
     found = _found(home)
-    now = digest_of(found.path, found.acting)
+    now = _digest(found, read(found.path))
     if digest and now != digest:
         raise UntrustedHomeError(os.fspath(home), (f"its digest is {now}, not {digest}",))
     _keep(found, made_here=own, by=by, digest=now)
@@ -177,6 +182,11 @@ def _keep(found: Found, *, made_here: bool, by: str, digest: str) -> None:
         # First the home: with a record of another identity it is asked about, and never trusted.
         _write_identity(found.path / IDENTITY, identity)
         write(record, sync=by != MADE_HERE)
+
+
+def _digest(found: Found, record: Record | None) -> str:
+    state = () if is_own_state(found, record) else found.acting.state
+    return digest_of(found.path, Acting(found.acting.files, state))
 
 
 def _found(home: Path) -> Found:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from .acting import LINK, Acting, Seen, is_inert, is_state
+from .acting import LINK, SILENT, Acting, Seen, is_inert, is_state
 from .git_index import folded
 from .store import Known, Record, remember
 
@@ -39,7 +39,8 @@ def standing_of(found: Found, record: Record | None) -> Standing:
 
     * a content that was trusted is trusted, whoever brought it back;
     * another content is the user's own edit while git has for the file what it had when it was
-      trusted. What git has of late, it brought: a pull, a checkout, a merge, a commit;
+      trusted, or a content that was trusted and then committed. What else git has of late, it
+      brought: a pull, a checkout, a merge, a commit;
     * outside git, it is the user's own edit in a home that this user made, and brought in another;
     * what somebody else may write, a link leads to, or a repository within the home keeps, is never
       an own edit; nor is anything while git is at work, which writes its index last.
@@ -66,12 +67,22 @@ def learn_all(
     """
     for path in _paths(found, record):
         known = record.files.setdefault(path, Known())
-        seen = found.acting.files.get(path, GONE)
+        seen = _seen(found, path)
         there = (state_objects or {}).get(path, ()) if is_state(path) else seen.objects
         if not is_state(path):
-            remember(known.contents, seen.content)
+            _note(known, seen)
         kept = (found.objects or {}).get(folded(path), frozenset())
         remember(known.objects, *sorted(kept.intersection(there)))
+
+
+def is_own_state(found: Found, record: Record | None) -> bool:
+    """Whether what the runtime recorded in *found* is this user's own, and no git can change it.
+
+    Then it is no part of what somebody looks at to trust the files: it is of this machine alone.
+    """
+    if record is None or record.withdrawn or not _is_of(found, record) or found.objects is None:
+        return False
+    return not any(is_state(path) for path in found.objects)
 
 
 def _is_of(found: Found, record: Record) -> bool:
@@ -82,7 +93,7 @@ def _of_files(found: Found, record: Record) -> Standing:
     in_git = found.objects is not None and any(not is_inert(path) for path in found.objects)
     reasons, learned = [], False
     for path in _paths(found, record):
-        seen = found.acting.files.get(path, GONE)
+        seen = _seen(found, path)
         objects = (found.objects or {}).get(folded(path), frozenset())
         known = record.files.get(path)
         if is_state(path):
@@ -93,25 +104,43 @@ def _of_files(found: Found, record: Record) -> Standing:
                 remember(known.objects, *sorted(own))
                 learned = True
             continue
-        elif seen is GONE and known is None:
-            continue  # git has it, and it is not there
+        elif _never_acted(known) and seen is GONE:
+            continue  # git may have it, and it is not there
+        elif _never_acted(known) and path in found.acting.silent:
+            brought = False  # whoever brought it: it lets nothing act
+            own = objects & set(seen.objects)
+            remember(record.files.setdefault(path, Known()).objects, *sorted(own))
         else:
             kept = set(known.objects) if known else set()
-            same = objects <= kept and bool(objects) == bool(kept)
+            written = set(known.written) if known else set()
+            same = objects <= kept | written and (bool(objects) or not kept)
             editable = not seen.foreign and found.objects is not None
             brought = not (same and editable and (record.made_here or in_git))
         if brought:
             reasons.append(_reason(path, seen, objects, known))
         elif not is_state(path):
-            remember(record.files.setdefault(path, Known()).contents, seen.content)
+            _note(record.files.setdefault(path, Known()), seen)
             learned = True
     if reasons and found.objects is None:
         reasons.append(_AT_WORK)
     return Standing(not reasons, tuple(reasons), learned)
 
 
+def _seen(found: Found, path: str) -> Seen:
+    return found.acting.files.get(path) or found.acting.silent.get(path, GONE)
+
+
+def _never_acted(known: Known | None) -> bool:
+    return known is None or all(each.startswith(SILENT) for each in known.contents)
+
+
+def _note(known: Known, seen: Seen) -> None:
+    remember(known.contents, seen.content)
+    remember(known.written, *seen.objects)
+
+
 def _paths(found: Found, record: Record) -> list[str]:
-    paths = {*found.acting.files, *record.files}
+    paths = {*found.acting.files, *found.acting.silent, *record.files}
     there = set(map(folded, paths))
     paths |= {path for path in found.objects or () if path not in there}
     return sorted(path for path in paths if not is_inert(path))

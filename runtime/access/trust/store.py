@@ -31,6 +31,7 @@ class Known(Struct):
 
     contents: list[str] = []  # SHA-256, the newest last; "" where it was not there
     objects: list[str] = []  # what git had for it at the time
+    written: list[str] = []  # what git calls these contents: the user may commit them unseen
 
 
 class Record(Struct, kw_only=True):
