@@ -7,7 +7,7 @@ from .client import Client, Feed
 from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
 from .deadlines import kept_draft
 from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
-from .epochs import ID_BITS, Epoch, Epochs, last_common
+from .epochs import ID_BITS, Epoch, Epochs, common_when_told, last_common, moved_on
 from .errors import (
     AskTimeoutError,
     BegunError,
@@ -187,6 +187,7 @@ __all__ = [
     "Work",
     "as_map",
     "clock_behind_ns",
+    "common_when_told",
     "connect",
     "decode",
     "effect_of",
@@ -196,6 +197,7 @@ __all__ = [
     "lags",
     "last_common",
     "lasting",
+    "moved_on",
     "named_after",
     "names_in",
     "refuse_no_text",

@@ -1,5 +1,6 @@
 """Bugs that are planted on purpose, each in the place of one function of the hub."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +10,12 @@ from cortex.bus import (
     Attempted,
     Claimed,
     Done,
+    Epoch,
     LeaseLostError,
     Page,
     Refused,
     Subscribed,
+    last_common,
 )
 
 
@@ -59,6 +62,15 @@ def only_the_newest_frame_is_known(client: str, request: Any, staged: Any, known
         (r for r in (*staged.values(), *known.values()) if r.number == request.number), None
     )
     return Done(msgspec.msgpack.decode(last.answer, type=_Kept).answers) if last else None
+
+
+def a_lost_tail_is_not_noticed(known: Any, epoch: int, position: int) -> None:
+    """Take every position for one of the log as it is."""
+
+
+def a_lost_tail_leaves_its_last(ours: Sequence[Epoch], theirs: Sequence[Epoch], seen: int) -> int:
+    common = last_common(ours, theirs, seen)
+    return common + 1 if common < seen else common
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True, tag="done"):

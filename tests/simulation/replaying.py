@@ -16,7 +16,7 @@ ENGINE_SCHEDULES = SCHEDULES // 100
 CLIENT_SCHEDULES = SCHEDULES - TOY_SCHEDULES - ENGINE_SCHEDULES
 ONLY = os.environ.get("CORTEX_SIM_SEED")
 BLOCKS = 8
-SEEDS_TO_FIND = 100  # a planted bug shows within so many
+SEEDS_TO_FIND = 200  # a planted bug shows within so many
 ALL_FAULTS = Faults(
     drop=0.1,
     duplicate=0.2,
@@ -32,6 +32,7 @@ ALL_FAULTS = Faults(
     renewal_lost=0.5,
     stall_s=2.0,
     partition_s=1.0,
+    tail_lost=0.5,
 )
 
 

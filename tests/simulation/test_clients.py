@@ -45,7 +45,13 @@ def test_a_client_that_is_always_cut_off_gets_there_when_it_is_not() -> None:
 def test_without_faults_every_follower_is_shown_everything() -> None:
     run = simulate(ERRANDS, 1, Faults())
 
-    assert run.followed == {"carol": list(range(1, 13))}
+    assert [*run.followed["carol"]] == list(range(1, 13))
+
+
+def test_followers_are_told_of_what_the_log_has_lost() -> None:
+    losing = Faults(lasting_s=8.0, hub_crash_s=1.0, tail_lost=1.0)
+
+    assert sum(simulate(ERRANDS, seed, losing).losses for seed in range(20)) >= 10
 
 
 @pytest.mark.parametrize(
@@ -57,6 +63,8 @@ def test_without_faults_every_follower_is_shown_everything() -> None:
         ("cortex.bus.once.kept", bugs.frames_are_done_again),
         ("cortex.bus.once.kept", bugs.only_the_newest_frame_is_known),
         ("cortex.bus.hub.Hub._page", bugs.a_page_forgets_its_last),
+        ("cortex.bus.known.Known.refuse_lost", bugs.a_lost_tail_is_not_noticed),
+        ("cortex.bus.epochs.last_common", bugs.a_lost_tail_leaves_its_last),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

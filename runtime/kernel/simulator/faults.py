@@ -17,6 +17,7 @@ class Faults(msgspec.Struct, frozen=True):
     stall_s: float = 0.0  # mean time between stalls of the disk, in which no write ends
     partition_s: float = 0.0  # mean time between cuts, each of one client from the hub
     hub_crash_s: float = 0.0  # mean time between crashes of the hub
+    tail_lost: float = 0.0  # its log loses the newest commits with it, down to the last synced one
     crash_s: float = 0.0  # mean time between crashes of a client's process, or a component's
     start_fails: float = 0.0  # `on_start` raises
     handler_fails: float = 0.0  # a handler raises an exception
@@ -51,4 +52,5 @@ class Faults(msgspec.Struct, frozen=True):
             renewal_lost=maybe(0.8),
             stall_s=chance.choice((0.0, 0.0, 1.0, 4.0)),
             partition_s=chance.choice((0.0, 0.0, 1.0, 4.0)),
+            tail_lost=maybe(1.0),
         )

@@ -1,6 +1,7 @@
 """A client's connection to the hub: in the hub's process, or at the end of a wire."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from cortex.bus import (
     Answer,
@@ -8,6 +9,7 @@ from cortex.bus import (
     Clock,
     Commit,
     Done,
+    Epochs,
     Finish,
     LogError,
     Once,
@@ -19,11 +21,13 @@ from cortex.bus import (
 )
 
 from .timeline import SECOND_NS, Timeline
-from .wire import Reply, Wire
+from .wire import Answers, Wire
 
 PATIENCE_NS = 2 * SECOND_NS  # then a client asks again
 NUMBERED = (Attempt, Commit, Finish, Publish, Release, Subscribe, Unsubscribe)
 TAG_SHIFT = 32
+
+Heard: TypeAlias = Callable[[Answers], None]
 
 
 class Link:
@@ -38,19 +42,21 @@ class Link:
     ) -> None:
         self._client, self._wire, self._time = client, wire, time
         self._place, self._remote = place or client, remote
+        self.epochs: Epochs = ()  # of the log, as the hub knew them that answered last
         self._number = 0  # of the request that is waited for
         self._frames = wire.new_tag() << TAG_SHIFT
 
-    def call(self, requests: Sequence[Request], reply: Reply) -> None:
-        """Ask until there is an answer; *reply* gets the first one, or the log's refusal."""
+    def call(self, requests: Sequence[Request], heard: Heard) -> None:
+        """Ask until there is an answer; *heard* gets the first one, or the log's refusal."""
         self._number += 1
         number, frame = self._number, self._next_frame(requests)
         asked = 0
 
-        def answered(answers: Sequence[Answer] | LogError) -> None:
+        def answered(answers: Answers, epochs: Epochs) -> None:
             if number == self._number:
                 self._number += 1
-                reply(_opened(answers) if frame else answers)
+                self.epochs = epochs
+                heard(_opened(answers) if frame else answers)
 
         def ask() -> None:
             nonlocal asked
@@ -99,7 +105,7 @@ class Renewals:
         return self._wire.submit(self._place, client, requests)
 
 
-def _opened(answers: Sequence[Answer] | LogError) -> Sequence[Answer] | LogError:
+def _opened(answers: Answers) -> Answers:
     if isinstance(answers, LogError):
         return answers
     (answer,) = answers

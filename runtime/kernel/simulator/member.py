@@ -7,6 +7,7 @@ from cortex.bus import (
     Claimed,
     Commit,
     Draft,
+    Epochs,
     Filter,
     Finish,
     LogError,
@@ -28,7 +29,7 @@ from .link import Link
 from .scenario import Role, Run, pairs_of
 from .timeline import MS, SECOND_NS, Timeline
 from .weather import Weather
-from .wire import Wire
+from .wire import Answers, Wire
 
 LOOK_NS = SECOND_NS  # a supervisor looks for shells that hang about this often
 
@@ -158,7 +159,7 @@ class Member:
         return self._time.now_ns() + self._drift_ns
 
     def _emit(self, draft: Draft) -> None:
-        self._wire.post(self.label, self._role.name, (Publish((draft,)),), lambda _: None)
+        self._wire.post(self.label, self._role.name, (Publish((draft,)),), _unheard)
 
     def _drive(self, life: int, answers: Sequence[Answer] | Quiet | None) -> None:
         program = self._program
@@ -261,6 +262,10 @@ class Member:
         self._program = self._recall = None
         self._rung, self._resting = False, None
         self._busy_since_ns = 0
+
+
+def _unheard(_answers: Answers, _epochs: Epochs) -> None:
+    """Nobody waits for what becomes of an ephemeral event."""
 
 
 def _next(program: Program, answers: Sequence[Answer] | Quiet | None) -> Step:

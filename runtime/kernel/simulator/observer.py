@@ -17,6 +17,7 @@ from cortex.bus import (
     Release,
     Renew,
     Request,
+    State,
     Subscribed,
 )
 from cortex.bus import Subscribe as SubscribeRequest
@@ -27,7 +28,7 @@ from .errors import insist
 class _Held(msgspec.Struct):
     epoch: int = 0
     until_ns: int = 0
-    finished: bool = False
+    finished: int = 0  # the write with which it was
 
 
 class Observer:
@@ -36,21 +37,40 @@ class Observer:
     def __init__(self) -> None:
         self._cursors: dict[str, int] = {}
         self._work: dict[tuple[str, int], _Held] = {}
-        self._numbers: dict[tuple[str, int], Appended] = {}
-        self._frames: dict[tuple[str, int], Done] = {}
+        self._numbers: dict[tuple[str, int], tuple[int, Appended]] = {}  # with the write's number
+        self._frames: dict[tuple[str, int], tuple[int, Done]] = {}
+        self._write = 0
 
     def crashed(self) -> None:
         """The hub is new: whoever held work may lose it at once."""
         for held in self._work.values():
             held.until_ns = 0
 
-    def saw(
+    def lost(self, write: int, state: State) -> None:
+        """The log is as it was after that *write*, when it was in *state*."""
+        held = {(w.subscription, w.position): _Held(w.epoch) for w in state.work}
+        self._work = held | {k: h for k, h in self._work.items() if 0 < h.finished <= write}
+        self._cursors = {s.name: s.cursor for s in state.standings if s.kind == "ordered"}
+        self._numbers = {k: n for k, n in self._numbers.items() if n[0] <= write}
+        self._frames = {k: f for k, f in self._frames.items() if f[0] <= write}
+
+    def wrote(
+        self,
+        requests: Sequence[tuple[str, Request]],
+        answers: Sequence[Answer],
+        now_ns: int,
+        write: int,
+    ) -> None:
+        """Take in a batch that was written, as the *write* of that number."""
+        self._write = write
+        self._saw(requests, answers, now_ns)
+
+    def _saw(
         self,
         requests: Sequence[tuple[str, Request]],
         answers: Sequence[Answer],
         now_ns: int,
     ) -> None:
-        """Take in a batch that was written."""
         for (client, request), answer in zip(requests, answers, strict=True):
             if isinstance(answer, Done) and isinstance(request, Once):
                 self._framed(client, request, answer, now_ns)
@@ -62,13 +82,13 @@ class Observer:
                 self._accepted(client, request, answer, now_ns)
 
     def _framed(self, client: str, frame: Once, done: Done, now_ns: int) -> None:
-        first = self._frames.get((client, frame.number))
+        _, first = self._frames.get((client, frame.number), (0, None))
         if first is not None:
             insist(done == first, "a frame of {} was done twice: {}", client, frame)
             return
-        self._frames[client, frame.number] = done
+        self._frames[client, frame.number] = self._write, done
         asked = [(source, r) for source, requests in frame.parts for r in requests]
-        self.saw(asked, done.answers, now_ns)
+        self._saw(asked, done.answers, now_ns)
 
     def _accepted(self, client: str, request: Request, answer: Appended, now_ns: int) -> None:
         if isinstance(request, Commit):
@@ -76,13 +96,14 @@ class Observer:
             insist(request.after == at, "{} is at {}, took {}", request.subscription, at, request)
             self._cursors[request.subscription] = request.through
         elif isinstance(request, Publish) and request.number:
-            first = self._numbers.setdefault((client, request.number), answer)
+            taken = self._write, answer
+            _, first = self._numbers.setdefault((client, request.number), taken)
             insist(answer == first, "number {} of {} was taken twice", request.number, client)
         elif isinstance(request, Finish | Renew | Release):
             held = self._work[request.subscription, request.position]
             insist(not held.finished, "finished work was accepted again: {}", request)
             insist(request.epoch == held.epoch, "epoch is {}, accepted {}", held.epoch, request)
-            held.finished = isinstance(request, Finish)
+            held.finished = self._write if isinstance(request, Finish) else 0
             if isinstance(request, Renew):
                 held.until_ns = now_ns + request.lease_ns
             elif isinstance(request, Release):

@@ -57,7 +57,8 @@ class Run(msgspec.Struct):
     log: Log
     records: list[Recorded] = []
     acknowledged: dict[str, list[tuple[int, int]]] = {}  # by publisher: first and last position
-    followed: dict[str, list[int]] = {}  # by follower: the positions it was shown, in order
+    followed: dict[str, dict[int, bytes]] = {}  # by follower: ids of what it was shown
+    losses: int = 0  # how often followers were told that the log had lost what they were shown
     created: dict[str, int] = {}  # by subscription: events after this position are its business
     steps: int = 0  # that all programs took
     trace: str = ""

@@ -47,7 +47,7 @@ class _Schedule:
         self._run = Run(scenario, seed, self._wire.log)
         self._members = self._staffed()
         self._publishers = {
-            name: Publisher(name, script, self._link(name), time, weather)
+            name: Publisher(name, script, self._link(name), self._wire, time, weather)
             for name, script in scenario.scripts.items()
         }
         self._followers = {
@@ -69,7 +69,7 @@ class _Schedule:
         for member in self._members:
             member.begin()
         for publisher in self._publishers.values():
-            time.after(self._weather.up_to(3 * SECOND_NS), publisher.next)
+            time.after(self._weather.up_to(3 * SECOND_NS), publisher.begin)
         for follower in self._followers.values():
             follower.begin()
         self._strike_again(faults.crash_s, self._crash_one)
@@ -129,7 +129,8 @@ class _Schedule:
         self._wire.examine()
         run.records = [decode(data) for data in run.log.read(0, 1 << 30, 1 << 40)]
         run.acknowledged = {name: p.acknowledged for name, p in self._publishers.items()}
-        run.followed = {name: f.seen for name, f in self._followers.items()}
+        run.followed = {name: f.held for name, f in self._followers.items()}
+        run.losses = sum(follower.lost for follower in self._followers.values())
         for role in run.scenario.roles:
             standing = next(s for s in run.log.state().standings if s.name == role.name)
             run.created[role.name] = 0 if role.component.start == "beginning" else standing.created

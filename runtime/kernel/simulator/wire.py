@@ -1,10 +1,22 @@
 """The hub behind a bad network: requests and answers are lost, late, doubled and overtaken."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from cortex.bus import Answer, Batch, CortexError, Hub, HubClosedError, LogError, Request, Subscribe
+from cortex.bus import (
+    ID_BITS,
+    Answer,
+    Batch,
+    CortexError,
+    Epochs,
+    Hub,
+    HubClosedError,
+    LogError,
+    Request,
+    State,
+    Subscribe,
+)
 from cortex.runtime.log import MemoryLog
 
 from .observer import Observer
@@ -15,21 +27,51 @@ from .weather import Weather
 DOWN_NS = 2 * SECOND_NS  # the longest that a crashed hub stays away
 RETRY_NS = SECOND_NS  # a tick that could not be written
 
-Reply = Callable[[Sequence[Answer] | LogError], None]
+Answers = Sequence[Answer] | LogError
+Reply = Callable[[Answers, Epochs], None]  # with the epochs that the hub knew which gave them
 
 
 class FailingLog(MemoryLog):
-    """A log whose disk says no now and then."""
+    """A log whose disk says no now and then, and loses what was not synced with the power.
 
-    def __init__(self, weather: Weather) -> None:
-        super().__init__()
-        self._weather = weather
+    Args:
+        weather: Says when.
+        subscriptions: They are made at the very start; what comes before them is never lost.
+    """
+
+    def __init__(self, weather: Weather, subscriptions: Collection[str]) -> None:
+        super().__init__(lambda: weather.chance.getrandbits(ID_BITS - 1) + 1)
+        self._weather, self._subscriptions = weather, subscriptions
+        self.writes = 0
+        self._since: list[tuple[int, State]] = []  # the last sync: the writes, and what they left
 
     def write(self, batch: Batch) -> None:
         """Keep *batch*, or nothing of it."""
         if self._weather.strikes(self._weather.faults.write_fails):
             raise LogError("the disk says no")
         super().write(batch)
+        self.writes += 1
+        if self._weather.faults.tail_lost and not self._weather.calm():
+            self._note(synced=batch.sync)
+
+    def lose(self) -> tuple[int, State] | None:
+        """Be as after a write since the last sync: its number, and what it left.
+
+        None where there is none to choose.
+        """
+        if not self._since:
+            return None
+        write, state = self._weather.chance.choice(self._since)
+        self.cut(state)
+        self._since = [(write, self.state())]
+        return write, state
+
+    def _note(self, *, synced: bool) -> None:
+        state = self.state()
+        if synced:
+            self._since.clear()
+        if {standing.name for standing in state.standings}.issuperset(self._subscriptions):
+            self._since.append((self.writes, state))
 
 
 class _Letter(msgspec.Struct, frozen=True):
@@ -43,7 +85,7 @@ class Wire:
     """Carries requests to the hub and answers back; also the hub's clock and its crashes."""
 
     def __init__(self, scenario: Scenario, time: Timeline, weather: Weather) -> None:
-        self.log = FailingLog(weather)
+        self.log = FailingLog(weather, [role.name for role in scenario.roles])
         self.clock = time
         self._scenario, self._time, self._weather = scenario, time, weather
         self._observer = Observer()
@@ -55,6 +97,22 @@ class Wire:
         self._tags = 0  # of clients' lives
         self._ticks_ns: int | None = None
         self.restart()
+
+    @property
+    def epochs(self) -> Epochs | None:
+        """Of the hub's log, as whoever connects is told them; None where it is away."""
+        return self._hub.epochs if self._hub else None
+
+    def meet(self, client: str, epochs: Epochs, seen: int) -> None:
+        """Connect as who saw positions up to *seen* when the log had these *epochs*.
+
+        Raises:
+            TailLostError: The log has lost some of them.
+            LogError: That could not be recorded, or the hub is away.
+        """
+        if self._hub is None:
+            raise HubClosedError
+        self._hub.meet(client, epochs, seen, self._time.now_ns())
 
     def watch(self, subscription: str, wake: Act, place: str) -> None:
         """Call *wake* when *subscription* may have something new, or the hub is back."""
@@ -113,7 +171,15 @@ class Wire:
         self._hub, self._inbox = None, []
         self._life += 1
         self._observer.crashed()
+        if self._weather.strikes(self._weather.faults.tail_lost):
+            self._lose_tail()
         self._time.after(self._weather.up_to(DOWN_NS), self.restart)
+
+    def _lose_tail(self) -> None:
+        before, lost = len(self.log.read(0, 1 << 30, 1 << 40)), self.log.lose()
+        if lost is not None:
+            self._observer.lost(*lost)
+            self._time.note("log", "loses", f"what came after {lost[1].head}, up to {before}")
 
     def restart(self) -> None:
         """Open the log again."""
@@ -170,14 +236,15 @@ class Wire:
         answers = hub.handle(batch, now_ns)
         for (client, request), answer in zip(batch, answers, strict=True):
             self._time.note("hub", "answers", (client, request, answer))
-        self._observer.saw(batch, answers, now_ns)
+        self._observer.wrote(batch, answers, now_ns, self.log.writes)
         return answers
 
-    def _answer(self, letter: _Letter, answers: Sequence[Answer] | LogError) -> None:
+    def _answer(self, letter: _Letter, answers: Answers) -> None:
         if letter.place in self._cut:
             return
+        epochs = self.epochs or ()
         for delay_ns in self._weather.arrivals_ns():
-            self._time.after(delay_ns, lambda: letter.reply(answers))
+            self._time.after(delay_ns, lambda: letter.reply(answers, epochs))
 
     def _rouse(self, hub: Hub) -> None:
         for name in sorted(hub.take_woken()):
