@@ -29,3 +29,15 @@ class BlobKeeper(Protocol):
     def drop(self, digest: str, idle_s: float) -> bool:
         """Remove it unless it was put or touched within *idle_s*; whether it is gone."""
         ...
+
+    def note(self, digest: str, text: bytes) -> None:
+        """Keep *text* about a blob that nobody names yet; a restart does not lose it."""
+        ...
+
+    def noted(self) -> dict[str, bytes]:
+        """What is noted, by digest."""
+        ...
+
+    def unnote(self, digest: str) -> None:
+        """Forget what is noted of a blob, if anything is."""
+        ...

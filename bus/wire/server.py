@@ -86,7 +86,7 @@ class HubServer:
         self.unnamed = (
             None
             if blobs is None
-            else UnnamedBlobs(blobs, log, lambda: hub.head, hub.steady_ns, hub.alarm)
+            else UnnamedBlobs(blobs, log, lambda: hub.head, hub.clock, hub.steady_ns, hub.alarm)
         )
         self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm, self.unnamed)
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)

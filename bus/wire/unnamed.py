@@ -1,7 +1,8 @@
 """Blobs that clients put and no event names yet: how much of them, and what becomes of them.
 
 Each limited client has an allowance of bytes. What an event names is the log's; what none names
-after a time is dropped, unless somebody put it again meanwhile.
+after a time is dropped, unless somebody put it again meanwhile. The store keeps a note of each, so
+that the next hub goes on where this one ended, however it did.
 """
 
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ..blob_names import named_after, names_in, with_those_within
+from ..clock import Clock
 from ..errors import CortexError, LimitError
 from ..event import Draft
 from ..limits import Allowance
@@ -27,6 +29,19 @@ class _Unnamed(msgspec.Struct):
     kept_s: int
 
 
+class _Note(msgspec.Struct, frozen=True):
+    """What the store keeps of it for the next hub."""
+
+    client: str
+    size_bytes: int
+    head: int
+    begun_ns: int  # by the wall clock
+    kept_s: int
+
+
+_READ_NOTE = msgspec.json.Decoder(_Note).decode
+
+
 class UnnamedBlobs:
     """Of one hub's server; safe for any number of threads."""
 
@@ -35,14 +50,16 @@ class UnnamedBlobs:
         blobs: BlobKeeper,
         log: Log,
         head: Callable[[], int],
+        clock: Clock,
         steady_ns: Callable[[], int],
         alarm: Callable[[int, Wake], None],
     ) -> None:
         self._blobs, self._log, self._head = blobs, log, head
-        self._steady_ns, self._alarm = steady_ns, alarm
+        self._clock, self._steady_ns, self._alarm = clock, steady_ns, alarm
         self._lock = threading.Lock()
         self._of: dict[str, dict[str, _Unnamed]] = {}  # by client, by digest
         self._alarmed = False
+        self._recall()
 
     def begin(self, allowance: Allowance, digest: str, size_bytes: int) -> None:
         """A client begins to put a blob, which counts from now on.
@@ -57,8 +74,12 @@ class UnnamedBlobs:
             if limits.blob_bytes and there + size_bytes > limits.blob_bytes:
                 raise LimitError(allowance.client, "blob_bytes", limits.blob_bytes)
             if digest not in own and not self._blobs.has(digest):
-                until_ns = self._steady_ns() + limits.blob_kept_s * SECOND_NS
-                own[digest] = _Unnamed(size_bytes, self._head(), until_ns, limits.blob_kept_s)
+                head, kept_s = self._head(), limits.blob_kept_s
+                until_ns = self._steady_ns() + kept_s * SECOND_NS
+                now_ns = self._clock.now_ns()
+                note = _Note(allowance.client, size_bytes, head, now_ns, kept_s)
+                self._blobs.note(digest, msgspec.json.encode(note))
+                own[digest] = _Unnamed(size_bytes, head, until_ns, kept_s)
         self._set_alarm()
 
     def named(self, client: str, drafts: Iterable[Draft]) -> None:
@@ -75,6 +96,25 @@ class UnnamedBlobs:
             for own in self._of.values():
                 for digest in named & own.keys():
                     del own[digest]
+                    self._blobs.unnote(digest)
+
+    def _recall(self) -> None:
+        """Go on with what the hub before this one left."""
+        now_ns, head = self._clock.now_ns(), self._head()
+        for digest, text in self._blobs.noted().items():
+            try:
+                note = _READ_NOTE(text)
+            except msgspec.MsgspecError:
+                self._blobs.unnote(digest)  # it was being written when the power went
+                continue
+            kept_ns = note.kept_s * SECOND_NS
+            # A clock that was set meanwhile makes it neither shorter than nothing nor longer.
+            left_ns = min(kept_ns, max(0, note.begun_ns + kept_ns - now_ns))
+            # A log that lost its tail gives positions out again.
+            since = min(note.head, head)
+            unnamed = _Unnamed(note.size_bytes, since, self._steady_ns() + left_ns, note.kept_s)
+            self._of.setdefault(note.client, {})[digest] = unnamed
+        self._set_alarm()
 
     def _set_alarm(self) -> None:
         with self._lock:

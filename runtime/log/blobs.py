@@ -29,6 +29,7 @@ LEVEL = 3  # of zstd: its own default
 LARGEST_BYTES = 256 << 20  # of one blob; four times what a client may put
 PIECE_BYTES = 1 << 20
 WINDOW_BYTES = 1 << 27  # of memory that unpacking may take for itself
+NOTES = "unnamed"  # the folder of what is noted of blobs
 STRANDED_S = 3_600.0  # what a put left in tmp/ is its own for as long, however slow the disk
 
 
@@ -69,6 +70,22 @@ class Blobs(Protocol):
         """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
         ...
 
+    def note(self, digest: str, text: bytes) -> None:
+        """Keep *text* about a blob that nobody names yet; a restart does not lose it.
+
+        Raises:
+            BlobDiskError: The disk did not take it.
+        """
+        ...
+
+    def noted(self) -> dict[str, bytes]:
+        """What is noted, by digest."""
+        ...
+
+    def unnote(self, digest: str) -> None:
+        """Forget what is noted of a blob, if anything is."""
+        ...
+
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
         """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
         ...
@@ -99,13 +116,9 @@ class BlobStore:
         digest = sha256(data).hexdigest()
         if not (self._intact(digest) and self.touch(digest)):
             path = self._path(digest)
-            try:
+            with _translated(path):
                 self._sweep()
                 self._write(path, zstandard.ZstdCompressor(LEVEL).compress(data))
-            except OSError as error:
-                if is_full(error):
-                    raise BlobFullError(str(path)) from error
-                raise BlobDiskError(str(path), error.strerror or str(error)) from error
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -195,6 +208,32 @@ class BlobStore:
         aside.unlink()
         return True
 
+    def note(self, digest: str, text: bytes) -> None:
+        """Keep *text* about a blob that nobody names yet; a restart does not lose it.
+
+        Raises:
+            BlobDiskError: The disk did not take it.
+        """
+        path = self._folder / NOTES / digest
+        if DIGEST.fullmatch(digest):
+            with _translated(path):
+                self._write(path, text)
+
+    def noted(self) -> dict[str, bytes]:
+        """What is noted, by digest."""
+        found: dict[str, bytes] = {}
+        for path in sorted((self._folder / NOTES).glob("*")):
+            with contextlib.suppress(OSError):
+                if DIGEST.fullmatch(path.name) and path.is_file():
+                    found[path.name] = path.read_bytes()
+        return found
+
+    def unnote(self, digest: str) -> None:
+        """Forget what is noted of a blob, if anything is."""
+        if DIGEST.fullmatch(digest):
+            with contextlib.suppress(OSError):
+                (self._folder / NOTES / digest).unlink(missing_ok=True)
+
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
         """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
         until_s = time.time() - idle_s
@@ -261,6 +300,7 @@ class MemoryBlobs:
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
+        self._notes: dict[str, bytes] = {}
         self._touched_s: dict[str, float] = {}
 
     def put(self, data: bytes) -> str:
@@ -304,12 +344,35 @@ class MemoryBlobs:
         self._touched_s.pop(digest, None)
         return True
 
+    def note(self, digest: str, text: bytes) -> None:
+        """Keep *text* about a blob that nobody names yet."""
+        self._notes[digest] = text
+
+    def noted(self) -> dict[str, bytes]:
+        """What is noted, by digest."""
+        return dict(self._notes)
+
+    def unnote(self, digest: str) -> None:
+        """Forget what is noted of a blob, if anything is."""
+        self._notes.pop(digest, None)
+
     def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
         """Digest and bytes of each that was not put or touched within *idle_s*."""
         until_s = time.monotonic() - idle_s
         for digest, data in sorted(self._blobs.items()):
             if self._touched_s[digest] <= until_s:
                 yield digest, len(data)
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Raise a BlobError in place of what the system raises inside."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise BlobFullError(str(path)) from error
+        raise BlobDiskError(str(path), error.strerror or str(error)) from error
 
 
 def _sync_folder(folder: Path) -> None:

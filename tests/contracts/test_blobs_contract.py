@@ -41,3 +41,15 @@ def test_a_digest_that_was_never_put_is_missing_by_name(blobs: Blobs, digest: st
         blobs.get(digest)
     with pytest.raises(BlobError):
         blobs.size(digest)
+
+
+def test_a_note_outlives_the_store_and_is_no_blob(blobs: Blobs) -> None:
+    blobs.note(ABSENT, b"of alice")
+    blobs.note(ABSENT, b"of bob")
+
+    assert blobs.noted() == {ABSENT: b"of bob"}
+    assert not blobs.has(ABSENT)
+    assert list(blobs.idle(0)) == []
+    blobs.unnote(ABSENT)
+    blobs.unnote(ABSENT)
+    assert blobs.noted() == {}

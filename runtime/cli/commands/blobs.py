@@ -11,7 +11,7 @@ import msgspec
 
 from cortex.bus import named_after, names_in, with_those_within
 from cortex.runtime.kernel import Home
-from cortex.runtime.log import BlobStore, EventLog
+from cortex.runtime.log import BlobStore, EventLog, LogMissingError
 
 from ..options import with_home, with_screen
 from ..reading import parse_time
@@ -60,8 +60,15 @@ def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
         home.require_trust()  # what a log says that nobody looked at removes nothing
     store = BlobStore(home.blobs)
     idle = dict(store.idle(idle_s))  # before the log is read: what is put from now on is not idle
-    with contextlib.closing(EventLog.open(home.log_path, readonly=True)) as log:
-        named = named_after(log, 0, store)
+    try:
+        with contextlib.closing(EventLog.open(home.log_path, readonly=True)) as log:
+            named = named_after(log, 0, store)
+    except LogMissingError:
+        if idle:
+            raise  # it is the log that would say which of them are named
+        screen.document(CollectedDocument(0, 0, 0, dry_run))
+        screen.line("there is nothing to remove: nothing was recorded yet")
+        return
     named |= with_those_within(_named_in_indexes(home), store)
     gone = {digest: size for digest, size in idle.items() if digest not in named}
     if not dry_run:
