@@ -13,6 +13,7 @@ from .event import Draft, Recorded, decode
 from .events.effect import EffectIntended, EffectUnknown
 from .events.step import StepExecute, StepFailed
 from .events.tool import ToolCall, ToolFailed, ToolReturned
+from .limits import root_of
 from .log import Log
 from .moot import ENDS
 
@@ -37,6 +38,7 @@ _READ = msgspec.msgpack.Decoder(_Place).decode
 
 
 def refuse_begun(
+    client: str,
     events: Iterable[Draft],
     record: Callable[[int], Recorded],
     head: int,
@@ -46,6 +48,8 @@ def refuse_begun(
     """Refuse intents of effects that were begun before, or that nobody wants any more.
 
     Args:
+        client: Who is to begin them. What others say of an effect does not count, but for whoever
+            asked for it.
         events: What is to be appended.
         record: The durable event at a position, which is there.
         head: The last position that is there.
@@ -67,7 +71,10 @@ def refuse_begun(
         if not key.startswith(f"{asked.position}/{asked.time_ns}/"):
             raise EventInvalidError(INTENDED, f"{key[:80]!r} is no key of what it is caused by")
         fresh = (each for each in staged if each.stream == asked.stream)
+        parties = frozenset(map(root_of, (client, asked.source)))
         for later in (*_after(log, asked), *fresh):
+            if root_of(later.source) not in parties and later.topic not in ENDS:
+                continue
             if later.topic == INTENDED and _READ(later.body).effect_key == key:
                 raise BegunError(key, "begun")
             if _takes_back(later, _READ(asked.body)):

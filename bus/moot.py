@@ -15,6 +15,7 @@ from .events.execution import ExecutionCancelled, ExecutionCompleted, ExecutionF
 from .events.step import StepExecute, StepFailed
 from .events.tool import ToolCall
 from .known import Known
+from .limits import root_of
 from .log import Log
 
 ENDS = frozenset(e.topic_name() for e in (ExecutionCancelled, ExecutionCompleted, ExecutionFailed))
@@ -39,18 +40,26 @@ def can_be_moot(record: Recorded) -> bool:
     return record.topic in _ASKED
 
 
-def is_moot(record: Recorded, log: Log, staged: Iterable[Recorded] = ()) -> bool:
-    """Whether nobody wants what *record* asks for; *staged* is what the log will have next."""
+def is_moot(record: Recorded, log: Log, staged: Iterable[Recorded] = (), worker: str = "") -> bool:
+    """Whether nobody wants what *record* asks for.
+
+    Args:
+        record: The request.
+        log: What is recorded.
+        staged: What the log will have next.
+        worker: Who takes it; that it failed counts from there, and from who asked, alone.
+    """
     asked = _READ_TRY(record.body) if record.topic == _STEP else None
     fresh = (each for each in staged if each.stream == record.stream)
     later = (*_stream(log, record.stream, record.version), *fresh)
-    return any(_takes_back(each, asked) for each in later if each.version > record.version)
+    parties = frozenset(map(root_of, (record.source, worker)))
+    return any(_takes_back(each, asked, parties) for each in later if each.version > record.version)
 
 
 def takes_back(later: Recorded, record: Recorded) -> bool:
-    """Whether *later*, in the stream of *record*, says that nobody wants what that asks for."""
+    """Whether who asked for *record* says *later*, in its stream, that nobody wants it."""
     asked = _READ_TRY(record.body) if record.topic == _STEP else None
-    return _takes_back(later, asked)
+    return _takes_back(later, asked, frozenset((root_of(record.source),)))
 
 
 def waiting_of(stream: str, known: Known, log: Log, steady_ns: int) -> Iterator[tuple[str, int]]:
@@ -68,10 +77,10 @@ def waiting_of(stream: str, known: Known, log: Log, steady_ns: int) -> Iterator[
                 yield name, record.position
 
 
-def _takes_back(later: Recorded, asked: _Try | None) -> bool:
+def _takes_back(later: Recorded, asked: _Try | None, parties: frozenset[str]) -> bool:
     if later.topic in ENDS:
         return True
-    if asked is None or later.topic != _FAILED:
+    if asked is None or later.topic != _FAILED or root_of(later.source) not in parties:
         return False
     failed = _READ_TRY(later.body)
     return failed.step_id == asked.step_id and failed.attempt >= asked.attempt

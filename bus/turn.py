@@ -107,7 +107,8 @@ class Turn:
         if request.sync:
             self.batch.sync = True
             head = self._known.head
-            refuse_begun(request.events, self._record, head, self._log, self.records)
+            log, records = self._log, self.records
+            refuse_begun(client, request.events, self._record, head, log, records)
         answer = self._take(client, request.events, request.due, request.forget)
         if request.number:
             if last is None:
@@ -259,7 +260,7 @@ class Turn:
             not can_be_moot(record)
             or not seen.names(record.topic, record.key)  # an observer sees it all the same
             or self._version(record.stream) == record.version  # nothing was said since
-            or not is_moot(record, self._log, self.records)
+            or not is_moot(record, self._log, self.records, work.subscription)
         ):
             return False
         self._end((work.subscription, work.position))

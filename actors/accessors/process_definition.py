@@ -17,13 +17,12 @@ from cortex.bus.events import (
     ProcessUnchanged,
     ProcessUnlinked,
 )
-from cortex.runtime.access import OWNER
+from cortex.runtime.access import OWNER, Announcers
 from cortex.runtime.kernel import Component, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
     Announced,
-    Announcers,
     Compilation,
     Diagnostic,
     KnowledgeTopics,

@@ -73,7 +73,7 @@ class CompilationEngine(Component):
     """
 
     cpu = True
-    recalls = 2
+    recalls = 3
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class CompilationEngine(Component):
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold what was announced before this start."""
-        self._offered.fold(event)
+        self._offered.fold(event, delivery.source)
 
     def snapshot(self) -> bytes:
         """The models and tools that are there."""
@@ -108,18 +108,18 @@ class CompilationEngine(Component):
     @on(ComponentAnnounced, where={"kind": "tool"})
     def announced(self, event: ComponentAnnounced, delivery: Delivery) -> None:
         """Know a model or a tool more."""
-        self._offered.fold(event)
+        self._offered.fold(event, delivery.source)
 
     @on(ComponentWithdrawn, where={"kind": "model"})
     @on(ComponentWithdrawn, where={"kind": "tool"})
     def withdrawn(self, event: ComponentWithdrawn, delivery: Delivery) -> None:
         """Know a model or a tool less."""
-        self._offered.fold(event)
+        self._offered.fold(event, delivery.source)
 
     @on(ToolListed)
     def listed(self, event: ToolListed, delivery: Delivery) -> None:
         """Know what a server offers now."""
-        self._offered.fold(event)
+        self._offered.fold(event, delivery.source)
 
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:

@@ -8,6 +8,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+from cortex.runtime.access import OWNER, Announcers
 from cortex.runtime.context import Item, Tool
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.models import ModelDescription
@@ -22,6 +23,7 @@ from cortex.runtime.tools import (
     specs_of,
 )
 
+KINDS = ("model", "tool")
 PACKS = "tools:packs"  # the item that lists what may be enabled
 
 
@@ -29,6 +31,7 @@ class _Standing(msgspec.Struct):
     models: dict[str, ModelDescription] = {}
     tools: dict[str, ComponentAnnounced] = {}
     listed: dict[str, ToolListed] = {}
+    announcers: list[tuple[str, str, str, str]] = []
 
 
 class Offered:
@@ -36,32 +39,39 @@ class Offered:
 
     def __init__(self) -> None:
         self._standing = _Standing()
+        self._announcers = Announcers()
 
     def snapshot(self) -> bytes:
         """All of it, for `restore`."""
+        self._standing.announcers = self._announcers.kept()
         return msgspec.msgpack.encode(self._standing)
 
     def restore(self, snapshot: bytes) -> None:
         """Take up what `snapshot` gave."""
         self._standing = _READ(snapshot)
+        self._announcers = Announcers(self._standing.announcers)
 
-    def fold(self, event: Event) -> None:
-        """Take in what was said of models and tools; anything else says nothing."""
+    def fold(self, event: Event, source: str = OWNER) -> None:
+        """Take in what *source* said of models and tools; anything else says nothing."""
+        if isinstance(event, ToolListed):
+            self._standing.listed[event.server] = event
+        elif (
+            isinstance(event, ComponentAnnounced | ComponentWithdrawn)
+            and event.kind in KINDS
+            and self._announcers.take(event, source)
+        ):
+            self._take(event)
+
+    def _take(self, event: ComponentAnnounced | ComponentWithdrawn) -> None:
         match event:
-            case ToolListed():
-                self._standing.listed[event.server] = event
             case ComponentAnnounced(kind="model"):
                 self._announce_model(event)
-            case ComponentAnnounced(kind="tool"):
+            case ComponentAnnounced():
                 self._standing.tools[event.name] = event
             case ComponentWithdrawn(kind="model"):
                 self._standing.models.pop(event.name, None)
-            case ComponentWithdrawn(kind="tool"):
-                announced = self._standing.tools.get(event.name)
-                if announced is not None and announced.component == event.component:
-                    del self._standing.tools[event.name]
-            case _:
-                pass
+            case ComponentWithdrawn():
+                self._standing.tools.pop(event.name, None)
 
     def _announce_model(self, event: ComponentAnnounced) -> None:
         self._standing.models.pop(event.name, None)

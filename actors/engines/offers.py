@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+from cortex.runtime.access import Announcers
 from cortex.runtime.processes.execution import Offers
 from cortex.runtime.tools import Tools
 
@@ -27,7 +28,7 @@ def offers_at(
                 if about_tools and record.topic in TOLD and record.position < position:
                     event = vocabulary.read(record)
                     if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
-                        tools.fold(event)
+                        tools.fold(event, record.source)
         return tools
 
     return offers
@@ -40,3 +41,16 @@ def _servers(entries: Sequence[str]) -> list[str]:
         parts = entry.removesuffix(".*").split(".")
         names.update(".".join(parts[: n + 1]) for n in range(len(parts)))
     return sorted(f"tools/{name}" for name in names)
+
+
+def announcers_at(
+    position: int, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary
+) -> Announcers:
+    """Who served what when the event at *position* was recorded."""
+    announcers = Announcers()
+    for record in history("registry"):
+        if record.topic in TOLD and record.position < position:
+            event = vocabulary.read(record)
+            if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
+                announcers.take(event, record.source)
+    return announcers

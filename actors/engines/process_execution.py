@@ -13,7 +13,9 @@ import msgspec
 
 from cortex.bus import CortexError, Event, Recorded, Vocabulary
 from cortex.bus.events import (
+    ComponentAnnounced,
     ComponentFailed,
+    ComponentWithdrawn,
     ContextCompiled,
     ContextRefused,
     EffectIntended,
@@ -45,6 +47,7 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
+from cortex.runtime.access import Announcers, root_of
 from cortex.runtime.kernel import Component, Delivery, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
@@ -52,17 +55,24 @@ from cortex.runtime.processes.execution import (
     CHILD_FACTS,
     NO_PROCESS,
     OUTPUTS,
+    STEP_ANSWERS,
     Execution,
     Offers,
+    Serving,
     advance,
+    asked_in_adhoc,
     fold,
     give_up,
+    ignore,
+    may_answer,
     observed,
+    speaks_for,
     stood_at,
     take_back,
+    takers_of,
 )
 
-from .offers import offers_at
+from .offers import announcers_at, offers_at
 
 PROCESSES_KEPT = 256
 
@@ -83,7 +93,17 @@ class ProcessExecutionEngine(Component):
         self._blobs = blobs
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
+        self._announcers: Announcers | None = None  # read when somebody is asked
         self._handled = 0  # position of the newest event that was handled
+
+    @on(ComponentAnnounced)
+    @on(ComponentWithdrawn)
+    def announced(self, event: ComponentAnnounced | ComponentWithdrawn, delivery: Delivery) -> None:
+        """Know who serves what from now on."""
+        self._begin(delivery)
+        if self._announcers is not None:
+            self._announcers.take(event, delivery.source)
+        self._handled = delivery.position
 
     @on(ComponentFailed)
     def take_back(self, event: ComponentFailed, delivery: Delivery) -> Iterator[Output]:
@@ -91,14 +111,15 @@ class ProcessExecutionEngine(Component):
         self._begin(delivery)
         asked = self._parked(event, delivery)
         said: list[Output] = []
-        if asked is not None and delivery.correlation:
+        if asked is not None and delivery.correlation and _may_give_up(event, asked, delivery):
             reason = f"{event.component} could not handle {event.about}: {event.reason}"
             state = self._load(delivery.correlation, delivery.position)
             if event.component == delivery.component:
                 state, said = give_up(state, asked, reason, delivery)
             else:
-                process, offers = self._process(state, asked), self._offers(delivery)
-                state, said = take_back(state, asked, reason, process, delivery, offers)
+                process = self._process(state, asked)
+                there = self._offers(delivery), self._serves(delivery)
+                state, said = take_back(state, asked, reason, process, delivery, *there)
             self._keep([state])
         self._handled = delivery.position
         yield from said
@@ -158,6 +179,7 @@ class ProcessExecutionEngine(Component):
         if delivery.position <= self._handled:
             # Handed out again, so what was said last time is not in the log.
             self._executions.clear()
+            self._announcers = None
 
     def _parked(self, event: ComponentFailed, delivery: Delivery) -> Event | None:
         """The event of an execution that a component failed on."""
@@ -176,12 +198,23 @@ class ProcessExecutionEngine(Component):
                 raise  # the disk may think better of it
             reason = f"its process cannot be read: {error}"
             return give_up(state, event, reason, delivery)
-        after, said = advance(state, event, process, delivery, self._offers(delivery))
+        serves = self._serves(delivery)
+        if state.adhoc and type(event) in STEP_ANSWERS:
+            asked = asked_in_adhoc(event, self._history(event.stream()), self._vocabulary, serves)
+            if not may_answer(state, event, asked, delivery.source):
+                return ignore(state, event, asked, delivery)
+        after, said = advance(state, event, process, delivery, self._offers(delivery), serves)
         if after.adhoc and after is not state:
             action = observed(event, self._history(event.stream()), self._vocabulary)
             if action is not None:
                 said = [*said, action]
         return after, said
+
+    def _serves(self, delivery: Delivery) -> Serving:
+        """Who serves what as of the event that is handled; read once, and folded from then on."""
+        if self._announcers is None:
+            self._announcers = announcers_at(delivery.position, self._history, self._vocabulary)
+        return self._announcers.serves
 
     def _offers(self, delivery: Delivery) -> Offers:
         return offers_at(delivery.position, self._history, self._vocabulary)
@@ -212,3 +245,12 @@ class ProcessExecutionEngine(Component):
         while len(self._processes) > PROCESSES_KEPT:
             self._processes.popitem(last=False)
         return process
+
+
+def _may_give_up(event: ComponentFailed, asked: Event, delivery: Delivery) -> bool:
+    """Whether it says so itself: the component that was asked, or the engine that failed on it."""
+    if root_of(delivery.source) != event.component:
+        return False
+    if event.component == delivery.component:
+        return True
+    return speaks_for(event.component, takers_of(asked))

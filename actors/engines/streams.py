@@ -1,8 +1,10 @@
 """What was said about an execution."""
 
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from cortex.bus import Event, Recorded, Vocabulary
+from cortex.runtime.processes.execution import counted
 
 History = Callable[[str], Iterator[Recorded]]
 
@@ -15,10 +17,11 @@ class Streams:
         self._vocabulary = vocabulary
 
     def read(self, stream: str, kinds: tuple[type[Event], ...], until: int) -> Iterator[Event]:
-        """The events of *stream* that are of *kinds*, up to the position *until*."""
-        topics = {kind.topic_name() for kind in kinds}
-        for record in self._history(stream) if self._history is not None else ():
-            if record.position > until:
-                return
-            if record.topic in topics:
-                yield self._vocabulary.read(record)
+        """The events of an execution's *stream* that are of *kinds*, up to the position *until*.
+
+        What somebody answered who was not asked is not among them.
+        """
+        records = self._history(stream) if self._history is not None else ()
+        before = takewhile(lambda record: record.position <= until, records)
+        for _, event in counted(before, self._vocabulary, kinds):
+            yield event

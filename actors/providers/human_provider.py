@@ -84,7 +84,9 @@ class HumanProvider(Component):
     @on(ExecutionHalted)
     @on(StepFailed)
     def forget(self, event: Ending, delivery: Delivery) -> None:
-        """Nobody waits for the answer any more."""
+        """Nobody waits for the answer any more: the engine says so, whatever others say."""
+        if delivery.source != ENGINE:
+            return
         asked = self._open.get(event.execution_id)
         if asked is None:
             return

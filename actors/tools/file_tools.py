@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from cortex.bus import Event, Recorded, as_map
-from cortex.bus.events import ModelResponded, ToolCall, ToolReturned
+from cortex.bus.events import VOCABULARY, ModelResponded, ToolCall, ToolReturned
 from cortex.runtime.kernel import Component, Delivery, Home, on
 from cortex.runtime.log import BlobError, Blobs
+from cortex.runtime.processes.execution import AskedSoFar
 
 from ..handlers.plain_file import open_plain
 from .carrying import Told, carry_out
@@ -181,16 +182,20 @@ class FileTools(Component):
         if self._history is None:
             raise ToolError("results cannot be read here: there is no log beside this component")
         named: set[str] = set()
-        said: set[str] = set()  # by a model, before anything was kept under it
+        claimed: set[str] = set()  # by a model, before anything was kept under it
+        asked = AskedSoFar()
         for record in self._history(event.stream()):
+            said = VOCABULARY.read(record) if record.topic in VOCABULARY else None
+            if said is not None and not asked.counts(said, record.source):
+                continue  # whoever says it was not asked
             body = as_map(record)
             if record.topic == RETURNED and body.get("call_id") == handle:
                 return str(body["result"])
             if record.topic in SAID_BY_MODEL:
-                said.update(set(_digests(body)) - named)
+                claimed.update(set(_digests(body)) - named)
             else:
                 given = {body["result"]} if record.topic == RETURNED else set[str]()
-                named.update(given, set(_digests(body)) - said)
+                named.update(given, set(_digests(body)) - claimed)
         fits = {d for d in named if d.startswith(handle)} if len(handle) >= SHORTEST_HANDLE else ()
         if len(fits) == 1:
             return next(iter(fits))

@@ -106,6 +106,22 @@ class ExecutionRefused(Event, frozen=True, kw_only=True, tag="execution.refused"
     by: str = ""  # the client that asked, as the hub authenticated it
 
 
+class ExecutionIgnored(Event, frozen=True, kw_only=True, tag="execution.ignored"):
+    """An answer came from somebody who was not asked: it changes nothing, and the execution waits.
+
+    It is recorded once for each client, kind of answer and attempt.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    answer: str  # topic of what was said; its position is the causation
+    by: str  # the client that said it, as the hub authenticated it
+    asked: str  # the component that was asked
+    step_id: str = ""
+    attempt: int = 1
+
+
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
     """The execution goes on."""
 

@@ -41,6 +41,8 @@ class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):
     answer_schema: dict[str, Any] = {}  # JSON Schema of the answer; free text where it is empty
     max_tokens: int = 1500
     timeout_s: float = 300.0
+    component: str = ""  # who is asked; the answer of anybody else does not count
+    host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
 
 
 class ModelUnclaimed(Event, frozen=True, kw_only=True, tag="model.unclaimed"):

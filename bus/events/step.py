@@ -21,6 +21,8 @@ class StepExecute(Event, frozen=True, kw_only=True, tag="step.execute"):
     description: str = ""
     answer: dict[str, Any] = {}  # what the model answered, for an action that asks one
     timeout_s: float = 600.0
+    component: str = ""  # who is asked; the answer of anybody else does not count
+    host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
 
 
 class StepUnclaimed(Event, frozen=True, kw_only=True, tag="step.unclaimed"):

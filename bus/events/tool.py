@@ -22,6 +22,8 @@ class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
     workspace: str = ""
     timeout_s: float = 120.0
     effect: str = ""  # what it does to the world, as it was listed; "" counts as "once"
+    component: str = ""  # who is asked; the answer of anybody else does not count
+    host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):
@@ -94,3 +96,4 @@ class ToolListed(Event, frozen=True, kw_only=True, tag="tool.listed"):
     provider: str = "mcp"
     tools: tuple[dict[str, Any], ...] = ()  # "name", "description", "parameters" (JSON Schema)
     reason: str = ""  # why there are none, or what was left out
+    component: str = ""  # who takes calls of them, where the runtime says it; else who lists them

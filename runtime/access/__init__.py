@@ -2,6 +2,7 @@
 
 from cortex.bus import root_of
 
+from .announcers import Announcers
 from .certificates import (
     Certificate,
     client_authority,
@@ -23,6 +24,7 @@ __all__ = [
     "GUARDED",
     "OWNER",
     "OWNER_FILE",
+    "Announcers",
     "Certificate",
     "Grant",
     "GrantInvalidError",

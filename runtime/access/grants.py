@@ -24,7 +24,8 @@ GUARDED = Patterns(
         *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
         *("log.*", "trust.*", "gate.evaluate"),
         *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
-        *(f"execution.{end}" for end in ("completed", "failed", "cancelled", "refused")),
+        *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
+        *("execution.refused", "execution.ignored"),
         *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),

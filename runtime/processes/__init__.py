@@ -1,6 +1,6 @@
 """The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
-from .announced import Announced, Announcers
+from .announced import Announced
 from .answers import object_schema, schema_problem, typed_answer
 from .codes import RULES, SECTIONS, diagnostics_reference
 from .compilation import Compilation
@@ -68,7 +68,6 @@ __all__ = [
     "ActionSpec",
     "Ambiguous",
     "Announced",
-    "Announcers",
     "BackTo",
     "Budget",
     "Candidate",

@@ -7,40 +7,10 @@ from msgspec import UNSET
 
 from cortex.bus import effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
-from cortex.runtime.access import OWNER, person_of
 
 from .registry import ActionSpec, GateSpec, Registry
 
 Spec = TypeVar("Spec", ActionSpec, GateSpec)
-
-
-class Announcers:
-    """Who announced what: no client takes over, or takes back, what another one serves.
-
-    The runtime and its owner do, and whoever hosts the same component shares it.
-    """
-
-    def __init__(self) -> None:
-        self._by: dict[tuple[str, str], tuple[str, str]] = {}  # component and client
-
-    def take(self, event: ComponentAnnounced | ComponentWithdrawn, source: str) -> bool:
-        """Take in what *source* says; whether it counts."""
-        who, key = person_of(source), (event.kind, event.name)
-        component, by = self._by.get(key, (event.component, who))
-        own = who in (by, OWNER)
-        if isinstance(event, ComponentAnnounced):
-            if component != event.component and not own:
-                return False
-            self._by[key] = event.component, who if own or component != event.component else by
-            return True
-        if component != event.component or not own:
-            return False
-        self._by.pop(key, None)
-        return True
-
-    def announcer(self, kind: str, name: str) -> str:
-        """The client that announced it; the owner where that is not known."""
-        return self._by.get((kind, name), ("", OWNER))[1]
 
 
 class Announced:

@@ -7,6 +7,7 @@ import msgspec
 
 from cortex.bus import UNDECLARED, Effect, effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+from cortex.runtime.access import OWNER, Announcers, person_of
 
 from .names import wire_name
 
@@ -24,6 +25,8 @@ class ToolSpec(msgspec.Struct, frozen=True):
     provider: str  # who takes `tool.call`; "" for what the execution does itself
     pack: str
     effect: Effect = UNDECLARED
+    component: str = ""  # who offers it: whose answer to a call counts
+    host: str = ""  # the client that announced it, likewise; "" for the owner's
 
     @property
     def wire(self) -> str:
@@ -44,24 +47,28 @@ class Tools:
 
     def __init__(self) -> None:
         self._announced: dict[str, ComponentAnnounced] = {}
+        self._announcers = Announcers()
         self._listed: dict[str, ToolListed] = {}
+        self._listers: dict[str, tuple[str, str]] = {}  # component and client, by server
 
-    def fold(self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed) -> bool:
-        """Take in what was said; whether it changed anything."""
+    def fold(
+        self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed, source: str = OWNER
+    ) -> bool:
+        """Take in what *source* said; whether it changed anything."""
         if isinstance(event, ToolListed):
             changed = self._listed.get(event.server) != event
             self._listed[event.server] = event
+            who = person_of(source)
+            host = "" if who == OWNER else who
+            self._listers[event.server] = event.component or host, host
             return changed
-        if event.kind != KIND:
+        if event.kind != KIND or not self._announcers.take(event, source):
             return False
-        standing = self._announced.get(event.name)
+        standing = self._announced.pop(event.name, None)
         if isinstance(event, ComponentAnnounced):
             self._announced[event.name] = event
             return standing != event
-        if standing is None or standing.component != event.component:
-            return False  # what another component announced since stays
-        del self._announced[event.name]
-        return True
+        return standing is not None
 
     def awaited(self) -> tuple[str, ...]:
         """Servers that have been asked what they offer and have not answered yet, by name."""
@@ -69,7 +76,15 @@ class Tools:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """Each of them, by name."""
-        return specs_of(self._announced.values(), self._listed.values())
+        return tuple(map(self._served, specs_of(self._announced.values(), self._listed.values())))
+
+    def _served(self, spec: ToolSpec) -> ToolSpec:
+        """*spec*, with who serves it."""
+        if spec.name in self._announced:
+            component, host = self._announcers.serves(KIND, spec.name)
+        else:
+            component, host = self._listers.get(spec.pack, ("", ""))
+        return msgspec.structs.replace(spec, component=component, host=host)
 
 
 def specs_of(

@@ -129,11 +129,17 @@ class Thinker(Component):
         Serves(
             "model",
             "thinker",
-            traits={"name": "thinker", "window": 64_000, "local": True, "tools": True},
+            traits={
+                "name": "thinker",
+                "provider": "thinkers",
+                "window": 64_000,
+                "local": True,
+                "tools": True,
+            },
         ),
     )
 
-    @on(ModelInvoke)
+    @on(ModelInvoke, where={"provider": "thinkers"})
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Answer."""
         calls = [{"id": "c1", "tool": "slowly.mark", "arguments": {"seconds": 4.0}}]

@@ -52,6 +52,9 @@ PROCESSES = {
     "    with: {{ seconds: '${{inputs.seconds}}' }}\n",
 }
 CONFIG = """
+[models]
+default = "thinker"
+
 [[components]]
 use = "effects_parts:Mark"
 

@@ -235,7 +235,7 @@ def test_what_a_server_offers_is_recorded(tiny: World) -> None:
 
     assert listed(said) == {"tiny": NAMES}
     first, found = [event for event in said if isinstance(event, ToolListed)]
-    assert first == ToolListed(server="tiny", reason="not answered yet")
+    assert first == ToolListed(server="tiny", reason="not answered yet", component="McpTools")
     assert found.tools[0]["description"] == "Add two numbers."
     assert found.tools[0]["parameters"]["required"] == ["a", "b"]
 
@@ -522,7 +522,9 @@ def test_a_server_that_is_not_configured_is_missing_and_its_tools_are_taken_back
 
     assert isinstance(failed, ToolFailed)
     assert failed.kind == "missing"
-    assert gone == ToolListed(server="other", reason="it is not in config.toml")
+    assert gone == ToolListed(
+        server="other", reason="it is not in config.toml", component="McpTools"
+    )
 
 
 def test_without_the_sdk_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,10 @@ class Compiler(Component):
     lease_s = 2.0
     max_attempts = NEVER
 
+    @classmethod
+    def component_name(cls) -> str:
+        return "CompilationEngine"  # nobody else's prompts count
+
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
         yield ContextCompiled(

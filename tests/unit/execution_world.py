@@ -15,7 +15,10 @@ from cortex.bus.events import (
     ComponentFailed,
     ContextCompile,
     ContextCompiled,
+    ContextRefused,
+    EffectIntended,
     EffectSettle,
+    EffectUnknown,
     ExecutionRequest,
     ExecutionResume,
     ExecutionStarted,
@@ -23,11 +26,17 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    ModelFailed,
     ModelInvoke,
     ModelResponded,
     StepCompleted,
     StepExecute,
+    StepFailed,
+    StepUnclaimed,
     ToolCall,
+    ToolDenied,
+    ToolFailed,
+    ToolListed,
     ToolReturned,
 )
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
@@ -43,7 +52,7 @@ from cortex.runtime.processes import (
     Origin,
     Template,
 )
-from cortex.runtime.processes.execution import Execution, fold
+from cortex.runtime.processes.execution import Execution, fold, takers_of
 
 SECOND_NS = 1_000_000_000
 ORIGIN = Origin(process="p")
@@ -137,13 +146,12 @@ class World:
     def history(self, stream: str) -> Iterator[Recorded]:
         return (record for record in self.records if record.stream == stream)
 
-    def publish(self, *events: Event, source: str = "somebody") -> None:
-        """Append *events*; who resumes has seen all that there is."""
+    def publish(self, *events: Event, source: str = "") -> None:
+        """Append *events*, said by whom they are expected of; who resumes has seen all there is."""
         for event in events:
             if isinstance(event, ExecutionResume | EffectSettle) and not event.seen:
                 event = replace(event, seen=len(self.records))
-            spoken = "Gates" if isinstance(event, GateEvaluated) else source
-            self.append(Draft.of(event), spoken)
+            self.append(Draft.of(event), source or SPEAKERS.get(type(event), "somebody"))
 
     def append(self, draft: Draft, source: str) -> None:
         position = len(self.records) + 1
@@ -283,7 +291,7 @@ class World:
     def settle(self, position: int, event: Event) -> None:
         """Answer the request at *position* by *event*, and let the engine go on."""
         self._answered.add(position)
-        self.publish(event, source="Worker")
+        self.publish(event)
         self.play()
 
     def begin_one(self, n: int) -> None:
@@ -302,10 +310,11 @@ class World:
         """What the handlers of all open requests would answer."""
         return [answer_to(request) for _, request in self.open(*ASKED)]
 
-    def park(self, position: int, component: str) -> None:
-        """Let *component* give up the event at *position*."""
+    def park(self, position: int, component: str = "") -> None:
+        """Let *component*, or whoever was asked, give up the event at *position*."""
         self._answered.add(position)
         record = self.records[position - 1]
+        component = component or (*takers_of(VOCABULARY.read(record)), "Worker")[0]
         failed = ComponentFailed(
             component=component, reason="it raised", position=position, about=record.topic
         )
@@ -315,7 +324,7 @@ class World:
         """Let a worker give up one of the open requests."""
         asked = self.open(*ASKED)
         if asked:
-            self.park(asked[n % len(asked)][0], "Worker")
+            self.park(asked[n % len(asked)][0])
 
     def drain(self) -> None:
         """Handle, answer and wait until nothing more happens."""
@@ -342,6 +351,18 @@ class World:
     def state(self, execution_id: str = "x") -> Execution:
         return fold(execution_id, self.history(f"execution/{execution_id}"), VOCABULARY)
 
+
+# Whose answer counts, by what it is.
+SPEAKERS: dict[type[Event], str] = {
+    GateEvaluated: "Gates",
+    ContextCompiled: "CompilationEngine", ContextRefused: "CompilationEngine",
+    KnowledgeRequested: "KnowledgeStoreAccessor", StepUnclaimed: "hub",
+    StepCompleted: "Worker", StepFailed: "Worker",
+    EffectIntended: "Worker", EffectUnknown: "Worker",
+    ModelResponded: "Models", ModelFailed: "Models",
+    ToolReturned: "Tools", ToolFailed: "Tools", ToolDenied: "Tools",
+    ExecutionStarted: "ProcessManager", ToolListed: "Tools",
+}  # fmt: skip
 
 ASKED: tuple[type[Event], ...] = (
     GateEvaluate, KnowledgeRequest, ContextCompile, ModelInvoke, ToolCall, StepExecute,

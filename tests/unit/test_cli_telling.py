@@ -11,6 +11,7 @@ from rich.console import Console
 from cortex.bus import FORMAT, Ephemeral, Event, Recorded
 from cortex.bus.events import (
     ExecutionHalted,
+    ExecutionIgnored,
     ExecutionRequest,
     KnowledgeRequest,
     KnowledgeRequested,
@@ -113,6 +114,10 @@ def test_what_goes_on_is_what_was_asked_and_not_answered() -> None:
          "model", "mend: m (2.0 s): overloaded: later"),
         (responded(input_tokens=1_200, output_tokens=7, cost=0.0123, stop="length"),
          "answered", "mend: m (2.0 s), 1,200 in, 7 out, $0.0123, cut off by its limit"),
+        (ExecutionIgnored(
+            execution_id="e1", answer="step.completed", by="mallory", asked="Doer", step_id="mend"
+         ),
+         "ignored", "step.completed by mallory, who was not asked: Doer was"),
     ],
 )  # fmt: skip
 def test_answers_are_told_with_what_was_asked(event: Event, lead: str, text: str) -> None:

@@ -72,6 +72,7 @@ ON_DISK = {
     "execution.failed": "execution_id reason step_id tokens cost usage",
     "execution.finish": "execution_id outputs by",
     "execution.halted": "execution_id reason step_id gate evidence tokens cost usage",
+    "execution.ignored": "execution_id answer by asked step_id attempt",
     "execution.pause": "execution_id reason question prompt",
     "execution.paused": "execution_id reason step_id question prompt",
     "execution.rated": "execution_id verdict note by",

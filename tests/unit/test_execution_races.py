@@ -30,7 +30,7 @@ from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import ENGINE, in_order, tokens_of
 
 from .execution_world import ASKED, World, action_step, child_step, gate, process_of, question_of
-from .test_execution_recovery import FIND, INNER, TOOLS, answer_one, processes, told
+from .test_execution_recovery import FIND, INNER, SERVED, answer_one, processes, told
 
 MIDDLE = process_of(
     child_step("call", "inner", timeout_s=5.0), action_step("after", gates=(gate("g"),)),
@@ -52,7 +52,7 @@ class Races(RuleBasedStateMachine):
         if called:
             process = process_of(child_step("called", called), *process.steps)
         self.world = World(process, MIDDLE, INNER)
-        self.world.publish(*TOOLS)
+        self.world.publish(*SERVED)
         self.world.publish(*[ExecutionRequest(execution_id=e, process="p") for e in "xy"])
         self.world.play()
 
@@ -204,7 +204,7 @@ class Races(RuleBasedStateMachine):
 def test_an_answer_of_every_kind_is_known() -> None:
     step = action_step("one", gates=(gate("g"),), tools=("read",), find=FIND)
     world = World(process_of(step))
-    world.publish(*TOOLS)
+    world.publish(*SERVED)
     world.start()
     kinds = []
 

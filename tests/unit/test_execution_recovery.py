@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from cortex.actors.engines import ProcessExecutionEngine
 from cortex.bus import Event
 from cortex.bus.events import (
+    VOCABULARY,
+    ComponentAnnounced,
     ContextCompile,
     ContextCompiled,
     ExecutionCancel,
@@ -46,7 +48,7 @@ from cortex.runtime.processes import (
     Retry,
     RunProcess,
 )
-from cortex.runtime.processes.execution import ENGINE
+from cortex.runtime.processes.execution import ENGINE, fold
 
 from .execution_world import (
     ASKED,
@@ -63,7 +65,8 @@ from .execution_world import (
 
 WHY = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
 FIND = Find(texts=(constant("what about it"),))
-TOOLS = (tool("read"), tool("search", "finding"))
+MODEL = ComponentAnnounced(component="Models", kind="model", name="extractive")
+SERVED = (tool("read"), tool("search", "finding"), MODEL)
 AGENT: dict[str, Any] = {"tools": ("read", "finding"), "budget": Budget(turns=3), "answer": WHY}
 INNER = process_of(
     action_step("a"), action_step("b", asks_model=True, gates=(gate("g"),)), name="inner"
@@ -73,6 +76,7 @@ SCRIPT = st.lists(
         st.sampled_from(
             ["answer"] * 8 + ["play"] * 10 + ["calls"] * 6 + ["fail"] * 4 + ["pump", "begin"] * 2
             + ["wrong", "resume", "fire"] * 2 + ["twice", "pause", "cancel", "restart", "park"]
+            + ["forge"] * 4
         ),
         st.integers(0, 9),
     ),
@@ -132,7 +136,7 @@ def mixed(draw: st.DrawFn) -> LinkedProcess:
 def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: bool) -> World:
     """Let *script* happen to three executions; with *restarts*, the engine forgets at times."""
     world = World(process, INNER)
-    world.publish(*TOOLS)
+    world.publish(*SERVED)
     ids = ["x", "y", "z"]
     world.publish(*[ExecutionRequest(execution_id=each, process="p") for each in ids])
     for what, n in script:
@@ -164,8 +168,8 @@ def answer_one(world: World, how: str, n: int) -> None:
     if not asked:
         return
     position, request = asked[n % len(asked)]
-    world.publish(told(request, how, n), source="Worker")
-    if how != "twice":  # so that it is answered again later
+    world.publish(told(request, how, n), source="mallory" if how == "forge" else "")
+    if how not in ("twice", "forge"):  # so that it is answered again later
         world.forget_request(position)
 
 
@@ -260,7 +264,7 @@ def test_the_page_that_was_not_committed_is_handled_anew() -> None:
     world = World(process_of(action_step("one"), action_step("two")))
     world.start()
     before = list(world.records)
-    world.publish(world.answers()[0], source="Worker")
+    world.publish(world.answers()[0])
 
     world.pump_without_commit()
     world.play()
@@ -363,12 +367,12 @@ def test_an_execution_goes_on_when_a_component_gives_a_request_up(
     while not world.open(kind):
         world.answer()
 
-    world.park(world.open(kind)[0][0], "Worker")
+    world.park(world.open(kind)[0][0])
     world.play()
 
     assert world.state().status == status
     if status == "halted":
-        assert world.said(ExecutionHalted)[0].reason.startswith("Worker could not handle gate.")
+        assert world.said(ExecutionHalted)[0].reason.startswith("Gates could not handle gate.")
         world.publish(ExecutionResume(execution_id="x"))
         world.play()
     world.drain()
@@ -396,3 +400,18 @@ def test_what_is_no_longer_asked_is_not_taken_back() -> None:
 
     assert world.state().step_id == "two"
     assert world.said(StepFailed) == []
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(processes(), SCRIPT)
+def test_what_others_say_than_who_was_asked_is_in_no_state(
+    process: LinkedProcess, script: list[tuple[str, int]]
+) -> None:
+    world = play(process, script, restarts=True)
+    world.drain()
+    ids = {record.stream for record in world.records if record.stream.startswith("execution/")}
+
+    for stream in ids:
+        execution_id = stream.removeprefix("execution/")
+        honest = (record for record in world.history(stream) if record.source != "mallory")
+        assert fold(execution_id, honest, VOCABULARY) == world.state(execution_id)

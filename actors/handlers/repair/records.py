@@ -7,9 +7,10 @@ import msgspec
 
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.runtime.processes.execution import counted
 
 WRITES, TESTS = "write_code", "run_tests"
-TOPICS = frozenset(kind.topic_name() for kind in (StepCompleted, StepExecute, StepFailed))
+KINDS = (StepCompleted, StepExecute, StepFailed)
 TESTS_FAILED = "tests_failed"  # kind of failure of a step whose tests had to pass
 
 
@@ -25,8 +26,8 @@ class RepairRecord(msgspec.Struct, frozen=True):
 
 
 def recorded_repair(records: Iterable[Recorded], vocabulary: Vocabulary) -> RepairRecord:
-    """Fold what was recorded of one execution; topics that nobody here knows are passed over."""
-    return repair_of(vocabulary.read(record) for record in records if record.topic in TOPICS)
+    """Fold what was recorded of one execution, from its beginning; only what counts of it."""
+    return repair_of(event for _, event in counted(records, vocabulary, KINDS))
 
 
 def repair_of(events: Iterable[Event]) -> RepairRecord:

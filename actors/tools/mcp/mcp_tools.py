@@ -11,7 +11,7 @@ from cortex.runtime.log import Blobs
 
 from ..answers import failed, late, returned, unknown
 from .errors import CallLostError, ServerError
-from .offered import NEWS_S, PROVIDER, Offered
+from .offered import COMPONENT, NEWS_S, PROVIDER, Offered
 from .results import text_of
 from .settings import masked, servers_of
 
@@ -78,7 +78,8 @@ class McpTools(AsyncComponent):
         offered = self._offered.get(name)
         if offered is None:
             yield failed(event, f"no server is called {name!r} in config.toml", "missing")
-            yield ToolListed(server=name, provider=PROVIDER, reason="it is not in config.toml")
+            gone = "it is not in config.toml"
+            yield ToolListed(server=name, provider=PROVIDER, component=COMPONENT, reason=gone)
             return
         if not offered.server.settings.offers(tool):
             yield failed(event, f"config.toml does not allow {tool!r} of {name}", "denied")

@@ -15,6 +15,7 @@ from .pace import SHORTEST_S, Pace
 from .server import Server
 
 PROVIDER = "mcp"
+COMPONENT = "McpTools"  # which takes calls, whoever records what there is
 NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
 
 
@@ -105,7 +106,9 @@ class Offered:
 
     def _say(self, tools: tuple[dict[str, Any], ...], reason: str) -> None:
         name = self.server.settings.name
-        listed = ToolListed(server=name, provider=PROVIDER, tools=tools, reason=reason)
+        listed = ToolListed(
+            server=name, provider=PROVIDER, tools=tools, reason=reason, component=COMPONENT
+        )
         if listed != self.standing:
             self.standing = listed
             self.news.append(listed)

@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ModelInvoke,
     StepDelegated,
 )
+from cortex.runtime.processes.execution import AskedSoFar
 
 from ..errors import UnwritableError
 from ..reading import OpenQuestions
@@ -101,6 +102,7 @@ class Progress:
         self._ailments = ailments
         self._interrupts = interrupts
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
+        self._asked: dict[str, AskedSoFar] = {}  # by stream
         self._questions = OpenQuestions()
         self._teller = Teller()
         self._tally = tally or Tally()
@@ -156,6 +158,8 @@ class Progress:
             if record.correlation not in self._followed:
                 continue
             event = self._client.vocabulary.read(record)
+            if not self._asked.setdefault(record.stream, AskedSoFar()).counts(event, record.source):
+                continue  # who says it was not asked
             if isinstance(event, StepDelegated):
                 margin = self._followed[record.correlation] + "  "
                 self._followed.setdefault(event.child, margin)

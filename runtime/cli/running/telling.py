@@ -11,6 +11,7 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextRefused,
+    ExecutionIgnored,
     ExecutionResumed,
     GateEvaluated,
     KnowledgeRequest,
@@ -112,6 +113,9 @@ class Teller:
                 return Told(
                     "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
                 )
+            case ExecutionIgnored():
+                said = f"{event.answer} by {event.by}, who was not asked: {event.asked} was"
+                return Told("ignored", said, "yellow")
             case StepWake(what="offers", index=1):
                 told = f"{event.step_id}: a server of its tools has not said yet what it offers"
                 return Told("waiting", told, "yellow")

@@ -1,12 +1,13 @@
 """Executions: what events make of them, and what they do next; pure from end to end."""
 
 from .answering import do_again, it_happened, open_effects
+from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
 from .children import CHILD_FACTS
 from .course import reached
-from .decide import NO_PROCESS, advance, decide, give_up, take_back
+from .decide import NO_PROCESS, advance, decide, give_up, ignore, take_back
 from .dialogue import Offers
 from .evolve import INPUTS, OUTPUTS, evolve, stood_at
-from .history import fold, in_order, is_own, observed
+from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
 from .records import ExecutionRecords, ExecutionRow, list_executions
 from .retrying import wait_before_call, wait_before_retry
 from .room import too_large
@@ -19,6 +20,7 @@ from .values import checked_inputs
 from .wanted import is_wanted
 
 __all__ = [
+    "ANSWERS",
     "CHILD_FACTS",
     "EFFECT",
     "ENGINE",
@@ -26,33 +28,42 @@ __all__ = [
     "NO_PROCESS",
     "OUTPUTS",
     "PEOPLE",
+    "STEP_ANSWERS",
+    "AskedSoFar",
     "Execution",
     "ExecutionRecords",
     "ExecutionRow",
     "Offers",
+    "Serving",
     "Stage",
     "Status",
     "advance",
+    "asked_in_adhoc",
     "asker",
     "checked_inputs",
+    "counted",
     "decide",
     "do_again",
     "evolve",
     "execution_of",
     "fold",
     "give_up",
+    "ignore",
     "in_order",
     "is_own",
     "is_wanted",
     "it_happened",
     "list_executions",
+    "may_answer",
     "observed",
     "open_effects",
     "question_of",
     "reached",
     "run",
+    "speaks_for",
     "stood_at",
     "take_back",
+    "takers_of",
     "tokens_of",
     "too_large",
     "wait_before_call",

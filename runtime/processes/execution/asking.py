@@ -162,6 +162,8 @@ def tool_call(
         workspace=state.begun().workspace,
         timeout_s=TOOL_TIMEOUT_S,
         effect=spec.effect,
+        component=spec.component,
+        host=spec.host,
     )
 
 
@@ -185,6 +187,7 @@ def step_execute(
         description=step.description,
         answer=answer or {},
         timeout_s=step.timeout_s or STEP_TIMEOUT_S,
+        component=step.action.component if step.action else "",
     )
 
 

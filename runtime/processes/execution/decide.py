@@ -6,6 +6,7 @@ late or a repetition, and nothing happens.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from cortex.bus import Event
 from cortex.bus.events import (
@@ -51,10 +52,12 @@ from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
 from . import settlement
+from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .children import after_child
 from .course import Course
 from .dialogue import Offers
 from .evolve import INPUTS, evolve
+from .speakers import ENGINE
 from .state import ATTEMPTING, Execution, Stage, answers
 from .voice import Voice
 
@@ -85,16 +88,37 @@ def advance(
     process: LinkedProcess,
     delivery: Delivery,
     offers: Offers = no_tools,
+    serves: Serving = nobody,
 ) -> tuple[Execution, list[Output]]:
     """The execution after *event* and all that it says about it, and what it says.
 
-    *offers* says what there is of the tools that a step lists, when *event* was recorded.
+    *offers* says what there is of the tools that a step lists, when *event* was recorded, and
+    *serves* who serves what then.
     """
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
     if after is state and type(event) in INPUTS and not isinstance(event, ExecutionFailed):
-        return state, []
-    voice = Voice(after, delivery)
+        return ignore(state, event, asked_for(state, event), delivery)
+    voice = Voice(after, delivery, serves)
     _act(Course(process, voice, offers), voice, event)
+    return voice.state, voice.said
+
+
+def ignore(
+    state: Execution, event: Any, asked: Names, delivery: Delivery
+) -> tuple[Execution, list[Output]]:
+    """Record that *event* answers what others were *asked*, where nothing else is wrong with it.
+
+    What is late, or was said before, is passed over without a word; so is whoever did it before.
+    """
+    kind, source = type(event), delivery.source
+    if kind not in ANSWERS or speaks_for(source, asked):
+        return state, []
+    told = ignored_as(event, source)
+    rightly = evolve(state, event, delivery.time_ns, source=asked[0])
+    if told in state.ignored or rightly is state:
+        return state, []
+    voice = Voice(state, delivery)
+    voice.ignore(told, asked[0])
     return voice.state, voice.said
 
 
@@ -118,9 +142,10 @@ def take_back(
     process: LinkedProcess,
     delivery: Delivery,
     offers: Offers = no_tools,
+    serves: Serving = nobody,
 ) -> tuple[Execution, list[Output]]:
     """Go on after whoever was *asked* could not even say that it failed."""
-    voice = Voice(state, delivery)
+    voice = Voice(state, delivery, serves)
     stage = _ASKS.get(type(asked))
     match asked:
         case ExecutionRequest() if state.status == "requested":
@@ -219,8 +244,8 @@ def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
 
 def _wake(course: Course, voice: Voice, event: StepWake) -> None:
     state = voice.state
-    if state.status != "running":
-        return
+    if state.status != "running" or voice.source != ENGINE:
+        return  # its deadlines are the engine's own
     if event.what == "gate":
         here = (state.step_id, state.gates_passed, state.gate_attempt)
         if state.stage == "gate" and here == (event.step_id, event.index, event.attempt):

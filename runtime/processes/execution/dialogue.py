@@ -121,7 +121,10 @@ class Dialogue:
         if spec is None:
             self._give_up(effect.call_id, f"there is no tool {effect.name} any more", "missing")
         else:
-            voice.say(tool_call(voice.state, effect.call_id, spec, effect.parameters))
+            asked = tool_call(voice.state, effect.call_id, spec, effect.parameters)
+            too_large = voice.ask(asked)
+            if too_large:
+                self._give_up(effect.call_id, too_large, "failed")
 
     def next_turn(self, problem: str = "") -> None:
         """Ask for the next prompt of the attempt."""

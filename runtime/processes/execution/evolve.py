@@ -22,6 +22,7 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
+    ExecutionIgnored,
     ExecutionPause,
     ExecutionPaused,
     ExecutionRefused,
@@ -50,11 +51,11 @@ from cortex.bus.events import (
 )
 
 from . import effects, lifecycle, turns
+from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
-from .speakers import PEOPLE, PERSON, asker, speaks_for
+from .speakers import asker
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
 
-_SPOKEN = frozenset((GateEvaluated, ModelResponded, ModelFailed))  # by whoever was asked alone
 _STAGES: Mapping[type[Event], Stage] = {
     KnowledgeRequest: "knowledge",
     ContextCompile: "context",
@@ -75,20 +76,12 @@ def evolve(
     fold = (OUTPUTS if own else INPUTS).get(kind)
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
-    if kind in _SPOKEN and not own and not speaks_for(source, _asked(state, event)):
+    if kind in ANSWERS and not own and not speaks_for(source, asked_for(state, event)):
         return state
     after = fold(state, event, time_ns)
     if isinstance(event, ExecutionRequest) and after is not state:
         return replace(after, requested_by=asker(source, event.requested_by))
     return after
-
-
-def _asked(state: Execution, event: Event) -> str:
-    """The component that was asked what *event* answers; "" where anybody may answer."""
-    if isinstance(event, GateEvaluated):
-        return state.gate_component
-    # Nobody but their provider speaks for people: it says who answered.
-    return PEOPLE if state.compiled is not None and state.compiled.provider == PERSON else ""
 
 
 def stood_at(state: Execution, event: Event, position: int) -> Execution:
@@ -108,7 +101,7 @@ def _gate_asked(state: Execution, event: GateEvaluate, _: int) -> Execution:
         state,
         stage="gate",
         gate=event.gate,
-        gate_component=event.component,
+        asked=names_of(event),
         gate_attempt=event.attempt,
         gate_attempts=asked,
     )
@@ -146,8 +139,9 @@ def _attempted(
             return replace(state, stage="cleanup", child=event.child)
     if state.status != "running" or state.adhoc:
         return state
+    asked = names_of(event) if isinstance(event, StepExecute) else state.asked
     if isinstance(event, StepExecute) and state.stage == "answered":
-        return replace(state, stage="handler")
+        return replace(state, stage="handler", asked=asked)
     if isinstance(event, ContextCompile) and event.turn:
         return turns.another_turn(state, event)
     if event.step_id != state.step_id:
@@ -155,6 +149,7 @@ def _attempted(
     return replace(
         anew(state),
         stage=_STAGES[type(event)],
+        asked=asked,
         attempt=event.attempt,
         attempts={**state.attempts, event.step_id: event.attempt},
         parameters=getattr(event, "parameters", {}),  # a child, and a store, are given none
@@ -298,6 +293,7 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ExecutionFailed: lifecycle.ended,
     ExecutionCancelled: lifecycle.ended,
     ExecutionCharged: lifecycle.charged,
+    ExecutionIgnored: lifecycle.ignored,
     ExecutionRefused: lifecycle.stays,
     GateEvaluate: _gate_asked,
     KnowledgeRequest: _attempted,

@@ -3,15 +3,23 @@
 from collections.abc import Iterable
 
 from cortex.bus import Event, Recorded, Vocabulary
-from cortex.bus.events import ActionObserved, StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import (
+    ActionObserved,
+    ExecutionIgnored,
+    StepCompleted,
+    StepExecute,
+    StepFailed,
+)
 
+from .asked import ANSWERS, Names, Serving, addressed, ignored_as, names_of, speaks_for
 from .evolve import INPUTS, OUTPUTS, evolve, stood_at
 from .speakers import ENGINE
-from .state import Execution
+from .state import Execution, Ignored
 
 PREFIX = "execution/"
 _INPUTS = frozenset(cls.topic_name() for cls in INPUTS)
 _OUTPUTS = frozenset(cls.topic_name() for cls in OUTPUTS)
+_IGNORED = ExecutionIgnored.topic_name()
 
 
 def is_own(record: Recorded) -> bool:
@@ -44,18 +52,53 @@ def fold(
 ) -> Execution:
     """The execution as its stream tells it, up to the event at position *before*."""
     state = Execution(execution_id=execution_id)
-    for record in in_order(records, before):
+    ordered = in_order(records, before)
+    ignored = _ignored(ordered, vocabulary)
+    for record in ordered:
         event, own, source = vocabulary.read(record), is_own(record), record.source
+        if ignored and state.adhoc and not own and _said(event, source) in ignored:
+            continue  # who was asked is no part of the state there, but what became of it is
         state = evolve(state, event, record.time_ns, own=own, source=source)
         if own:
             state = stood_at(state, event, record.position)
     return state
 
 
+def asked_in_adhoc(
+    answer: Event, records: Iterable[Recorded], vocabulary: Vocabulary, serves: Serving
+) -> Names:
+    """Who was asked in an ad-hoc execution what *answer* is about; empty where nobody was."""
+    asked = _step_asked(answer, records, vocabulary)
+    return names_of(addressed(asked, serves)) if asked is not None else ()
+
+
+def may_answer(state: Execution, answer: Event, asked: Names, source: str) -> bool:
+    """Whether what *source* answers counts in an ad-hoc execution, in which *asked* were asked.
+
+    Who was not asked once does not count later, whoever serves it then: what was recorded decides.
+    """
+    return speaks_for(source, asked) and ignored_as(answer, source) not in state.ignored
+
+
 def observed(
     answer: Event, records: Iterable[Recorded], vocabulary: Vocabulary
 ) -> ActionObserved | None:
     """What an ad-hoc execution did, now that *answer* says how it ended; None if nobody asked."""
+    asked = _step_asked(answer, records, vocabulary)
+    if asked is None:
+        return None
+    return ActionObserved(
+        execution_id=asked.execution_id,
+        action=asked.action,
+        parameters=asked.parameters,
+        outcome="completed" if isinstance(answer, StepCompleted) else "failed",
+    )
+
+
+def _step_asked(
+    answer: Event, records: Iterable[Recorded], vocabulary: Vocabulary
+) -> StepExecute | None:
+    """The request that *answer* is about; None if nobody asked, or it answers no such request."""
     if not isinstance(answer, StepCompleted | StepFailed):
         return None
     for record in records:
@@ -65,10 +108,20 @@ def observed(
         if not isinstance(asked, StepExecute) or asked.step_id != answer.step_id:
             continue
         if asked.attempt == answer.attempt:
-            return ActionObserved(
-                execution_id=asked.execution_id,
-                action=asked.action,
-                parameters=asked.parameters,
-                outcome="completed" if isinstance(answer, StepCompleted) else "failed",
-            )
+            return asked
     return None
+
+
+def _ignored(ordered: Iterable[Recorded], vocabulary: Vocabulary) -> frozenset[Ignored]:
+    """Answers that the engine recorded as ignored: it says so after it has seen them."""
+    found: set[Ignored] = set()
+    for record in ordered:
+        if record.topic == _IGNORED:
+            event = vocabulary.read(record)
+            if isinstance(event, ExecutionIgnored):
+                found.add((event.by, event.answer, event.step_id, event.attempt))
+    return frozenset(found)
+
+
+def _said(event: Event, source: str) -> Ignored | None:
+    return ignored_as(event, source) if type(event) in ANSWERS else None

@@ -11,6 +11,7 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
+    ExecutionIgnored,
     ExecutionPause,
     ExecutionPaused,
     ExecutionRequest,
@@ -126,6 +127,12 @@ def refused(state: Execution, event: ExecutionFailed, _: int) -> Execution:
 def stays(state: Execution, _event: Event, _: int) -> Execution:
     """Nothing changes."""
     return state
+
+
+def ignored(state: Execution, event: ExecutionIgnored, _: int) -> Execution:
+    """Somebody answered who was not asked; nothing else changes."""
+    said = (event.by, event.answer, event.step_id, event.attempt)
+    return replace(state, ignored=state.ignored | {said})
 
 
 def charged(state: Execution, event: ExecutionCharged, _: int) -> Execution:

@@ -163,6 +163,7 @@ def _again(course: Course, voice: Voice, effect: EffectUnknown) -> None:
                 parameters=effect.parameters,
                 workspace=begun.workspace,
                 goal=begun.goal,
+                component=effect.component,
             )
         )
     else:

@@ -4,7 +4,7 @@ A field of an event that names somebody is void, but where the engine or the pro
 it: they ask in the place of whoever asked them.
 """
 
-from cortex.runtime.access import person_of, root_of
+from cortex.runtime.access import person_of
 
 ENGINE = "ProcessExecutionEngine"  # the `source` of what the engine says
 MANAGER = "ProcessManager"
@@ -15,8 +15,3 @@ _HAND_ON = frozenset((ENGINE, MANAGER))
 def asker(source: str, named: str) -> str:
     """Who asks, where *source* said an event that names somebody."""
     return named if named and source in _HAND_ON else person_of(source)
-
-
-def speaks_for(source: str, component: str) -> bool:
-    """Whether what *source* says is the word of *component*; older logs name none."""
-    return not component or root_of(source) == component

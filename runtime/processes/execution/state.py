@@ -38,6 +38,8 @@ Stage: TypeAlias = Literal[
     "cleanup",  # a child execution cleans up after the step failed for good
 ]
 
+Ignored: TypeAlias = tuple[str, str, str, int]  # who said it, its topic, step and attempt
+
 EFFECT = "effect"  # reason of a pause: nobody knows how an effect ended
 OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
@@ -68,7 +70,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     requested_by: str = ""  # who asked for it, or for the one that it is a child of
     step_id: str = ""  # the step it stands at; "" at the gates of the process
     gate: str = ""  # the gate that was asked last
-    gate_component: str = ""  # who was asked there; "" in older logs, which do not say
+    asked: tuple[str, ...] = ()  # whose answer counts; empty for anybody's, as in older logs
     asked_at: str = ""  # "process/gate" of a child whose question it waits with
     gates_passed: int = 0  # of the process or of the step it stands at, in order
     gate_attempt: int = 0  # the number of the question to the gate after those
@@ -86,6 +88,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     stop: str = ""  # why that answer ends
     unclaimed: bool = False  # the hub has said that nobody takes the step of the attempt
     open_calls: dict[str, str] = {}  # tools that were asked in this turn and are at work, by call
+    callees: dict[str, tuple[str, ...]] = {}  # whose answer counts, by call that is at work
     call_ids: frozenset[str] = frozenset()  # of every call so far
     enabled: tuple[str, ...] = ()  # packs, in this attempt
     problems: int = 0  # answers of this attempt that did not fit
@@ -113,6 +116,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     unrecorded: int = 0  # of its pauses and halts: said, and their positions are not known yet
     children: frozenset[str] = frozenset()  # every execution that it asked for
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
+    ignored: frozenset[Ignored] = frozenset()  # answers of whom was not asked, as recorded
 
     @property
     def over(self) -> bool:
@@ -180,6 +184,7 @@ def anew(state: Execution) -> Execution:
         stop="",
         unclaimed=False,
         open_calls={},
+        callees={},
         enabled=(),
         problems=0,
         attempt_tokens=0,

@@ -23,6 +23,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.models import Usage
 
+from .asked import names_of
 from .spending import added, tokens_of
 from .state import EFFECT, Execution, answers, without
 
@@ -47,6 +48,7 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
         answer={},
         stop="",
         open_calls={},
+        callees={},
         problems=state.problems + bool(event.problem),
     )
 
@@ -67,7 +69,7 @@ def invoked(state: Execution, event: ModelInvoke, _: int) -> Execution:
     """The prompt was sent, for the first time or again."""
     if not answers(state, event, "compiled", "waiting"):
         return state
-    return replace(state, stage="model", call=event.call)
+    return replace(state, stage="model", call=event.call, asked=names_of(event))
 
 
 def responded(state: Execution, event: ModelResponded, _: int) -> Execution:
@@ -95,11 +97,15 @@ def called(state: Execution, event: ToolCall | ToolDenied, _: int) -> Execution:
     """A tool was asked for, or refused at once."""
     if not answers(state, event, "answered", "tools"):
         return state
-    opened = {event.call_id: event.tool} if isinstance(event, ToolCall) else {}
+    opened, callees = state.open_calls, state.callees
+    if isinstance(event, ToolCall):
+        opened = {**opened, event.call_id: event.tool}
+        callees = {**callees, event.call_id: names_of(event)}
     return replace(
         state,
         stage="tools",
-        open_calls={**state.open_calls, **opened},
+        open_calls=opened,
+        callees=callees,
         call_ids=state.call_ids | {event.call_id},
     )
 
@@ -121,6 +127,7 @@ def told(state: Execution, event: ToolReturned | ToolFailed | ToolDenied, _: int
     return replace(
         state,
         open_calls=without(state.open_calls, event.call_id),
+        callees={call: names for call, names in state.callees.items() if call != event.call_id},
         effects={key: each for key, each in state.effects.items() if key not in over},
         unknown={key: each for key, each in state.unknown.items() if key not in over},
     )

@@ -13,6 +13,7 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionHalted,
+    ExecutionIgnored,
     ExecutionPause,
     ExecutionPaused,
     ExecutionRefused,
@@ -26,6 +27,7 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Delivery, Output
 
 from ..linked import LinkedChild, LinkedStep
+from .asked import Serving, addressed, nobody
 from .asking import (
     child_request,
     forget_gate,
@@ -40,16 +42,17 @@ from .evolve import evolve
 from .room import clipped, too_large
 from .speakers import asker
 from .spending import by_class
-from .state import Execution
+from .state import Execution, Ignored
 
 
 class Voice:
     """Collects the outputs of one execution, and where each of them takes it."""
 
-    def __init__(self, state: Execution, delivery: Delivery) -> None:
+    def __init__(self, state: Execution, delivery: Delivery, serves: Serving = nobody) -> None:
         self.state = state
         self.said: list[Output] = []
         self._delivery = delivery
+        self._serves = serves
 
     def say(self, event: Event) -> None:
         """Publish *event* and go on from what it makes of the execution."""
@@ -77,8 +80,23 @@ class Voice:
             )
         )
 
+    def ignore(self, said: Ignored, asked: str) -> None:
+        """Record that somebody answered who was not *asked*."""
+        by, answer, step_id, attempt = said
+        self.say(
+            ExecutionIgnored(
+                execution_id=self.state.execution_id,
+                answer=answer,
+                by=by,
+                asked=asked,
+                step_id=step_id,
+                attempt=attempt,
+            )
+        )
+
     def ask(self, request: Event) -> str | None:
-        """Say *request* if it fits; what is wrong comes back where it does not."""
+        """Say *request* to who serves it; what is wrong comes back where it does not fit."""
+        request = addressed(request, self._serves)
         problem = too_large(request)
         if problem is None:
             self.say(request)

@@ -3,7 +3,7 @@
 import pytest
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
-from cortex.runtime.processes import Announcers
+from cortex.runtime.access import Announcers
 
 
 def announced(component: str) -> ComponentAnnounced:

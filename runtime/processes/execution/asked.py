@@ -1,0 +1,205 @@
+"""Who was asked what, and whose answer counts: that of the component that was given the work.
+
+A request names the component that serves what it asks for, as it was announced at that moment, and
+the client that announced it. The hub authenticates who says an answer (`source`), so that what
+others say in their place changes nothing, whatever topics they were granted. Some answers come from
+one component alone. Requests of older logs name nobody: then anybody may answer, as it was.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from cortex.bus import Event, Recorded, Vocabulary, root_of
+from cortex.bus.events import (
+    ContextCompile,
+    ContextCompiled,
+    ContextRefused,
+    EffectIntended,
+    EffectUnknown,
+    ExecutionRequest,
+    ExecutionStarted,
+    GateEvaluate,
+    GateEvaluated,
+    KnowledgeRequest,
+    KnowledgeRequested,
+    ModelFailed,
+    ModelInvoke,
+    ModelResponded,
+    StepCompleted,
+    StepExecute,
+    StepFailed,
+    StepUnclaimed,
+    ToolCall,
+    ToolDenied,
+    ToolFailed,
+    ToolReturned,
+)
+
+from .speakers import ENGINE, MANAGER, PEOPLE, PERSON
+from .state import Execution, Ignored
+
+Kinds: TypeAlias = frozenset[type[Event]]
+Names: TypeAlias = tuple[str, ...]  # of whom one answers; empty where anybody may
+Serving = Callable[[str, str], tuple[str, str]]  # (kind, name) to its component and its client
+
+GATE: Final = "gate"
+COMPILER: Final = ("CompilationEngine",)
+STORE: Final = ("KnowledgeStoreAccessor",)
+HUB: Final = ("hub",)
+STEP_ANSWERS: Final[Kinds] = frozenset((StepCompleted, StepFailed))
+MODEL_ANSWERS: Final[Kinds] = frozenset((ModelResponded, ModelFailed))
+TOOL_ANSWERS: Final[Kinds] = frozenset((ToolReturned, ToolFailed, ToolDenied))
+EFFECTS: Final[Kinds] = frozenset((EffectIntended, EffectUnknown))
+_FIXED: Mapping[type[Event], Names] = {
+    ContextCompiled: COMPILER,
+    ContextRefused: COMPILER,
+    KnowledgeRequested: STORE,
+    StepUnclaimed: HUB,
+}
+ANSWERS: Final[Kinds] = frozenset(
+    (GateEvaluated, *_FIXED, *STEP_ANSWERS, *MODEL_ANSWERS, *TOOL_ANSWERS, *EFFECTS)
+)
+_SERVED: Mapping[type[Event], tuple[str, str]] = {  # kind and field of what a request asks for
+    GateEvaluate: (GATE, "gate"),
+    StepExecute: ("action", "action"),
+    ModelInvoke: ("model", "model"),
+    ToolCall: ("tool", "tool"),
+}
+_TAKERS: Mapping[type[Event], Names] = {
+    ContextCompile: COMPILER,
+    ExecutionRequest: (MANAGER,),
+    KnowledgeRequest: STORE,
+}
+
+
+def nobody(_kind: str, _name: str) -> tuple[str, str]:
+    """Where nothing is announced."""
+    return "", ""
+
+
+def addressed(request: Event, serves: Serving) -> Event:
+    """*request*, naming who serves now what it asks for; as it is where nobody announced that.
+
+    A gate decides for people: what a client announces takes no place of the one that was linked.
+    """
+    served = _SERVED.get(type(request))
+    if served is None:
+        return request
+    kind, field = served
+    asked: Any = request
+    component, host = serves(kind, getattr(asked, field))
+    if not component or (kind == GATE and host):
+        return request
+    if component == asked.component and (kind == GATE or host == asked.host):
+        return request
+    named: Event = replace(asked, component=component, **({} if kind == GATE else {"host": host}))
+    return named
+
+
+def names_of(request: Any) -> Names:
+    """Who may answer *request*."""
+    if not request.component:
+        return ()
+    host: str = getattr(request, "host", "")
+    return (request.component, host) if host else (request.component,)
+
+
+def takers_of(request: Event) -> Names:
+    """Who may give *request* up: whoever was to answer it."""
+    return names_of(request) if type(request) in _SERVED else _TAKERS.get(type(request), ())
+
+
+def asked_for(state: Execution, event: Any) -> Names:
+    """Who was asked what *event* answers, where *state* stands."""
+    kind = type(event)
+    fixed = _FIXED.get(kind)
+    if fixed is not None:
+        return fixed
+    if kind in TOOL_ANSWERS or (kind in EFFECTS and event.kind == "tool"):
+        return state.callees.get(event.call_id, ())
+    if state.adhoc:  # whoever asked there is no part of the state: see `AskedSoFar`
+        return (event.component,) if kind in EFFECTS else ()
+    if kind in MODEL_ANSWERS and state.compiled is not None and state.compiled.provider == PERSON:
+        return (PEOPLE,)  # nobody but their provider speaks for people: it says who answered
+    return state.asked
+
+
+def ignored_as(event: Any, source: str) -> Ignored:
+    """What is remembered of an answer by *source*, who was not asked."""
+    attempt: int = getattr(event, "attempt", 1)
+    return root_of(source), event.topic_name(), event.step_id, attempt
+
+
+def speaks_for(source: str, names: Names) -> bool:
+    """Whether what *source* says is the word of one of *names*."""
+    return not names or source in names or root_of(source) in names
+
+
+class AskedSoFar:
+    """Who was asked what so far in the stream of one execution.
+
+    For whoever reads the events of a stream and no more of the execution. In one that a process
+    leads the engine alone asks; in ad-hoc work anybody does.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[Any, ...], Names] = {}
+        self._led = False
+
+    def counts(self, event: Any, source: str) -> bool:
+        """Take in the next event of the stream; whether it counts.
+
+        A request counts by whoever may ask, an answer by whoever was asked; all else does.
+        """
+        kind = type(event)
+        if kind is ExecutionStarted:
+            self._led = self._led or bool(event.process)
+        if kind in _SERVED:
+            asks = source == ENGINE or not self._led
+            if asks:
+                self._names[_question(event)] = names_of(event)
+            return asks
+        if kind not in ANSWERS or source == ENGINE:
+            return True
+        fixed = _FIXED.get(kind)
+        if fixed is not None and not (kind is KnowledgeRequested and event.call_id):
+            return speaks_for(source, fixed) or not self._led
+        names = self._names.get(_question(event))
+        return not self._led if names is None else speaks_for(source, names)
+
+
+def counted(
+    records: Iterable[Recorded], vocabulary: Vocabulary, kinds: Iterable[type[Event]] = ()
+) -> Iterator[tuple[Recorded, Event]]:
+    """The events of one execution's stream, without answers of those that were not asked.
+
+    Args:
+        records: All of the stream, from its beginning.
+        vocabulary: Reads them.
+        kinds: Those that are wanted; all that the vocabulary knows where none is given.
+    """
+    wanted = {kind.topic_name() for kind in kinds}
+    needed = wanted | _ASKING
+    asked = AskedSoFar()
+    for record in records:
+        if record.topic in needed if wanted else record.topic in vocabulary:
+            event = vocabulary.read(record)
+            if asked.counts(event, record.source) and (not wanted or record.topic in wanted):
+                yield record, event
+
+
+def _question(event: Any) -> tuple[Any, ...]:
+    """What makes a request and its answer belong together."""
+    if isinstance(event, GateEvaluate | GateEvaluated):
+        return "gate", event.step_id, event.index, event.attempt
+    if isinstance(event, ModelInvoke | ModelResponded | ModelFailed):
+        return "model", event.step_id, event.attempt, event.turn, event.call
+    call_id = getattr(event, "call_id", "")
+    if call_id:
+        return "tool", call_id
+    return "step", event.step_id, event.attempt
+
+
+_ASKING = frozenset((ExecutionStarted.topic_name(), *(kind.topic_name() for kind in _SERVED)))
