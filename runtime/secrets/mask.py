@@ -1,5 +1,6 @@
 """Masks secrets in what is about to be kept: those that are known, and what looks like one."""
 
+import base64
 import json
 import re
 import threading
@@ -14,6 +15,8 @@ from .errors import MaskedTextError
 from .shapes import MASKED, marked, mask_of, masked_shapes, may_hold
 
 SHORTEST = 8  # bytes of a known secret; a shorter one would be in other words
+_PLAIN = re.compile(rb"[A-Za-z0-9_.-]+")  # what neither JSON nor a URL writes in another way
+_PROBE = 4  # bytes; a shorter piece of a secret would be in nearly everything
 
 
 class Mask:
@@ -27,7 +30,7 @@ class Mask:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._adding = threading.Lock()
-        self._known: frozenset[bytes] = frozenset()
+        self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[bytes] | None = None
         self._odd: tuple[bytes, ...] = ()  # those that `may_hold` would not notice
         self.add(known)
@@ -35,11 +38,14 @@ class Mask:
     def add(self, known: Iterable[str]) -> None:
         """Hide these, too, from now on."""
         with self._adding:
-            forms = {form for each in known for form in _forms(each)} | self._known
-            if forms != self._known:
-                self._known = frozenset(forms)
-                self._pattern = _any_of(forms)
-                self._odd = tuple(form for form in forms if not may_hold(form))
+            long_enough = {each for each in known if len(_bytes(each)) >= SHORTEST}
+            if not long_enough <= self._known:
+                self._known |= long_enough
+                # The longest first: one that begins with another is hidden whole.
+                ordered = sorted(self._known, key=len, reverse=True)
+                written = [*map(_written, ordered), *(p for s in ordered for p in _in_base64(s))]
+                self._pattern = re.compile(b"|".join(written))
+                self._odd = tuple({probe for each in ordered for probe in _probes(each)})
 
     def data(self, data: bytes) -> bytes:
         """*data* without secrets."""
@@ -98,16 +104,50 @@ def refuse_masked(where: str, text: str) -> None:
         raise MaskedTextError(where, found[0])
 
 
-def _forms(secret: str) -> Iterator[bytes]:
-    """A secret as it is, and as JSON and URLs write it."""
-    plain = secret.encode(errors="surrogatepass")
-    strict = secret.encode(errors="replace").decode()
-    as_json = (json.dumps(secret)[1:-1].encode(), msgspec.json.encode(strict)[1:-1])
-    for data in (plain, *as_json, quote(plain, safe="").encode()):
-        if len(data) >= SHORTEST:
-            yield data
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
 
 
-def _any_of(forms: Iterable[bytes]) -> re.Pattern[bytes]:
-    # The longest first: one that begins with another is hidden whole.
-    return re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+def _written(secret: str) -> bytes:
+    """A pattern of *secret* as it is, and as JSON and URLs write it, whatever they may leave."""
+    return b"".join(map(_letter, secret))
+
+
+def _letter(letter: str) -> bytes:
+    plain = _bytes(letter)
+    if _PLAIN.fullmatch(plain):
+        return re.escape(plain)
+    ways = {plain, json.dumps(letter)[1:-1].encode()} | ({b"\\/"} if letter == "/" else set())
+    escaped = {b"".join(b"%%%02x" % byte for byte in plain)}  # in either case
+    if len(plain) == 1:
+        escaped.add(b"\\u%04x" % plain[0])
+    either = [b"(?i:%s)" % re.escape(each) for each in sorted(escaped)]
+    return b"(?:%s)" % b"|".join([*map(re.escape, sorted(ways)), *either])
+
+
+def _cores(secret: str) -> Iterator[bytes]:
+    """What base64 makes of *secret* for certain, after any bytes: a header, a name and a colon."""
+    plain = _bytes(secret)
+    for before in range(3):
+        first, last = -(-before * 8 // 6), (before + len(plain)) * 8 // 6
+        yield base64.b64encode(b"\0" * before + plain)[first:last]
+
+
+def _in_base64(secret: str) -> Iterator[bytes]:
+    for core in _cores(secret):  # its letters, or those that URLs take
+        yield core.replace(b"+", b"[+-]").replace(b"/", b"[/_]")
+
+
+def _probes(secret: str) -> Iterator[bytes]:
+    """Bytes that are in whatever holds *secret*, where `may_hold` would not notice it."""
+    plain = _bytes(secret)
+    piece = max(_PLAIN.findall(plain), key=len, default=b"")
+    if len(piece) >= _PROBE:
+        yield from () if may_hold(piece) else (piece,)
+    else:
+        strict = secret.encode(errors="replace").decode()
+        as_json = json.dumps(secret)[1:-1].encode(), msgspec.json.encode(strict)[1:-1]
+        yield from (plain, *as_json, quote(plain, safe="").encode())
+    for core in _cores(secret):
+        piece = max(re.split(rb"[+/]", core), key=len)
+        yield from () if may_hold(piece) else (piece,)

@@ -1,7 +1,10 @@
 """A mask hides what is known and what looks like a secret, no more, and moves nothing."""
 
+import base64
 import json
 import re
+from collections.abc import Callable
+from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
@@ -148,3 +151,45 @@ def test_masking_a_hostile_text_is_linear() -> None:
         text = piece * (300_000 // len(piece))
 
         assert len(Mask().data(text.encode())) == len(text)
+
+
+WRITTEN = [
+    lambda s: quote(s),
+    lambda s: quote(s, safe=""),
+    lambda s: re.sub("%..", lambda m: m[0].lower(), quote(s, safe="")),
+    lambda s: urlencode({"key": s}).replace("+", "%20"),
+    lambda s: json.dumps({"key": s}),
+    lambda s: json.dumps(s).replace("/", "\\/"),
+    lambda s: json.dumps(s).replace("+", "\\u002B").replace("=", "\\u003d"),
+    lambda s: base64.b64encode(s.encode()).decode(),
+    lambda s: base64.urlsafe_b64encode(s.encode()).decode(),
+    lambda s: "Authorization: Basic " + base64.b64encode(f"x:{s}".encode()).decode(),
+    lambda s: "Authorization: Basic " + base64.b64encode(f"token:{s}\n".encode()).decode(),
+    lambda s: "Authorization: Basic " + base64.b64encode(f"me:{s}@".encode()).decode(),
+]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLE=KEY9",
+        "plain0123",
+        "with-dashes_and.dots-0123456789",
+        "p@ss/word w\u00f6rt+1",
+        "ab12/cd34+ef56/gh78+",
+    ],
+)
+def test_a_known_secret_is_hidden_as_urls_json_and_logins_write_it(
+    write: Callable[[str], str], secret: str
+) -> None:
+    text = f"before {write(secret)} after"
+
+    masked = Mask([secret]).text(text)
+
+    assert len(masked.encode()) == len(text.encode())
+    assert "\u27e6" in masked, masked
+    hidden = masked.removeprefix("before ").removesuffix(" after")
+    assert secret[1:6] not in hidden
+    # In base64 a letter or two at the ends depend on what is beside them.
+    assert hidden.count("*") >= 0.7 * len(secret.encode()) - len("\u27e6secret\u27e7".encode())
