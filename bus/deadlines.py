@@ -5,12 +5,15 @@ the log's time moves meanwhile, and never longer. One that does not comes at its
 """
 
 import heapq
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from .event import Draft, OwnedDraft
 from .log import Deadline
+
+SPARE = 64  # deadlines in the order beyond twice those that stand, before it is cleaned
 
 
 class Deferred(Draft, frozen=True, array_like=True, gc=False):
@@ -45,27 +48,29 @@ class Deadlines:
 
     def __init__(self, known: Mapping[str, Deadline], skips: Sequence[tuple[int, int]]) -> None:
         self._known, self._skips = known, skips
-        # Heaps of (when, name): by the log's time, and by that without what it left out.
-        self._heaps: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
+        # By the log's time, and by that without what it left out. One that was set anew, or is not
+        # wanted any more, stands there until its time; it is not the one that is known.
+        self._heaps: tuple[list[_Entry], list[_Entry]] = ([], [])
+        self._count = itertools.count()
         for deadline in known.values():
             self.set(deadline)
 
     def set(self, deadline: Deadline) -> None:
         """Take in one that stands from now on."""
+        if sum(map(len, self._heaps)) > 2 * len(self._known) + SPARE:
+            self._clean()  # or one that is set anew all day long would fill the memory
         lasts, at_ns = self._place(deadline)
-        heapq.heappush(self._heaps[lasts], (at_ns, deadline.name))
+        heapq.heappush(self._heaps[lasts], (at_ns, next(self._count), deadline))
 
     def pop_due(self, now_ns: int) -> list[Deadline]:
         """Those that have come, each once, the earliest first; give them back if it fails."""
-        due: dict[str, Deadline] = {}  # a name that was set twice for one time stands twice
-        for lasts, until_ns in ((False, now_ns), (True, self._lasting(now_ns))):
-            heap = self._heaps[lasts]
+        due: list[Deadline] = []
+        for heap, until_ns in zip(self._heaps, (now_ns, self._lasting(now_ns)), strict=True):
             while heap and heap[0][0] <= until_ns:
-                at_ns, name = heapq.heappop(heap)
-                deadline = self._known.get(name)
-                if deadline is not None and self._place(deadline) == (lasts, at_ns):
-                    due[name] = deadline
-        return sorted(due.values(), key=lambda deadline: (deadline.due_ns, deadline.name))
+                *_, deadline = heapq.heappop(heap)
+                if self._known.get(deadline.name) is deadline:
+                    due.append(deadline)
+        return sorted(due, key=lambda deadline: (deadline.due_ns, deadline.name))
 
     def put_back(self, deadlines: Iterable[Deadline]) -> None:
         """They are still to come."""
@@ -74,18 +79,21 @@ class Deadlines:
 
     def next_ns(self) -> int | None:
         """The log's time at which the next one comes; None where none does."""
-        at_ns, after_ns = self._first(lasts=False), self._first(lasts=True)
+        at_ns, after_ns = map(self._first, self._heaps)
         if after_ns is None:
             return at_ns
         after_ns += sum(by_ns for _, by_ns in self._skips)
         return after_ns if at_ns is None else min(at_ns, after_ns)
 
-    def _first(self, *, lasts: bool) -> int | None:
-        heap = self._heaps[lasts]
+    def _clean(self) -> None:
+        for heap in self._heaps:
+            heap[:] = [entry for entry in heap if self._known.get(entry[2].name) is entry[2]]
+            heapq.heapify(heap)
+
+    def _first(self, heap: list["_Entry"]) -> int | None:
         while heap:
-            at_ns, name = heap[0]
-            deadline = self._known.get(name)
-            if deadline is not None and self._place(deadline) == (lasts, at_ns):
+            at_ns, _, deadline = heap[0]
+            if self._known.get(deadline.name) is deadline:
                 return at_ns
             heapq.heappop(heap)
         return None
@@ -101,5 +109,6 @@ class Deadlines:
         return time_ns - sum(by_ns for at_ns, by_ns in self._skips if at_ns < time_ns)
 
 
+_Entry = tuple[int, int, Deadline]  # when, a count that keeps them uncompared, and which
 _READ = msgspec.msgpack.Decoder(Deferred).decode
 _WRITE = msgspec.msgpack.Encoder().encode

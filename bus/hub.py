@@ -55,6 +55,7 @@ from .withdrawal import DueRights
 LOOKED_AT = 4_096  # records one fetch looks at before it answers, so that no fetch takes long
 RING = 4_096  # ephemeral events kept; the oldest leave first
 VERSIONS_KEPT = 200_000  # streams; the log knows them all, this only saves asking it
+FEW = 64  # subscriptions that a route wakes: so many are looked up one by one
 BACKLOG_BYTES = 4 << 20
 BACKLOG_READ = 1_024  # records read from disk at once for a subscriber that is behind the tail
 
@@ -262,16 +263,17 @@ class Hub:
     def take_woken(self, among: Collection[str] | None = None) -> set[str]:
         """Names of subscriptions with something new since this was last asked.
 
-        Those that are *among* these, where it is given: the others cost next to nothing, however
-        many they are.
+        Of a route that wakes many only those that are *among* these, where that is given: the
+        others cost next to nothing, however many they are.
         """
         woken, wakes = self._woken, self._wakes
         self._woken, self._wakes = set(), {}
         if among is None:
             return woken.union(*wakes.values())
-        woken = {name for name in woken if name in among}
         for wake in wakes.values():
-            if len(among) < len(wake):
+            if len(wake) <= FEW:
+                woken |= wake
+            elif len(among) < len(wake):
                 # A list at once: another thread may begin to watch meanwhile.
                 woken.update(name for name in list(among) if name in wake)
             else:

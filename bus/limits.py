@@ -5,7 +5,6 @@ name ("alice" of "alice/feed/1"), and refused at its door; how fast a client is,
 its frames come in. Whoever has no `Allowance` is not limited: the owner, what the runtime hosts.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated
 
@@ -90,22 +89,50 @@ class Tally:
     """What is kept, by kind (a field of `Limits`) and by the first part of a name."""
 
     def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
+        self.counts: dict[tuple[str, str], int] = {}
 
     def add(self, what: str, name: str, count: int = 1) -> None:
         """Count *count* more of *what*, which belong to *name*."""
-        self.counts[what, root_of(name)] += count
+        key = what, root_of(name)
+        self.counts[key] = self.counts.get(key, 0) + count
 
     def of(self, what: str, roots: Iterable[str]) -> int:
         """How many of *what* there are under these names."""
-        return sum(self.counts[what, root] for root in roots)
+        return sum(self.counts.get((what, root), 0) for root in roots)
 
     def take(self, staged: "Tally") -> None:
         """Take in what a transaction has changed."""
         for key, count in staged.counts.items():
-            self.counts[key] += count
-            if not self.counts[key]:
-                del self.counts[key]
+            total = self.counts.pop(key, 0) + count
+            if total:
+                self.counts[key] = total
+
+
+class StagedTally(Tally):
+    """What a transaction adds to what is *kept* already.
+
+    Args:
+        kept: What there is without it.
+        allowed: Whom that limits.
+    """
+
+    def __init__(self, kept: Tally, allowed: Allowed) -> None:
+        super().__init__()
+        self._kept, self._allowed = kept, allowed
+
+    def refuse_over(self, name: str, what: str, more: int) -> None:
+        """Refuse *more* of *what* for whoever *name* belongs to, where that is over the limit.
+
+        Raises:
+            LimitError: With the client and its limit.
+        """
+        allowance = self._allowed(root_of(name)) if more > 0 else None
+        if allowance is None:
+            return
+        limit: int = getattr(allowance.limits, what)
+        roots = allowance.roots
+        if limit and self._kept.of(what, roots) + self.of(what, roots) + more > limit:
+            raise LimitError(allowance.client, what, limit)
 
 
 class Rate:
@@ -129,16 +156,3 @@ class Rate:
     def use(self, amount: int) -> None:
         """Take *amount* out."""
         self._level -= amount
-
-
-def refuse_over(allowance: Allowance | None, what: str, more: int, *tallies: Tally) -> None:
-    """Refuse *more* of *what* where that is over the limit.
-
-    Raises:
-        LimitError: With the client and its limit.
-    """
-    if allowance is None or more <= 0:
-        return
-    limit: int = getattr(allowance.limits, what)
-    if limit and sum(t.of(what, allowance.roots) for t in tallies) + more > limit:
-        raise LimitError(allowance.client, what, limit)

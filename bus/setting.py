@@ -1,22 +1,19 @@
 """Deadlines that one batch of requests sets, replaces and forgets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .deadlines import kept
 from .known import Known
-from .limits import Tally
+from .limits import StagedTally
 from .log import Batch, Deadline
 from .requests import Due, refuse_no_text
-
-Refuse = Callable[[str, str, int], None]  # client, what, how many more
 
 
 class Setting:
     """Stages them in *batch*, and counts what that adds to what each client has the hub keep."""
 
-    def __init__(self, known: Known, batch: Batch, tally: Tally, refuse_over: Refuse) -> None:
+    def __init__(self, known: Known, batch: Batch, tally: StagedTally) -> None:
         self._known, self._batch, self._tally = known, batch, tally
-        self._refuse_over = refuse_over
 
     def check(self, client: str, due: Sequence[Due], forget: Sequence[str]) -> None:
         """Refuse what cannot be set, or not by *client*; nothing is staged yet.
@@ -33,7 +30,7 @@ class Setting:
             named = {entry.name for entry in due}
             before = (self._find(name) for name in named.union(forget))
             own = sum(1 for each in before if each and each.source == client)
-            self._refuse_over(client, "deadlines", len(named) - own)
+            self._tally.refuse_over(client, "deadlines", len(named) - own)
 
     def take(self, client: str, due: Sequence[Due], forget: Sequence[str], time_ns: int) -> None:
         """Stage them: what is forgotten first, so that a name may be set anew.

@@ -10,7 +10,7 @@ from .errors import ConflictError, CursorError, LeaseLostError, SubscriptionErro
 from .event import Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
-from .limits import Allowed, Tally, refuse_over, root_of
+from .limits import Allowed, StagedTally
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work, lags
 from .moot import ENDS, can_be_moot, is_moot, waiting_of
 from .recording import recorded
@@ -71,7 +71,7 @@ class Turn:
         self.passing: dict[str, Standing] = {}  # subscriptions that are not kept on disk
         self.woken: set[str] = set()
         self.wakes: dict[int, frozenset[str]] = {}  # and all of a route, by its id
-        self.tally = Tally()  # what the batch adds to what clients make the hub keep
+        self.tally = StagedTally(known.tally, allowed)  # what the batch adds to what is kept
         self.offered: set[str] = set()  # work subscriptions that steps were handed to
         self.full = known.full  # work subscriptions whose events wait in the log
         self.head = known.head
@@ -83,8 +83,9 @@ class Turn:
         self._vocabulary = vocabulary
         self._record = record
         self._owners = owners  # None: everybody may do everything
-        self._allowed = allowed
-        self._setting = Setting(known, self.batch, self.tally, self._refuse_over)
+        # Nothing here may refer to the turn itself: one is made for every batch, and the collector
+        # of cycles would have to look for them all.
+        self._setting = Setting(known, self.batch, self.tally)
         self._random = random  # 62 bits, for the ids of this batch
         self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
         self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
@@ -103,7 +104,7 @@ class Turn:
             if last is not None and request.number < last.number:
                 raise ConflictError(f"client/{client}", request.number - 1, last.number)
             if last is None:
-                self._refuse_over(client, "receipts", 1)
+                self.tally.refuse_over(client, "receipts", 1)
         if request.sync:
             self.batch.sync = True
             head = self._known.head
@@ -212,11 +213,11 @@ class Turn:
         passing = self._is_passing(request.name)
         if before is None:
             standing = made(request, self.head)
-            self._refuse_over(request.name, "subscriptions", 1)
+            self.tally.refuse_over(request.name, "subscriptions", 1)
         else:
             standing = taken_up(request, before, passing=passing)
         pairs = len(request.filter) - (len(before.filter) if before else 0)
-        self._refuse_over(request.name, "filters", pairs)
+        self.tally.refuse_over(request.name, "filters", pairs)
         self.tally.add("subscriptions", request.name, before is None)
         self.tally.add("filters", request.name, pairs)
         if not request.lasting:
@@ -302,9 +303,6 @@ class Turn:
             self._setting.check(client, due, forget)
             self._setting.take(client, due, forget, self.time_ns)
         return self._append(client, events)
-
-    def _refuse_over(self, name: str, what: str, more: int) -> None:
-        refuse_over(self._allowed(root_of(name)), what, more, self._known.tally, self.tally)
 
     def _check(self, events: Sequence[Draft]) -> None:
         ahead: dict[str, int] = {}

@@ -8,7 +8,7 @@ a page of old events never waits for a write, nor a write for it.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +32,7 @@ from .standing import misplaced
 from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
+AS_EVER = nullcontext()  # a commit goes as far as the log's durability says
 FULL = 2  # what SQLite calls `synchronous = full`
 ALTERED = (
     "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
@@ -133,7 +134,7 @@ class EventLog:
         values = self._columns(batch.rows, records)
         runs = tiles.runs(self._head, records)
         writer = self._writing()
-        with translated(self.path, self._busy_s), _synced(writer, wanted=batch.sync):
+        with translated(self.path, self._busy_s), _synced(writer) if batch.sync else AS_EVER:
             writer.execute("begin immediate")
             try:
                 if records:
@@ -332,9 +333,9 @@ class EventLog:
 
 
 @contextmanager
-def _synced(writer: sqlite3.Connection, *, wanted: bool) -> Iterator[None]:
-    """Where that is *wanted*, commit to the disk itself and not only to the system's memory."""
-    (level,) = writer.execute("pragma synchronous").fetchone() if wanted else (FULL,)
+def _synced(writer: sqlite3.Connection) -> Iterator[None]:
+    """Commit to the disk itself and not only to the system's memory."""
+    (level,) = writer.execute("pragma synchronous").fetchone()
     if level >= FULL:
         yield
         return

@@ -90,7 +90,9 @@ class Mask:
         return any(pattern.search(data) for pattern in marked(data))
 
     def _may_hold(self, data: bytes) -> bool:
-        return may_hold(data) or any(form in data for form in self._odd)
+        if may_hold(data):
+            return True
+        return bool(self._odd) and any(form in data for form in self._odd)
 
 
 def refuse_masked(where: str, text: str) -> None:

@@ -44,6 +44,25 @@ def test_a_deadline_that_is_set_again_for_the_same_time_fires_once(world: HubWor
     assert world.topics() == ["plan.written"]
 
 
+def test_one_that_is_set_anew_all_the_time_takes_no_more_room(world: HubWorld) -> None:
+    for _ in range(1_000):
+        world.one(
+            Publish(
+                (),
+                due=(
+                    due(world, 5),
+                    Due("lasts", world.now_ns + 5 * SECOND_NS, written("q"), 5 * SECOND_NS),
+                ),
+            )
+        )
+
+    order = world.hub._deadlines
+    assert sum(map(len, order._heaps)) < 100
+    world.later(6)
+    world.hub.tick(world.now_ns)
+    assert world.topics() == ["plan.written", "plan.written"]
+
+
 def test_a_deadline_is_replaced_by_one_of_the_same_name(world: HubWorld) -> None:
     world.one(Publish((), due=(due(world, 5, plan="old"),)))
     world.one(Publish((), due=(due(world, 9, plan="new"),)))
