@@ -294,9 +294,11 @@ class Turn:
         forget: Sequence[str],
     ) -> Appended:
         if self._mask is not None:
-            events = self._mask(events)
-            drafts = self._mask([d.draft for d in due]) if due else ()
-            due = [msgspec.structs.replace(d, draft=m) for d, m in zip(due, drafts, strict=True)]
+            if events:
+                events = self._mask(events)
+            if due:
+                masked = zip(due, self._mask([d.draft for d in due]), strict=True)
+                due = [msgspec.structs.replace(each, draft=draft) for each, draft in masked]
         self._check(events)
         if due or forget:
             self._check([d.draft for d in due])

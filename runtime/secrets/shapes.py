@@ -14,10 +14,8 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-# Every certain secret that bears its own mark has as many bytes in a row of _RUN. A slash is none
-# of them: most long runs would be paths.
-SHORTEST_RUN: Final = 17
-_RUN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=."
+SHORTEST_RUN: Final = 16  # every certain secret has as many bytes in a row of these
+_RUN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./~"
 
 _OPEN: Final = "\u27e6"
 _CLOSE: Final = "\u27e7"
@@ -125,44 +123,43 @@ SHAPES: Final = (
         "address", ("://",), r"://[^/\s:@]{0,256}:(?P<secret>[^/\s@]{1,256})(?=@)", certain=False
     ),
 )
-_CERTAIN: Final = [
-    (mark.encode(), pattern)
-    for shape in SHAPES
-    if shape.certain
-    for pattern in (re.compile(shape.pattern.encode()),)
-    for mark in shape.marks
-]
-_BEFORE: Final = (b"passw", b"secret", b"bearer", b"private key-----")
+_CERTAIN: Final = [re.compile(shape.pattern.encode()) for shape in SHAPES if shape.certain]
+# What several marks have in common is looked for once: mostly it is not there, nor are they.
+_SHARED: Final = ("key", "token", "passw", "gh")
 _AS_RUN: Final = bytes(ord("a") if byte in _RUN else ord(" ") for byte in range(256))
 _RUN_OF: Final = b"a" * SHORTEST_RUN
 _PARTS: Final = re.compile(rb"(\\[nr]|[\s\"',]+)")
 
 
+def _by_stem(shapes: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, int]]]:
+    """Marks with the index of their shape, by a part of them that is looked for first."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for index, marks in enumerate(shapes):
+        for mark in marks:
+            stem = next((part for part in _SHARED if part in mark), mark)
+            found.setdefault(stem, []).append((mark, index))
+    return found
+
+
+_MARKS: Final = _by_stem(shape.marks for shape in SHAPES if shape.certain)
+
+
 def may_hold(data: bytes) -> bool:
     """Whether a certain secret can be in *data*; a fraction of the cost of looking for one.
 
-    It can where a run is long enough for one that bears its own mark, or where a word is that
-    stands before one which bears none. All that is recorded is asked this first.
+    It can where a run is long enough. All that is recorded is asked this first.
     """
-    if _RUN_OF in data.translate(_AS_RUN):
-        return True
-    lower = data.lower()
-    for word in _BEFORE:  # a loop: a generator costs more than what it asks
-        if word in lower:
-            return True
-    if b"key" in lower or b"token" in lower:
-        return any(mark in lower for mark, _ in _CERTAIN)
-    return False
+    return _RUN_OF in data.translate(_AS_RUN)
 
 
 def marked(data: bytes) -> list[re.Pattern[bytes]]:
     """The patterns of certain secrets whose mark is in *data*, each once, in the table's order."""
-    lower = data.lower()
-    found: list[re.Pattern[bytes]] = []
-    for mark, pattern in _CERTAIN:  # a loop: this is asked of all that is recorded
-        if mark in lower and pattern not in found:
-            found.append(pattern)
-    return found
+    lower = data.lower().decode("latin-1")  # a text is searched at a third of the cost
+    found: set[int] = set()
+    for stem, marks in _MARKS.items():
+        if stem in lower:
+            found.update(index for mark, index in marks if mark in lower)
+    return [_CERTAIN[index] for index in sorted(found)]
 
 
 def masked_shapes(data: bytes) -> tuple[bytes, int]:
