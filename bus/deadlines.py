@@ -79,6 +79,8 @@ class Deadlines:
 
     def next_ns(self) -> int | None:
         """The log's time at which the next one comes; None where none does."""
+        if not self._known:
+            return None
         at_ns, after_ns = map(self._first, self._heaps)
         if after_ns is None:
             return at_ns

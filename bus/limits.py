@@ -117,7 +117,7 @@ class StagedTally(Tally):
     """
 
     def __init__(self, kept: Tally, allowed: Allowed) -> None:
-        super().__init__()
+        self.counts = {}
         self._kept, self._allowed = kept, allowed
 
     def refuse_over(self, name: str, what: str, more: int) -> None:

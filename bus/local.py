@@ -337,7 +337,7 @@ class LocalHub:
             self._answer_apart(tickets)
             return
         for ticket in tickets:
-            ticket.answers = [next(answers) for _ in ticket.requests]
+            ticket.answers = list(itertools.islice(answers, len(ticket.requests)))
 
     def _answer_apart(self, tickets: Sequence[_Ticket]) -> None:
         for ticket in tickets:

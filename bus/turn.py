@@ -83,9 +83,6 @@ class Turn:
         self._vocabulary = vocabulary
         self._record = record
         self._owners = owners  # None: everybody may do everything
-        # Nothing here may refer to the turn itself: one is made for every batch, and the collector
-        # of cycles would have to look for them all.
-        self._setting = Setting(known, self.batch, self.tally)
         self._random = random  # 62 bits, for the ids of this batch
         self._popped: list[tuple[str, int]] = []  # work that a queue gave out for this batch
         self._gone: set[tuple[str, int]] = set()  # work that is finished in this batch
@@ -267,6 +264,12 @@ class Turn:
         self._end((work.subscription, work.position))
         return True
 
+    @property
+    def _setting(self) -> Setting:
+        # Made where it is needed, and without the turn: one is made for every batch, and cycles in
+        # it would keep the garbage collector busy.
+        return Setting(self._known, self.batch, self.tally)
+
     def put_back(self) -> None:
         """Make the claimed work claimable again: the batch was not written."""
         for name, position in self._popped:
@@ -302,8 +305,9 @@ class Turn:
         self._check(events)
         if due or forget:
             self._check([d.draft for d in due])
-            self._setting.check(client, due, forget)
-            self._setting.take(client, due, forget, self.time_ns)
+            setting = self._setting
+            setting.check(client, due, forget)
+            setting.take(client, due, forget, self.time_ns)
         return self._append(client, events)
 
     def _check(self, events: Sequence[Draft]) -> None:

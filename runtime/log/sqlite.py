@@ -8,7 +8,7 @@ a page of old events never waits for a write, nor a write for it.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +32,6 @@ from .standing import misplaced
 from .statements import delete_many, put_flat, put_many
 from .verify import ends, verify
 
-AS_EVER = nullcontext()  # a commit goes as far as the log's durability says
 FULL = 2  # what SQLite calls `synchronous = full`
 ALTERED = (
     "a cursor, work, a deadline or a receipt was changed, added or removed by another program "
@@ -134,9 +133,10 @@ class EventLog:
         values = self._columns(batch.rows, records)
         runs = tiles.runs(self._head, records)
         writer = self._writing()
-        with translated(self.path, self._busy_s), _synced(writer) if batch.sync else AS_EVER:
-            writer.execute("begin immediate")
+        with translated(self.path, self._busy_s):
+            level = _sync_fully(writer) if batch.sync else FULL
             try:
+                writer.execute("begin immediate")
                 if records:
                     _put_events(writer, values)
                     put_many(writer, f"{ADD} tiles", runs)
@@ -148,6 +148,9 @@ class EventLog:
                 if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
                     writer.execute("rollback")
                 raise
+            finally:
+                if level < FULL:
+                    writer.execute(f"pragma synchronous = {level}")
         self._head += len(records)
 
     def read(self, after: int, limit: int, limit_bytes: int) -> Sequence[bytes]:
@@ -276,8 +279,8 @@ class EventLog:
             yield self._reader
 
     def _writing(self) -> sqlite3.Connection:
-        if self._writer is not None:
-            self.check_owner()
+        if self._writer is not None and self._owner is not None:
+            self._owner.check()
             return self._writer
         if self._reader is None:
             raise LogClosedError(str(self.path))
@@ -332,18 +335,12 @@ class EventLog:
         return values
 
 
-@contextmanager
-def _synced(writer: sqlite3.Connection) -> Iterator[None]:
-    """Commit to the disk itself and not only to the system's memory."""
+def _sync_fully(writer: sqlite3.Connection) -> int:
+    """Let it commit to the disk itself, not only to the system's memory; the level before."""
     (level,) = writer.execute("pragma synchronous").fetchone()
-    if level >= FULL:
-        yield
-        return
-    writer.execute("pragma synchronous = full")
-    try:
-        yield
-    finally:
-        writer.execute(f"pragma synchronous = {level}")
+    if level < FULL:
+        writer.execute("pragma synchronous = full")
+    return int(level)
 
 
 def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:
