@@ -1,6 +1,6 @@
 """Which events a subscription sees: by topic and key alone, so that no body is decoded for it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .requests import Pair
 
@@ -13,6 +13,8 @@ class Filter:
         self._families: set[str] = set()
         self._deeper: tuple[str, ...] = ()  # beginnings of topics: "x.plugin."
         self._all = False
+        # No event of another topic is seen; None where that is not known by the topic alone.
+        self.topics: Collection[str] | None = self._exact
         for topic, key in pairs:
             if topic == "*":
                 self._all = True
@@ -22,6 +24,8 @@ class Filter:
                 self._families.add(topic[:-2])
             else:
                 self._add(topic, key)
+        if self._all or self._families or self._deeper:
+            self.topics = None
 
     def _add(self, topic: str, key: str | None) -> None:
         known = self._exact.get(topic, set())

@@ -295,20 +295,21 @@ class Hub:
         if seen is None or request.subscription in self._known.queues:
             raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
         records: list[Recorded] = []
-        through, size_bytes, looked_at = request.after, 0, 0
-        while through < head and looked_at < LOOKED_AT:
-            for record in self._after(through, LOOKED_AT):
-                if record.position > head:
-                    break
-                if seen.matches(record.topic, record.key):
+        through, size_bytes, topics = request.after, 0, seen.topics
+        last = min(head, through + LOOKED_AT)
+        while through < last:
+            for record in self._after(through, last - through):
+                # Most of what others say is of a topic that is not for this one.
+                if (topics is None or record.topic in topics) and seen.matches(
+                    record.topic, record.key
+                ):
                     size_bytes += len(record.body) + 128
                     if records and size_bytes > request.limit_bytes:
-                        return self._page(request, seen, records, through)
+                        return self._page(request, seen, records, record.position - 1)
                     records.append(record)
-                through = record.position
-                looked_at += 1
-                if len(records) >= request.limit:
-                    return self._page(request, seen, records, through)
+                    if len(records) >= request.limit:
+                        return self._page(request, seen, records, record.position)
+            through = record.position
         return self._page(request, seen, records, through)
 
     def _turn(self, now_ns: int, steady_ns: int | None, *, routing: bool = True) -> Turn:
@@ -384,7 +385,8 @@ class Hub:
     def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
         try:
             # Before anything else is looked at: it may speak of another history of this log.
-            if getattr(request, "log_epoch", 0) not in (0, self._known.epoch):
+            epoch = getattr(request, "log_epoch", 0)
+            if epoch and epoch != self._known.epoch:
                 refuse_lost(client, request, self._known, self._log, turn.batch.receipts)
             match request:
                 case Commit():

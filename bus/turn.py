@@ -327,20 +327,21 @@ class Turn:
         revoked: list[Draft] = []
         for draft in events:
             if draft.ephemeral:
-                self.ephemeral.append(self._recorded(draft, source, 0, 0))
+                self.ephemeral.append(self._recorded(draft, source, (0, 0)))
                 wake = self._known.route(draft.topic, draft.key).wake
                 self.wakes[id(wake)] = wake
                 continue
             self.head = position = self.head + 1
             stream = draft.stream
             self.versions[stream] = version = self._version(stream) + 1
-            record = self._recorded(draft, source, position, version)
+            record = self._recorded(draft, source, (position, version))
             self.records.append(record)
             self.batch.rows.append(Row(position, stream, version, encode(record)))
-            if not self._route(draft, position) and draft.topic in REPORTS:
+            topic = draft.topic
+            if not self._route(draft, position) and topic in REPORTS:
                 unclaimed.append((draft, position))
-            if draft.topic in _FOLLOWED:
-                if draft.topic == REVOKED:
+            if topic in _FOLLOWED:
+                if topic == REVOKED:
                     revoked.append(draft)
                 else:
                     self._drop_waiting(stream)
@@ -362,9 +363,8 @@ class Turn:
         self._gone.add(key)
         self.trial.end(key)
 
-    def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
+    def _recorded(self, draft: Draft, source: str, place: tuple[int, int]) -> Recorded:
         index = len(self.records) + len(self.ephemeral)
-        place = position, version
         return recorded(draft, source, place, self.time_ns, index, self._random)
 
     def _route(self, draft: Draft, position: int) -> bool:

@@ -14,7 +14,7 @@ from .errors import (
     TopicUnknownError,
 )
 from .event import Draft, Ephemeral, Event, Recorded
-from .limits import NAME_BYTES, NAME_CHARACTERS, is_too_long
+from .limits import NAME_BYTES, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
@@ -43,7 +43,7 @@ class Vocabulary:
                     cls.topic_name(), f"{cls.__name__} and {other.__name__} claim it"
                 )
         self._streams = _streams_of(self._classes)
-        self._decoders = {t: msgspec.msgpack.Decoder(c).decode for t, c in self._classes.items()}
+        self._kinds = {topic: _kind(cls) for topic, cls in self._classes.items()}
         self._lifts = {(u.topic, u.schema): u.lift for u in upcasters}
         self._refuse_gaps()
 
@@ -62,7 +62,7 @@ class Vocabulary:
         """Know *events* too, from now on."""
         for cls in events:
             self._classes[cls.topic_name()] = cls
-            self._decoders[cls.topic_name()] = msgspec.msgpack.Decoder(cls).decode
+            self._kinds[cls.topic_name()] = _kind(cls)
         self._streams = _streams_of(self._classes)
 
     def classes(self) -> Mapping[str, type[Event]]:
@@ -82,26 +82,22 @@ class Vocabulary:
             EventTooLargeError: The body is over `BODY_BYTES`.
             EventInvalidError: It does not fit its topic, or is nothing that a plugin may say.
         """
-        if (
-            len(draft.stream) > NAME_CHARACTERS
-            or (draft.key is not None and len(draft.key) > NAME_CHARACTERS)
-            or (draft.correlation is not None and len(draft.correlation) > NAME_CHARACTERS)
-            or draft.subject is not None
-        ):
+        names = f"{draft.stream}{draft.key}{draft.correlation}{draft.subject}"
+        if len(names) > NAME_BYTES or not names.isascii():  # mostly not all together are too long
             _refuse_long_names(draft)
         if len(draft.body) > BODY_BYTES:
             raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
-        read = self._decoders.get(draft.topic)
-        if read is None:
+        kind = self._kinds.get(draft.topic)
+        if kind is None:
             if not draft.topic.startswith(FOREIGN):
                 near = difflib.get_close_matches(draft.topic, self._classes, n=1)
                 raise TopicUnknownError(draft.topic, near[0] if near else None)
             self._check_foreign(draft)
             return
-        if draft.schema != self._classes[draft.topic].schema:
+        read, schema, ephemeral = kind
+        if draft.schema != schema:
             raise EventInvalidError(
-                draft.topic,
-                f"has schema {draft.schema}; this hub takes {self._classes[draft.topic].schema}",
+                draft.topic, f"has schema {draft.schema}; this hub takes {schema}"
             )
         try:
             event = read(draft.body)
@@ -111,7 +107,7 @@ class Vocabulary:
         if (
             event.stream() != draft.stream
             or event.key() != draft.key
-            or isinstance(event, Ephemeral) != draft.ephemeral
+            or ephemeral != draft.ephemeral
         ):
             raise EventInvalidError(
                 draft.topic, "its stream, key or kind are not those that its body says"
@@ -124,12 +120,13 @@ class Vocabulary:
             TopicUnknownError: The topic is not in this vocabulary.
             SchemaUnreadableError: No chain of upcasters reaches the newest schema.
         """
-        cls = self._classes.get(record.topic)
-        if cls is None:
+        kind = self._kinds.get(record.topic)
+        if kind is None:
             raise TopicUnknownError(record.topic)
-        if record.schema == cls.schema:
-            return self._decoders[record.topic](record.body)
-        return self._lifted(record, cls)
+        read, schema, _ = kind
+        if record.schema == schema:
+            return read(record.body)
+        return self._lifted(record, self._classes[record.topic])
 
     def _check_foreign(self, draft: Draft) -> None:
         topic = draft.topic
@@ -160,6 +157,11 @@ class Vocabulary:
             for schema in range(1, cls.schema):
                 if (topic, schema) not in self._lifts:
                     raise SchemaUnreadableError(topic, schema, cls.schema, 0)
+
+
+def _kind(cls: type[Event]) -> tuple[Callable[[bytes], Event], int, bool]:
+    """What is looked at of every event: its decoder, its schema, whether it is ephemeral."""
+    return msgspec.msgpack.Decoder(cls).decode, cls.schema, issubclass(cls, Ephemeral)
 
 
 def _streams_of(classes: Mapping[str, type[Event]]) -> frozenset[str]:

@@ -125,7 +125,7 @@ SHAPES: Final = (
 )
 _CERTAIN: Final = [re.compile(shape.pattern.encode()) for shape in SHAPES if shape.certain]
 # What several marks have in common is looked for once: mostly it is not there, nor are they.
-_SHARED: Final = ("key", "token", "passw", "gh")
+_SHARED: Final = ("ey", "-", "gh", "ia", "token", "passw")
 _AS_RUN: Final = bytes(ord("a") if byte in _RUN else ord(" ") for byte in range(256))
 _RUN_OF: Final = b"a" * SHORTEST_RUN
 _PARTS: Final = re.compile(rb"(\\[nr]|[\s\"',]+)")

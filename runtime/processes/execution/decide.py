@@ -181,6 +181,12 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ExecutionStarted():
             if not voice.state.adhoc:
                 course.go_on()
+        case StepCompleted() | StepFailed() if not settlement.answered(course, voice):
+            pass  # it is looked at on resume
+        case StepCompleted() if not voice.state.adhoc:
+            course.settle()
+        case StepFailed() if not voice.state.adhoc:
+            course.recover(event)
         case GateEvaluated():
             _after_gate(course, voice, event)
         case KnowledgeRequested():
@@ -202,12 +208,6 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
             settlement.ask(course, voice)
         case EffectSettle():
             settlement.settle(course, voice, event)
-        case StepCompleted() | StepFailed() if not settlement.answered(course, voice):
-            pass  # it is looked at on resume
-        case StepCompleted() if not voice.state.adhoc:
-            course.settle()
-        case StepFailed() if not voice.state.adhoc:
-            course.recover(event)
         case StepUnclaimed():
             _pause_unclaimed(course, voice)
         case StepWake():

@@ -79,7 +79,7 @@ def evolve(
     if kind in ANSWERS and not own and not speaks_for(source, asked_for(state, event)):
         return state
     after = fold(state, event, time_ns)
-    if isinstance(event, ExecutionRequest) and after is not state:
+    if after.status == "requested" and isinstance(event, ExecutionRequest) and after is not state:
         return replace(after, requested_by=asker(source, event.requested_by))
     return after
 
