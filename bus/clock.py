@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 # Linux has one for that; where CLOCK_MONOTONIC is another one than Python's, it does the same.
@@ -38,12 +39,19 @@ class SystemClock:
     @staticmethod
     def uptime_of(clock: Clock) -> Callable[[], int]:
         """What the log's time is compared with: a system's uptime, any other's only one."""
-        return clock.uptime_ns if isinstance(clock, SystemClock) else clock.now_ns
+        if not isinstance(clock, SystemClock):
+            return clock.now_ns
+        return partial(time.clock_gettime_ns, _UPTIME) if _pace is None else clock.uptime_ns
 
     @staticmethod
     def steady_of(clock: Clock) -> Callable[[], int]:
-        """What durations are measured by: a system's steady clock, any other's only one."""
-        return clock.steady_ns if isinstance(clock, SystemClock) else clock.now_ns
+        """What durations are measured by: a system's steady clock, any other's only one.
+
+        It is asked some twenty times a step, and so is what Python has for it where that will do.
+        """
+        if not isinstance(clock, SystemClock):
+            return clock.now_ns
+        return time.monotonic_ns if _pace is None else clock.steady_ns
 
 
 def steady_s() -> float:
@@ -60,7 +68,7 @@ def lasting(seconds: float) -> float:
 
 @contextmanager
 def slowed(times: int) -> Generator[None, None, None]:
-    """Let every timer of this process take so many times as long, for tests.
+    """Let every timer that is made from now on take so many times as long, for tests.
 
     What is woken by what it waits for takes no longer than before; what is not, does.
     """

@@ -267,11 +267,11 @@ class Hub:
         others cost next to nothing, however many they are.
         """
         woken, wakes = self._woken, self._wakes
+        if not (woken or wakes):
+            return set()
         self._woken, self._wakes = set(), {}
-        if among is None:
-            return woken.union(*wakes.values())
         for wake in wakes.values():
-            if len(wake) <= FEW:
+            if among is None or len(wake) <= FEW:
                 woken |= wake
             elif len(among) < len(wake):
                 # A list at once: another thread may begin to watch meanwhile.

@@ -328,7 +328,7 @@ class LocalHub:
     def _answer(self, tickets: Sequence[_Ticket]) -> None:
         flat = [(t.client, request) for t in tickets for request in t.requests]
         try:
-            answers = iter(self._hub.handle(flat, self._log_time(), self.steady_ns()))
+            answers = self._hub.handle(flat, self._log_time(), self.steady_ns())
         except CortexError:
             raise
         except Exception:  # a defect, before anything was written: only its own caller is to suffer
@@ -336,8 +336,10 @@ class LocalHub:
                 raise
             self._answer_apart(tickets)
             return
+        first = 0
         for ticket in tickets:
-            ticket.answers = list(itertools.islice(answers, len(ticket.requests)))
+            after = first + len(ticket.requests)
+            ticket.answers, first = answers[first:after], after
 
     def _answer_apart(self, tickets: Sequence[_Ticket]) -> None:
         for ticket in tickets:
