@@ -455,7 +455,6 @@ class Hub:
             self.torn = False
             raise
         known = self._known
-        self._untold.clear()
         known.full = turn.full
         known.settle(batch)
         if batch.work:
@@ -468,11 +467,14 @@ class Hub:
             known.passing.add(standing.name)
         for deadline in batch.deadlines.values():
             self._deadlines.set(deadline)
-        if len(known.versions) > VERSIONS_KEPT:
-            known.versions.clear()
-        known.versions.update(turn.versions)
-        self._tail.extend(turn.records)
-        known.head, known.time_ns = turn.head, turn.time_ns
+        known.time_ns = turn.time_ns
+        if turn.records:
+            self._untold.clear()
+            if len(known.versions) > VERSIONS_KEPT:
+                known.versions.clear()
+            known.versions.update(turn.versions)
+            self._tail.extend(turn.records)
+            known.head = turn.head
         if turn.offered:
             self._unclaimed.offered(turn.offered, turn.steady_ns)
         if turn.ephemeral:

@@ -3,8 +3,6 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from cortex.bus import LogError
@@ -24,15 +22,22 @@ LEAST_BYTES = 1 << 16  # free; with less, a page and its log have no room
 BUSY_S = 5.0  # how long a statement waits for a lock of another program
 
 
-@contextmanager
-def translated(path: Path, busy_s: float = BUSY_S) -> Iterator[None]:
-    """Raise a LogError in place of whatever SQLite raises inside."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise log_error(str(path), error, busy_s) from error
-    except (OverflowError, UnicodeEncodeError) as error:  # a value that SQLite has no place for
-        raise LogError(f"{path}: {error}; nothing of this request was recorded") from error
+class Translated:
+    """Raises a LogError in place of whatever SQLite raises inside; may be entered many times."""
+
+    def __init__(self, path: Path, busy_s: float = BUSY_S) -> None:
+        self._path, self._busy_s = path, busy_s
+
+    def __enter__(self) -> None:
+        """Nothing: a class costs half of a generator, and every write enters it."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Translate what was raised inside, if anything was."""
+        if isinstance(error, sqlite3.Error):
+            raise log_error(str(self._path), error, self._busy_s) from error
+        if isinstance(error, OverflowError | UnicodeEncodeError):  # SQLite has no place for it
+            problem = f"{self._path}: {error}; nothing of this request was recorded"
+            raise LogError(problem) from error
 
 
 def log_error(path: str, error: sqlite3.Error, busy_s: float = BUSY_S) -> LogError:

@@ -25,7 +25,7 @@ from .errors import (
     LogCorruptError,
     RowRefusedError,
 )
-from .failures import BUSY_S, translated
+from .failures import BUSY_S, Translated
 from .owner import OwnerLock
 from .schema import EPOCHS_FORMAT, Durability, Meta, open_reader, open_writer, read_meta
 from .standing import misplaced
@@ -53,7 +53,7 @@ class EventLog:
 
     def __init__(self, path: Path, busy_s: float, owner: OwnerLock | None) -> None:
         self.path = path
-        self._busy_s = busy_s
+        self._translated = Translated(path, busy_s)
         self._owner = owner  # None for a log that is only read
         self._leaf = "null" if owner else LEAF  # what is read beside a record, to compare it with
         self._writer: sqlite3.Connection | None = None
@@ -85,7 +85,7 @@ class EventLog:
         path = Path(path)
         log = cls(path, busy_s, None if readonly else OwnerLock(path))
         try:
-            with translated(path, busy_s):
+            with log._translated:
                 if not readonly:
                     log._writer = open_writer(path, durability, busy_s)
                 log._reader = open_reader(path, busy_s)
@@ -129,11 +129,11 @@ class EventLog:
         """
         if batch.empty():
             return
-        records = [row.record for row in batch.rows]
-        values = self._columns(batch.rows, records)
+        values = self._columns(batch.rows)
+        records = values[3::EVENT_COLUMNS]
         runs = tiles.runs(self._head, records)
         writer = self._writing()
-        with translated(self.path, self._busy_s):
+        with self._translated:
             level = _sync_fully(writer) if batch.sync else FULL
             try:
                 writer.execute("begin immediate")
@@ -273,7 +273,7 @@ class EventLog:
 
     @contextmanager
     def _page(self) -> Iterator[sqlite3.Connection]:
-        with self._reading, translated(self.path, self._busy_s):
+        with self._reading, self._translated:
             if self._reader is None:
                 raise LogClosedError(str(self.path))
             yield self._reader
@@ -320,18 +320,15 @@ class EventLog:
             problem = f"the record cannot be decoded ({error})"
             raise LogCorruptError(str(self.path), problem, position) from error
 
-    def _columns(self, rows: list[Row], records: list[bytes]) -> list[Any]:
+    def _columns(self, rows: Iterable[Row]) -> list[Any]:
         """The columns of *rows*, which continue the log, row after row."""
-        positions = [row.position for row in rows]
-        numbered = range(self._head + 1, self._head + len(rows) + 1)
-        if positions != list(numbered):
-            wrong = next(p for p, at in zip(positions, numbered, strict=True) if p != at)
-            raise RowRefusedError(wrong, f"the log continues with {numbered[0]}")
-        values: list[Any] = [None] * (EVENT_COLUMNS * len(rows))
-        values[0::EVENT_COLUMNS] = positions
-        values[1::EVENT_COLUMNS] = [row.stream for row in rows]
-        values[2::EVENT_COLUMNS] = [row.version for row in rows]
-        values[3::EVENT_COLUMNS] = records
+        values: list[Any] = []
+        position = self._head
+        for row in rows:
+            position += 1
+            if row.position != position:
+                raise RowRefusedError(row.position, f"the log continues with {position}")
+            values += (position, row.stream, row.version, row.record)
         return values
 
 

@@ -37,8 +37,11 @@ def _flat(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
 def _in_steps(
     connection: sqlite3.Connection, values: list[Any], width: int, verb: str, end: str
 ) -> None:
-    most = min(ROWS, SAFE_VARIABLES // width // STEP * STEP)
     start, rows = 0, len(values) // width
+    if 0 < rows <= STEP:  # mostly it is one or two
+        connection.execute(_statement(verb, width, rows, end), values)
+        return
+    most = min(ROWS, SAFE_VARIABLES // width // STEP * STEP)
     while start < rows:
         size = min(rows - start, most)
         if size > STEP:

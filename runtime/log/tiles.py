@@ -32,6 +32,8 @@ def runs(head: int, records: Iterable[bytes]) -> list[Run]:
         leaf.update(record)
         leaves.append(leaf.digest())
     hashes = b"".join(leaves)
+    if 0 < len(hashes) <= TILE_BYTES - head % LEAVES * HASH_BYTES:  # mostly all fit in
+        return [(head + 1, hashes)]
     cut = TILE_BYTES - head % LEAVES * HASH_BYTES  # where the tile is full
     cuts = [0, *range(cut, len(hashes), TILE_BYTES), len(hashes)]
     return [
