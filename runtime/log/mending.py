@@ -19,7 +19,7 @@ from cortex.bus.events import LogStateMended
 
 from . import moving
 from .errors import LogAlteredError, LogCorruptError
-from .failures import BUSY_S, translated
+from .failures import BUSY_S, Translated
 from .fitting import Facts, Mending, fitted
 from .moving import Difference, Tables, copy_of, differences, read_tables, summary
 from .opening import new_id
@@ -65,7 +65,7 @@ def examine(path: Path, busy_s: float = BUSY_S) -> StateReport:
     Raises:
         LogError: It cannot be read.
     """
-    with translated(path, busy_s), closing(open_reader(path, busy_s)) as reader:
+    with Translated(path, busy_s), closing(open_reader(path, busy_s)) as reader:
         reader.execute("begin")  # one snapshot: a hub may be writing
         now = read_tables(reader)
         was, altered, is_open = None, False, True
@@ -98,7 +98,7 @@ def mend(path: Path, how: How, by: str, busy_s: float = BUSY_S) -> Mended:
     """
     owner = OwnerLock(path)
     try:
-        with translated(path, busy_s), closing(open_writer(path, "full", busy_s)) as writer:
+        with Translated(path, busy_s), closing(open_writer(path, "full", busy_s)) as writer:
             writer.execute("begin immediate")
             try:
                 done = _mend(path, writer, how, by)
