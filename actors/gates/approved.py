@@ -54,7 +54,8 @@ class Approved(Component):
             reason = f"{event.by or 'somebody'} denied it"
             yield failed(event, reason, question=asked.question, **who)
         else:
-            yield waiting(event, asked.question)
+            who_may = f" ({' or '.join(asked.by)} may answer)" if asked.by else ""
+            yield waiting(event, f"{asked.question}{who_may}")
 
     def _problem(self, asked: ApprovedParameters, event: GateEvaluate) -> str:
         """Why the answer of this person does not count; "" where it does."""

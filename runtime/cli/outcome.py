@@ -20,7 +20,13 @@ from .reading import (
 from .screen import Screen
 
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
-_VERDICTS = ("approved", "denied")
+# What a person said to a gate, or about an effect of unknown outcome.
+_SAID = {
+    "approved": "approved",
+    "denied": "denied",
+    "happened": "that it happened",
+    "again": "to do it again",
+}
 _STYLES = {"completed": "bold green", "paused": "bold yellow", "running": "bold"}
 
 
@@ -201,8 +207,9 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
 
 
 def _answer(given: GivenAnswer) -> str:
-    said = given.answer if given.answer in _VERDICTS else "in a model's place"
-    return f"{said} at {given.step}" if given.step else said
+    said = _SAID.get(given.answer, "in a model's place")
+    void = "" if given.counted else ", which the gate does not take,"
+    return f"{said} at {given.step}{void}" if given.step else f"{said}{void}"
 
 
 def _taken(document: ExecutionDocument) -> str:

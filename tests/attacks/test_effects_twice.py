@@ -82,15 +82,22 @@ def test_an_action_that_declares_nothing_is_done_again_only_where_a_person_says_
     answer = ("--do-it-again",) if times else ("--it-happened", '{"text": "yes"}')
 
     refused = world.run("execution", "resume", execution_id)
+    back = world.run("execution", "resume", execution_id, "--from", "one")
     wrong = world.run("execution", "resume", execution_id, "--it-happened", '{"no": 1}')
     before = world.count()
     done = world.run("execution", "resume", execution_id, *answer)
 
     assert (refused.returncode, before) == (WAITING, 1)
+    assert (back.returncode, "Did it happen?" in back.stderr) == (WAITING, True)
     assert "the result of mark is not as declared" in wrong.stderr
+    assert """give JSON, such as '{"text":""}'""" in wrong.stderr
     assert done.returncode == 0, done.stdout + done.stderr
     assert (world.state(execution_id).status, world.count()) == ("completed", 1 + times)
     assert world.topics(execution_id).count("effect.settled") == 1
+    (said,) = world.shown(execution_id)["answers"]
+    assert (said["by"], said["answer"]) == ("owner", "again" if times else "happened")
+    assert "settled  " in done.stderr
+    assert "says owner" in done.stderr
 
 
 def test_what_only_reads_is_run_again(world: EffectsWorld) -> None:

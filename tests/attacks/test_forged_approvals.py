@@ -18,6 +18,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPaused,
     ExecutionRated,
+    ExecutionRefused,
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
@@ -140,9 +141,10 @@ def test_who_is_granted_a_gate_answers_it_under_the_authenticated_name(
     assert hub.events(ExecutionResumed, execution_id)[-1].by == f"alice-{carrier}"
 
 
-def test_a_gate_says_who_may_answer_it(hub: Served) -> None:
+def test_a_gate_says_who_may_answer_it(hub: Served, capsys: pytest.CaptureFixture[str]) -> None:
     rule = "{by: [carol]}"
     execution_id = asking(hub, "for_carol", rule)
+    (asked,) = hub.events(ExecutionPaused, execution_id)
     bob, carol = (hub.client(name, approve=("for_carol/approved",)) for name in ("bob", "carol"))
     answer = ExecutionResume(
         seen=ALL_BEFORE,
@@ -157,11 +159,34 @@ def test_a_gate_says_who_may_answer_it(hub: Served) -> None:
     for_owner = hub.stopped(execution_id, hub.owner.publish(answer))
     ended = hub.stopped(execution_id, carol.publish(answer))
 
+    assert asked.question.endswith("(carol may answer)")
     assert isinstance(refused, ExecutionPaused)
     assert "not bob: carol may answer" in refused.question
     assert isinstance(for_owner, ExecutionPaused)
     assert "not owner" in for_owner.question
     assert isinstance(ended, ExecutionCompleted)
+    at = ["--home", str(hub.home.path)]
+    assert main(["execution", "show", execution_id, *at]) == 0
+    shown = capsys.readouterr().out
+    assert "answered   approved at one, which the gate does not take, by bob" in shown
+    assert "answered   approved at one by carol" in shown
+
+
+def test_what_is_neither_approved_nor_denied_answers_no_gate(hub: Served) -> None:
+    execution_id = asking(hub, "yes_or_no")
+    carol = hub.client("carol-of-yes", approve=("yes_or_no/approved",))
+    answer = ExecutionResume(
+        seen=ALL_BEFORE, execution_id=execution_id, answer="yes", gate="yes_or_no/approved"
+    )
+
+    carol.publish(answer)
+    after = carol.publish(msgspec.structs.replace(answer, answer="denied"))
+    ended = hub.stopped(execution_id, after)
+
+    assert isinstance(ended, ExecutionHalted)
+    assert [e.answer for e in hub.events(ExecutionResumed, execution_id)] == ["denied"]
+    (refused,) = hub.events(ExecutionRefused, execution_id)
+    assert refused.reason == "'yes' does not answer a gate: approved or denied does"
 
 
 def test_who_asked_for_it_may_be_kept_from_approving_it(hub: Served) -> None:

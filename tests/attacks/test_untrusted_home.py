@@ -35,7 +35,8 @@ SETTINGS = '[handlers.shell]\nallow = ["make"]\n'
 READING = {
     *("client list", "completion", "context health", "doctor", "down", "events query"),
     *("events schema", "events tail", "execution list", "execution show", "init"),
-    *("knowledge list", "model list", "model why", "plugin info", "plugin list", "plugin logs"),
+    *("knowledge list", "log state", "model list", "model why"),
+    *("plugin info", "plugin list", "plugin logs"),
     *("plugin new", "process diff", "process history", "process inspect", "process list"),
     *("process validate", "prompt diff", "prompt list", "prompt show", "prompt stats"),
     *("prompt why", "status", "trace", "client show", "ctx check", "ctx decode", "ctx encode"),

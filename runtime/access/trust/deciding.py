@@ -79,7 +79,7 @@ def require_trust(home: Path, *, users_own: bool = False) -> None:
         other = f"its digest is {now}, which {VARIABLE} does not hold"
         raise UntrustedHomeError(os.fspath(home), (*standing.reasons, other))
     elif digests:
-        give_trust(home, by=VARIABLE)
+        give_trust(home, by=VARIABLE, digest=now)
     else:
         raise UntrustedHomeError(os.fspath(home), standing.reasons)
 

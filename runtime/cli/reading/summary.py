@@ -8,6 +8,7 @@ import msgspec
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
     ContextCompiled,
+    EffectSettled,
     EffectUnknown,
     ExecutionCancelled,
     ExecutionCompleted,
@@ -19,6 +20,7 @@ from cortex.bus.events import (
     ExecutionResume,
     ExecutionResumed,
     ExecutionStarted,
+    GateEvaluated,
     ModelInvoke,
     ModelResponded,
     StepCompleted,
@@ -27,7 +29,7 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import Execution, asker, is_own, open_effects
+from cortex.runtime.processes.execution import VERDICTS, Execution, asker, is_own, open_effects
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person
@@ -86,10 +88,13 @@ class GivenAnswer(msgspec.Struct, kw_only=True):
     """What a person said when the execution waited for them."""
 
     by: str  # the client, as the hub authenticated it; "owner" for whoever owns the home
-    answer: str  # "approved" or "denied" to a gate; else what was said in a model's place
+    # "approved" or "denied" to a gate, "happened" or "again" about an effect; else what was said in
+    # a model's place.
+    answer: str
     note: str
     step: str
     at: str  # UTC
+    counted: bool = True  # false where a gate does not take it from this person
 
 
 class OpenEffect(msgspec.Struct, kw_only=True):
@@ -285,17 +290,22 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
 def _answers(rows: Sequence[Row]) -> list[GivenAnswer]:
     """What people answered; who did is the source of the request, never what a body says."""
     asked = {r.position: asker(r.source, e.by) for r, e in rows if isinstance(e, ExecutionResume)}
-    return [
-        GivenAnswer(
-            by=asked.get(record.causation or 0, event.by),
-            answer=event.answer,
-            note=event.note,
-            step=event.step_id,
-            at=iso(record.time_ns),
-        )
-        for record, event in rows
-        if isinstance(event, ExecutionResumed) and event.answer and is_own(record)
-    ]
+    answers: list[GivenAnswer] = []
+    judged = True  # whether the gate has said what it makes of the newest answer
+    for record, event in rows:
+        if isinstance(event, GateEvaluated) and not judged:
+            answers[-1].counted, judged = event.outcome != "waiting", True
+        elif isinstance(event, ExecutionResumed) and event.answer and is_own(record):
+            by = asked.get(record.causation or 0, event.by)
+            answers.append(_given(record, event.step_id, by, event.answer, event.note))
+            judged = event.answer not in VERDICTS
+        elif isinstance(event, EffectSettled) and is_own(record):
+            answers.append(_given(record, event.step_id, event.by, event.outcome, event.note))
+    return answers
+
+
+def _given(record: Recorded, step: str, by: str, answer: str, note: str) -> GivenAnswer:
+    return GivenAnswer(by=by, answer=answer, note=note, step=step, at=iso(record.time_ns))
 
 
 def _verdict(events: Iterable[Event | None]) -> str:

@@ -34,6 +34,7 @@ from .telling import Teller
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = (
     "execution.*",
+    "effect.settled",
     "step.*",
     "gate.*",
     "knowledge.*",

@@ -19,7 +19,7 @@ from cortex.bus.events import (
     TriggerUnmatched,
 )
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes.execution import Execution
+from cortex.runtime.processes.execution import VERDICTS, Execution
 
 from ..errors import RefusedError, UnmatchedError, WaitingError
 from ..exits import INTERRUPTED, OK, TERMINATED, WAITING
@@ -44,7 +44,7 @@ from .questions import CTRL_C, Questions
 from .settlements import refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
-from .telling import VERDICTS, what_pausing_does
+from .telling import what_pausing_does
 from .untaken import untaken_action
 
 START_S = 30.0
@@ -207,10 +207,10 @@ class Station:
         """
         state = self._with_steps(execution_id)
         event = msgspec.structs.replace(event, seen=self.seen)
+        refuse_unsettled(self.history, execution_id)
         if event.from_step:
             self._refuse_step(state, event.from_step)
             return self.run(execution_id, event)
-        refuse_unsettled(self.history, execution_id)
         asker, asked = self._asked(execution_id)
         if asked is not None:
             if event.answer in VERDICTS:

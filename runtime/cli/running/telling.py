@@ -11,7 +11,9 @@ from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
     ContextRefused,
+    EffectSettled,
     ExecutionIgnored,
+    ExecutionRefused,
     ExecutionResumed,
     GateEvaluated,
     KnowledgeRequest,
@@ -37,11 +39,10 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.models import Usage
-from cortex.runtime.processes.execution import ENGINE, Execution
+from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
 from ..reading import PERSON, counted, dollars, duration
 
-VERDICTS = ("approved", "denied")  # what a gate is answered
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
 LINE = 200  # characters of what a tool or a failed step printed
@@ -87,6 +88,11 @@ class Teller:
                 return Told("gate", f"{event.gate} failed: {event.reason}", "red")
             case GateEvaluated() if event.outcome == "passed":
                 return Told("gate", f"{event.gate} passed", "green")
+            case ExecutionRefused():
+                return Told("refused", one_line(event.reason), "red")
+            case EffectSettled():
+                what = "it happened" if event.outcome == "happened" else "it is done again"
+                return Told("settled", f"{event.step_id}: {what}, says {event.by}")
             case ExecutionResumed():
                 return Told("resumed", _resumed(record, event))
             case _:

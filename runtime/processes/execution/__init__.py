@@ -4,7 +4,7 @@ from .answering import do_again, it_happened, open_effects
 from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
 from .children import CHILD_FACTS
 from .course import reached
-from .decide import NO_PROCESS, advance, decide, give_up, ignore, take_back
+from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
 from .dialogue import Offers
 from .evolve import INPUTS, OUTPUTS, evolve, stood_at
 from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
@@ -29,6 +29,7 @@ __all__ = [
     "OUTPUTS",
     "PEOPLE",
     "STEP_ANSWERS",
+    "VERDICTS",
     "AskedSoFar",
     "Execution",
     "ExecutionRecords",

@@ -15,6 +15,15 @@ from ..errors import SettlementError
 from .state import Execution
 
 EXCERPT_CHARS = 2_000
+# Of each type of JSON Schema a value, for an example.
+_EMPTY: dict[str, Any] = {
+    "integer": 0,
+    "number": 0,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
 
 
 def open_effects(state: Execution) -> tuple[EffectUnknown, ...]:
@@ -107,19 +116,26 @@ def _fitting(effect: EffectUnknown, given: Any, schema: Mapping[str, Any]) -> di
             result = given
     fields = _fields(schema)
     if not isinstance(result, dict) and len(fields) == 1:
-        result = {fields[0]: result}
+        result = {next(iter(fields)): result}
     problem = "it is no map" if not isinstance(result, dict) else None
     if problem is None and schema:
         problem = wrong_answer(result, schema)
     if problem is None:
         return dict(result)
-    wanted = f"with {', '.join(fields)}" if fields else "as its action gives it"
+    wanted = f"such as '{_example(fields)}'" if fields else "a map as its action gives it"
     raise SettlementError(
-        f"the result of {effect.name} is not as declared: {problem}; give JSON, a map {wanted}"
+        f"the result of {effect.name} is not as declared: {problem}; give JSON, {wanted}"
     )
 
 
-def _fields(schema: Mapping[str, Any]) -> list[str]:
+def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of each field of a result."""
     reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     top = schema.get("$defs", {}).get(reference, schema) if reference else schema
-    return list(top.get("properties", ()))
+    return dict(top.get("properties", {}))
+
+
+def _example(fields: Mapping[str, Any]) -> str:
+    """A result that a person can take and fill in."""
+    values = {name: _EMPTY.get(str(each.get("type")), "") for name, each in fields.items()}
+    return msgspec.json.encode(values).decode()

@@ -64,6 +64,8 @@ from .voice import Voice
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
 
+VERDICTS = ("approved", "denied")  # what a gate that asks a person is answered
+SHOWN_CHARS = 40  # of an answer that is none
 UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
 GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how it ended
 
@@ -313,6 +315,10 @@ def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
     elif state.stage == "gate_open" and state.open_gate == event.gate:
         if not voice.was_seen(event.seen):
             voice.refuse(event, UNSEEN)
+            return
+        if event.answer not in VERDICTS:
+            said = event.answer[:SHOWN_CHARS]
+            voice.refuse(event, f"{said!r} does not answer a gate: {' or '.join(VERDICTS)} does")
             return
         voice.resume(event.answer, voice.asked_by(event), event.note)
         course.go_on()
