@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cortex.runtime.log import Blobs, BlobStore
-from cortex.runtime.models import endpoint_of
+from cortex.runtime.models import address_of, endpoint_of
 from cortex.runtime.secrets import (
     LOOKS_SECRET,
     Mask,
@@ -25,6 +25,9 @@ from .home import Home
 SECRETS = Path("keys") / "secrets"  # in a home: those of plugins
 SECRET_BYTES = 64 * 1024
 GUESSED = 12  # characters of what is a secret by its name alone; "postgres" and "changeme" are not
+# What a server of models on this machine wants for a key, as "lm-studio" and "not-needed". It would
+# be masked wherever the word is, in the name of a process, too.
+_PLACEHOLDER = re.compile(r"[A-Za-z _-]{1,20}")
 # What a server of tools is given beside its secrets, and every program needs.
 _ORDINARY = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TZ|TMPDIR|PWD|LC_.*|XDG_.*|.*_(?:PATH|HOME|DIR)"
@@ -60,11 +63,21 @@ def _kept(folder: Path) -> Iterator[str]:
 
 
 def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[str]:
+    asked = [endpoint_of(model) for model in config.models.use]
+    away = {each.key_env for each in asked if not _is_here(each.base_url)}
+    here = {each.key_env for each in asked} - away
     for name in key_names(config):
         try:
-            yield secret_value(name, environment).strip()
+            value = secret_value(name, environment).strip()
         except SecretUnavailableError:
             continue  # who needs it says so
+        if not (name in here and _PLACEHOLDER.fullmatch(value)):
+            yield value
+
+
+def _is_here(base_url: str) -> bool:
+    address = address_of(base_url)
+    return address is not None and address.on_this_host
 
 
 def _guessed(environment: Mapping[str, str]) -> Iterator[str]:

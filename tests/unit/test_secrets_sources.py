@@ -80,3 +80,18 @@ def test_a_keyring_that_is_locked_or_has_no_such_entry_says_so(keyring: Any) -> 
 def test_a_reference_that_names_no_entry_is_refused(reference: str) -> None:
     with pytest.raises(SecretUnavailableError, match="write it as keyring:SERVICE/NAME"):
         secret_value(reference)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1234/v1", "https://api.example.org/v1"])
+def test_the_word_that_a_server_on_this_machine_wants_for_a_key_is_no_secret(url: str) -> None:
+    """Masked, it would be gone from the names of processes and models, and nothing would run."""
+    lines = ("[[models.use]]", 'name = "m"', 'provider = "openai"', 'key_env = "KEY"')
+    numbers = ("window = 8000", "price_input = 0", "price_output = 0")
+    config = Config.parse("\n".join((*lines, *numbers, f'base_url = "{url}"')))
+    here = url.startswith("http://127")
+
+    word = mask_for(config, environment={"KEY": "lm-studio"})
+    key = mask_for(config, environment={"KEY": "lm-studio-0123"})
+
+    assert (word.text("process: lm-studio") == "process: lm-studio") is here
+    assert "0123" not in key.text("process: lm-studio-0123")
