@@ -1,4 +1,4 @@
-"""How fast is the log: append, catch up, replay into a projection; and how large does it become?
+"""How fast is the log: append, catch up, replay, a page that is shown; how large does it become?
 
 Ours (records encoded, leaf hashes kept) beside bare ``sqlite3`` with the same rows, encoded before,
 and the same PRAGMAs, written with ``executemany`` and, as ours are, with one statement a batch (the
@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
+import log_pages
 import msgspec
 from measure import Ratios, quickly, ratio
 
@@ -354,7 +355,7 @@ def other_lines(folder: Path) -> Iterator[str]:
 
 
 def quick() -> Ratios:
-    """Batches and single records appended, to bare rows."""
+    """Batches and single records appended, to bare rows; a page shown, to one not compared."""
 
     def one(size: int, events: int) -> float:
         with tempfile.TemporaryDirectory() as name:
@@ -365,7 +366,12 @@ def quick() -> Ratios:
             )
             return found
 
-    return {"append/100": one(100, 8_000), "append/1": one(1, 800)}
+    with (
+        tempfile.TemporaryDirectory() as name,
+        log_pages.homes(Path(name), 2_000) as homes,
+    ):
+        _, checked = log_pages.compared(homes[2_000], "events", "query", rounds=7)
+    return {"append/100": one(100, 8_000), "append/1": one(1, 800), "page checked": checked}
 
 
 def main() -> None:
@@ -383,6 +389,7 @@ def main() -> None:
         for line in chain(
             append_lines(options.rounds, peer_python),
             read_lines(options.rounds, peer_python, Path(name)),
+            log_pages.lines(Path(name) / "pages", options.rounds),
             other_lines(Path(name)),
         ):
             print(line, flush=True)

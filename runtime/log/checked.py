@@ -1,61 +1,97 @@
-"""Records are compared with their leaf hashes as they are read, so that no forged one is shown."""
+"""Records are compared with their leaf hashes as they are read, so that no forged one is shown.
 
-from collections.abc import Sequence
+Whoever reads a page has its bytes at hand: they are hashed as they are, the hashes of the whole
+page are compared at once with what the tiles hold, and nothing is decoded for it.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import decode
+from cortex.bus import FORMAT, decode
 
 from .errors import LogCorruptError
+from .tiles import HASH_BYTES, LEAF, LEAVES, join
 
-# The leaf hash of each event, beside its columns: looked up in SQLite, which is the cheapest.
-LEAF = (
-    "(select substr(hashes, (events.position - first) * 32 + 1, 32) from tiles "
-    "where first <= events.position order by first desc limit 1)"
-)
 FORGED = "the record does not have its leaf hash, so it is not what was recorded"
+# The rows of tiles that hold the leaves from one position to another, and no others.
+RUNS = (
+    "select first, hashes from tiles where first <= ? and first >= coalesce("
+    "(select max(first) from tiles where first <= ?), 0) order by first"
+)
 
-_START = sha256(b"\x00")  # what every leaf starts with
+_ENCODE = msgspec.msgpack.Encoder().encode
 
-Row = tuple[int, bytes, bytes]  # position, record, the leaf hash that is stored
+Row = tuple[int, bytes]  # position, record
 
 
-def check_page(path: Path, after: int, rows: Sequence[Row]) -> None:
+def check_page(reader: sqlite3.Connection, path: Path, after: int, rows: Sequence[Row]) -> None:
     """Refuse a page of records, which follow position *after* without a gap.
 
     Raises:
         LogCorruptError: With the first position that is not what was recorded.
     """
-    for expected, (position, *_) in enumerate(rows, after + 1):
-        if position != expected:
-            raise LogCorruptError(str(path), "the event is missing", expected)
-    _check(path, rows)
+    if rows and rows[-1][0] != after + len(rows):
+        at = next(at for at, row in enumerate(rows, after + 1) if row[0] != at)
+        raise LogCorruptError(str(path), "the event is missing", at)
+    _check(path, rows, leaves_between(reader, after + 1, after + len(rows)))
 
 
-def check_stream(path: Path, stream: str, rows: Sequence[Row]) -> None:
+def check_stream(reader: sqlite3.Connection, path: Path, stream: str, rows: Sequence[Row]) -> None:
     """Refuse records of *stream* that are not what was recorded, or not there.
 
     Raises:
         LogCorruptError: With the first position of such a record.
     """
-    _check(path, rows)
-    for position, record, _ in rows:
-        try:
-            known = decode(record)
-        except msgspec.MsgspecError as error:
-            problem = f"the record cannot be decoded ({error})"
-            raise LogCorruptError(str(path), problem, position) from error
-        if (known.position, known.stream) != (position, stream):
-            problem = f"its columns say {stream}, its record says {known.stream}"
-            raise LogCorruptError(str(path), problem, position)
+    for near in _clusters(rows):
+        first, last = near[0][0], near[-1][0]
+        hashes = leaves_between(reader, first, last)
+        if last - first + 1 != len(near):  # events of other streams lie between
+            at = [HASH_BYTES * (position - first) for position, _ in near]
+            hashes = b"".join([hashes[start : start + HASH_BYTES] for start in at])
+        _check(path, near, hashes)
+    for position, record in rows:
+        # How each record begins: nothing else has to be decoded to see that it is in its place.
+        begins = _ENCODE((FORMAT, position, stream))[1:]
+        if record[1 : 1 + len(begins)] != begins:
+            raise LogCorruptError(str(path), _misplaced(record, stream), position)
 
 
-def _check(path: Path, rows: Sequence[Row]) -> None:
-    fresh = _START.copy
-    for position, record, leaf in rows:
-        made = fresh()
-        made.update(record)
-        if made.digest() != leaf:
-            raise LogCorruptError(str(path), FORGED, position)
+def leaves_between(reader: sqlite3.Connection, first: int, last: int) -> bytes:
+    """The stored leaf hashes of positions *first* to *last*; zeros for one that is missing."""
+    runs = reader.execute(RUNS, (last, first)).fetchall()
+    start = min(runs[0][0], first) if runs else first
+    hashes = join(start - 1, runs)
+    return hashes[(first - start) * HASH_BYTES : (last - start + 1) * HASH_BYTES]
+
+
+def _check(path: Path, rows: Sequence[Row], leaves: bytes) -> None:
+    made = [sha256(LEAF + record).digest() for _, record in rows]
+    if b"".join(made) == leaves:
+        return
+    for number, digest in enumerate(made):
+        if digest != leaves[number * HASH_BYTES : (number + 1) * HASH_BYTES]:
+            raise LogCorruptError(str(path), FORGED, rows[number][0])
+
+
+def _clusters(rows: Sequence[Row]) -> Iterable[Sequence[Row]]:
+    """*rows* in order, parted where more than a tile lies between two."""
+    start = 0
+    if rows and len(rows) <= rows[-1][0] - rows[0][0] + 1 <= LEAVES:
+        yield rows
+        return
+    for at in range(1, len(rows) + 1):
+        if at == len(rows) or not 0 < rows[at][0] - rows[at - 1][0] <= LEAVES:
+            yield rows[start:at]
+            start = at
+
+
+def _misplaced(record: bytes, stream: str) -> str:
+    try:
+        known = decode(record)
+    except msgspec.MsgspecError as error:
+        return f"the record cannot be decoded ({error})"
+    return f"its columns say {stream}, its record says {known.stream}"

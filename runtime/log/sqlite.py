@@ -17,7 +17,7 @@ import msgspec
 from cortex.bus import Batch, Deadline, Receipt, Row, Standing, State, Work, decode
 
 from . import mending, moving, opening, tiles
-from .checked import LEAF, check_page, check_stream
+from .checked import check_page, check_stream, leaves_between
 from .errors import (
     LogAccessError,
     LogAlteredError,
@@ -55,7 +55,6 @@ class EventLog:
         self.path = path
         self._translated = Translated(path, busy_s)
         self._owner = owner  # None for a log that is only read
-        self._leaf = "null" if owner else LEAF  # what is read beside a record, to compare it with
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
@@ -162,12 +161,11 @@ class EventLog:
             LogCorruptError: The log was opened for reading alone, and one of them is not what was
                 recorded. (Its owner does not look: it only reads again what it wrote or verified.)
         """
-        page: list[tuple[int, bytes, bytes]] = []
+        page: list[tuple[int, bytes]] = []
         size_bytes = 0
         with self._page() as reader:
             rows = reader.execute(
-                f"select position, record, {self._leaf} from events "  # noqa: S608  # ours
-                "where position > ? order by position limit ?",
+                "select position, record from events where position > ? order by position limit ?",
                 (after, limit),
             )
             with closing(rows):  # or its snapshot would outlive the page
@@ -177,19 +175,19 @@ class EventLog:
                         break
                     page.append(row)
             if self._owner is None:
-                check_page(self.path, after, page)
+                check_page(reader, self.path, after, page)
         return [row[1] for row in page]
 
     def read_stream(self, stream: str, after: int, limit: int) -> Sequence[bytes]:
         """Records of one stream after its version *after*, in order, at most *limit*."""
         with self._page() as reader:
             rows = reader.execute(
-                f"select position, record, {self._leaf} from events "  # noqa: S608  # ours
+                "select position, record from events "
                 "where stream = ? and version > ? order by version limit ?",
                 (stream, after, limit),
             ).fetchall()
             if self._owner is None:
-                check_stream(self.path, stream, rows)
+                check_stream(reader, self.path, stream, rows)
         return [row[1] for row in rows]
 
     def stream_version(self, stream: str) -> int:
@@ -202,14 +200,8 @@ class EventLog:
 
     def leaf_hashes(self, first: int, last: int) -> bytes:
         """RFC 6962 leaf hashes of positions *first* to *last*, both included, 32 bytes each."""
-        start = tiles.tile_start(first - 1)
         with self._page() as reader:
-            runs = reader.execute(
-                "select first, hashes from tiles where first > ? and first <= ? order by first",
-                (start, last),
-            ).fetchall()
-        hashes = tiles.join(start, runs)
-        return hashes[(first - 1 - start) * tiles.HASH_BYTES : (last - start) * tiles.HASH_BYTES]
+            return leaves_between(reader, first, last)
 
     def verify(self) -> int:
         """Check every event against its columns, its stream, its leaf hash and the indexes.

@@ -46,7 +46,7 @@ def _trace(history: History, execution_id: str, depth: int) -> TraceDocument:
     own = [row for row in rows if row[0].correlation == execution_id]
     called = [event.child for _, event in own if isinstance(event, StepDelegated)]
     return TraceDocument(
-        document_of(history.execution(execution_id), own),
+        document_of(history.folded(execution_id, (record for record, _ in rows)), own),
         spans_of(rows, execution_id),
         [_trace(history, child, depth - 1) for child in dict.fromkeys(called) if depth],
     )

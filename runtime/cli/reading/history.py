@@ -1,6 +1,6 @@
 """The log of a home, for reading alone: it works without a runtime, and beside one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cortex.bus import Event, Log, Recorded, Vocabulary, decode
@@ -75,8 +75,7 @@ class History:
     def select(self, selection: Selection, after: int = 0) -> Iterator[Recorded]:
         """The events after position *after* that fit *selection*, in order."""
         positions, through = self._indexed(selection, after)
-        for position in positions:
-            record = self._at(position)
+        for record in self._each(positions):
             if selection.fits(record):
                 yield record
         for record in self.read(through):
@@ -103,7 +102,12 @@ class History:
 
     def execution(self, execution_id: str) -> Execution:
         """The execution as its events tell it."""
-        return fold(execution_id, self.stream(STREAM + execution_id), self.vocabulary)
+        return self.folded(execution_id, self.stream(STREAM + execution_id))
+
+    def folded(self, execution_id: str, records: Iterable[Recorded]) -> Execution:
+        """The same, of events of its own and others that were read already."""
+        own = [record for record in records if record.stream == STREAM + execution_id]
+        return fold(execution_id, own, self.vocabulary)
 
     def execution_id(self, prefix: str) -> str:
         """The one execution whose id starts with *prefix*.
@@ -123,6 +127,21 @@ class History:
         raise NotFoundError(
             "execution", prefix, "is not in this home: `cortex execution list` shows what is"
         )
+
+    def _each(self, positions: Sequence[int]) -> Iterator[Recorded]:
+        """The events at *positions*, in order; those that stand near one another by one read."""
+        start = 0
+        while start < len(positions) and self._log is not None:
+            first, end = positions[start], start + 1
+            while end < len(positions) and positions[end] - first < min(PAGE, 2 * (end - start)):
+                end += 1
+            page = self._log.read(first - 1, positions[end - 1] - first + 1, PAGE_BYTES)
+            if not page:
+                return  # the index knows more than the log has: see `cortex doctor`
+            for position in positions[start:end]:
+                if position - first < len(page):
+                    start += 1
+                    yield decode(page[position - first])
 
     def _at(self, position: int) -> Recorded:
         (record,) = self._page(position - 1, 1)

@@ -18,7 +18,7 @@ def rows_of(history: History, execution_id: str, *, around: bool = False) -> lis
     records = {r.position: r for r in history.stream(stream)}
     if around:
         records |= {r.position: r for r in history.select(Selection(execution=execution_id))}
-        started = history.execution(execution_id).started
+        started = history.folded(execution_id, [records[p] for p in sorted(records)]).started
         if started is not None and started.trigger:
             records |= {r.position: r for r in history.stream(f"trigger/{started.trigger}")}
     rows = ((records[p], history.event(records[p])) for p in sorted(records))
