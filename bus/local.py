@@ -336,6 +336,9 @@ class LocalHub:
                 raise
             self._answer_apart(tickets)
             return
+        if len(tickets) == 1:
+            tickets[0].answers = answers
+            return
         first = 0
         for ticket in tickets:
             after = first + len(ticket.requests)

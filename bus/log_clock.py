@@ -49,15 +49,16 @@ class LogClock:
 
     def read(self, clock_ns: int, lasts_ns: int) -> Jump | None:
         """Take in what the clocks say now: `time_ns` follows; a jump, where there was one."""
-        passed_ns = lasts_ns - self._lasts_ns
-        if passed_ns < 0:
-            passed_ns = 0
+        follows_ns, before_ns = clock_ns + self.ahead_ns, self.time_ns
+        by_ns = clock_ns - self._clock_ns - lasts_ns + self._lasts_ns
+        if follows_ns > before_ns and -JUMP_NS < by_ns < JUMP_NS:  # as it nearly always is
+            self._clock_ns, self._lasts_ns, self.time_ns = clock_ns, lasts_ns, follows_ns
+            return None
+        passed_ns = max(0, lasts_ns - self._lasts_ns)
         by_ns = clock_ns - self._clock_ns - passed_ns
         self._clock_ns, self._lasts_ns = clock_ns, lasts_ns
-        before_ns, follows_ns = self.time_ns, clock_ns + self.ahead_ns
-        if -JUMP_NS < by_ns < JUMP_NS and follows_ns > before_ns - JUMP_NS:
-            if follows_ns > before_ns:
-                self.time_ns = follows_ns
+        if abs(by_ns) < JUMP_NS and follows_ns > before_ns - JUMP_NS:
+            self.time_ns = max(before_ns, follows_ns)
             return None
         on_ns = before_ns + passed_ns  # where it would be if nobody had set anything
         self.time_ns = max(on_ns, clock_ns)
