@@ -18,6 +18,7 @@ from cortex.bus import (
     Claimed,
     Commit,
     CortexError,
+    CursorError,
     Due,
     Fetch,
     Finish,
@@ -114,7 +115,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
         fetch = Fetch(feeding.name, seen, limit, ring_after=ring, log_epoch=feeding.log_epoch)
         page = yield from _ask(fetch, Page)
         if page.log_epoch != feeding.log_epoch:  # another hub, whose log has all that was seen
-            feeding = msgspec.structs.replace(feeding, log_epoch=page.log_epoch)
+            feeding = yield from _taken_up(feeding, cursor, page.log_epoch)
         if contract is not None:
             page = up_to_once(contract, page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
@@ -156,6 +157,23 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             handled = seen
             if cursor == seen:
                 recall.arrive(cursor)
+
+
+def _taken_up(
+    feeding: Feeding, cursor: int, log_epoch: int
+) -> Generator[Step, Sequence[Answer], Feeding]:
+    """Go on at another hub, where the cursor is still where it was committed.
+
+    Raises:
+        CursorError: The log has lost that commit, and what it said, but not the events it was
+            about: they are to be handled again.
+    """
+    standing = yield from _ask(
+        Subscribe(feeding.name, "ordered", feeding.filter, feeding.start), Subscribed
+    )
+    if standing.cursor != cursor:
+        raise CursorError(feeding.name, cursor, standing.cursor)
+    return msgspec.structs.replace(feeding, log_epoch=log_epoch)
 
 
 def _rest(quiet_ns: int | None) -> Generator[Step, Sequence[Answer], bool]:

@@ -1,6 +1,7 @@
 """Bugs that are planted on purpose, each in the place of one function of the hub."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from cortex.bus import (
     Subscribed,
     last_common,
 )
+
+settled: Any = import_module("cortex.runtime.kernel.intents").settled
 
 
 def no_deduplication(turn: Any, client: str, request: Any) -> Any:
@@ -71,6 +74,34 @@ def a_lost_tail_is_not_noticed(known: Any, epoch: int, position: int) -> None:
 def a_lost_tail_leaves_its_last(ours: Sequence[Epoch], theirs: Sequence[Epoch], seen: int) -> int:
     common = last_common(ours, theirs, seen)
     return common + 1 if common < seen else common
+
+
+def effects_are_begun_without_a_word(contract: Any, record: Any) -> Generator[Any, Any, str]:
+    """Record nothing before an effect begins."""
+    yield from ()
+    return "new"
+
+
+def intents_are_taken_twice(*_: Any) -> None:
+    """Look for no intent that was recorded before."""
+
+
+def what_was_begun_is_begun_again(
+    contract: Any, host: Any, record: Any, attempt: int, intent: str
+) -> Any:
+    outcome = host.handle((record,), attempt, begun=intent == "begun")
+    return settled(contract, record, outcome)
+
+
+def a_lost_commit_is_not_noticed(
+    feeding: Any, cursor: int, log_epoch: int
+) -> Generator[Any, Any, Any]:
+    """Go on at another hub, wherever the cursor is there."""
+    yield from ()
+    return msgspec.structs.replace(feeding, log_epoch=log_epoch)
+
+
+keys_of_what_may_be_lost = property(lambda _: False)  # of a claim: whether it is to be synced
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True, tag="done"):

@@ -81,8 +81,8 @@ class Beginner(Component):
     start = "beginning"
     max_attempts = NEVER
 
-    def __init__(self, blobs: MemoryBlobs) -> None:
-        self._blobs = blobs
+    def __init__(self, blobs: MemoryBlobs, process: LinkedProcess = PROCESS) -> None:
+        self._blobs, self._process = blobs, process
 
     @on(ExecutionRequest)
     def begin(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
@@ -90,8 +90,8 @@ class Beginner(Component):
             execution_id=event.execution_id,
             process=event.process,
             process_version=1,
-            digest=PROCESS.digest,
-            linked=self._blobs.put(msgspec.json.encode(PROCESS)),
+            digest=self._process.digest,
+            linked=self._blobs.put(msgspec.json.encode(self._process)),
             inputs={},
             goal="",
             workspace="",

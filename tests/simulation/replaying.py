@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -61,15 +61,15 @@ def replay(world: Scenario, seed: int) -> None:
         pytest.fail(f"{error}\n\nAgain with: {command}", pytrace=False)
 
 
-def breaks(world: Scenario, seed: int) -> bool:
+def breaks(world: Scenario, seed: int, faults: Faults | None = None) -> bool:
     """Whether a schedule shows that something is wrong."""
     try:
-        simulate(world, seed)
+        simulate(world, seed, faults)
     except PromiseBrokenError as error:
         return error.seed == seed and bool(error.trace)
     return False
 
 
-def found(world: Scenario) -> bool:
-    """Whether a bug that was planted shows soon."""
-    return any(breaks(world, seed) for seed in range(SEEDS_TO_FIND))
+def found(world: Callable[[], Scenario], faults: Faults | None = None) -> bool:
+    """Whether a bug that was planted shows soon, in a *world* that is new for each schedule."""
+    return any(breaks(world(), seed, faults) for seed in range(SEEDS_TO_FIND))

@@ -73,4 +73,4 @@ def test_a_planted_bug_is_found(
 ) -> None:
     monkeypatch.setattr(place, bug)
 
-    assert found(ERRANDS)
+    assert found(lambda: ERRANDS)

@@ -77,4 +77,4 @@ def test_a_planted_bug_is_found(
 ) -> None:
     monkeypatch.setattr(place, bug)
 
-    assert found(TOY)
+    assert found(lambda: TOY)

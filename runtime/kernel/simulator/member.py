@@ -20,6 +20,8 @@ from cortex.bus import (
 )
 
 from .. import supervision
+from ..component import contract_of
+from ..config import Config
 from ..feed import Backoff, Feeding, Idle, Program, Quiet, Step, ordered, work
 from ..host import LocalHost, Outcome
 from ..leases import Leases
@@ -88,6 +90,7 @@ class Member:
             role.component.start,
             role.component.max_attempts,
             int(role.component.lease_s * SECOND_NS),
+            contract=contract_of(role.component, Config()),
         )
 
     def open(self) -> None:
