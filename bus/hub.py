@@ -17,14 +17,14 @@ from .backlog import fill_up, route_on
 from .deadlines import Deadlines
 from .epochs import Epochs, last_common
 from .errors import CortexError, LogError, SubscriptionError, TailLostError
-from .event import Draft, Recorded, decode
+from .event import Draft, decode
 from .events.log import CLOCK_STREAM, LogClockJumped
-from .filter import Filter
 from .known import Known
 from .limits import Allowed, Limits
 from .log import Batch, Log, Work
 from .log_clock import Jump
 from .lost import Losses, epoch_began, refuse_lost
+from .pages import Pages
 from .requests import (
     Answer,
     Attempt,
@@ -45,19 +45,14 @@ from .requests import (
     Unsubscribe,
     Withdraw,
 )
-from .tail import Tail
 from .tries import Trial, Tries
 from .turn import Mask, Turn
 from .unclaimed import STEP, Unclaimed, report
 from .vocabulary import Vocabulary
 from .withdrawal import DueRights
 
-LOOKED_AT = 4_096  # records one fetch looks at before it answers, so that no fetch takes long
-RING = 4_096  # ephemeral events kept; the oldest leave first
 VERSIONS_KEPT = 200_000  # streams; the log knows them all, this only saves asking it
 FEW = 64  # subscriptions that a route wakes: so many are looked up one by one
-BACKLOG_BYTES = 4 << 20
-BACKLOG_READ = 1_024  # records read from disk at once for a subscriber that is behind the tail
 
 
 class Hub:
@@ -77,11 +72,10 @@ class Hub:
         self._log = log
         self._entropy = entropy
         self._untold: list[Draft] = []  # what became of the log, until the next transaction
+        self._pages = Pages(log)
         self._skips: list[tuple[int, int]] = []  # when they took the log's time how far
         self._load(Known.of(log))
         self._tries = Tries.of(self._known)
-        self._ring = Tail(0, RING)  # ephemeral events, by their own count
-        self._rung = 0  # how many there ever were
         self._woken: set[str] = set()
         self._wakes: dict[int, frozenset[str]] = {}  # whole routes of subscriptions, by their id
         self.allowed: Allowed = lambda _: None  # nobody is limited unless somebody says so
@@ -93,7 +87,7 @@ class Hub:
     def _load(self, known: Known) -> None:
         self._known = known
         self._deadlines = Deadlines(known.deadlines, self._skips)
-        self._tail = Tail(known.head)
+        self._pages.begin(known.head)
         self._unclaimed = Unclaimed(known)
 
     @property
@@ -294,23 +288,7 @@ class Hub:
         seen = self._known.filters.get(request.subscription)
         if seen is None or request.subscription in self._known.queues:
             raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
-        records: list[Recorded] = []
-        through, size_bytes, topics = request.after, 0, seen.topics
-        last = min(head, through + LOOKED_AT)
-        while through < last:
-            for record in self._after(through, last - through):
-                # Most of what others say is of a topic that is not for this one.
-                if (topics is None or record.topic in topics) and seen.matches(
-                    record.topic, record.key
-                ):
-                    size_bytes += len(record.body) + 128
-                    if records and size_bytes > request.limit_bytes:
-                        return self._page(request, seen, records, record.position - 1)
-                    records.append(record)
-                    if len(records) >= request.limit:
-                        return self._page(request, seen, records, record.position)
-            through = record.position
-        return self._page(request, seen, records, through)
+        return self._pages.page(request, seen, head, self._known.epoch)
 
     def _turn(self, now_ns: int, steady_ns: int | None, *, routing: bool = True) -> Turn:
         if self.torn:
@@ -328,7 +306,7 @@ class Hub:
             Trial(self._tries, steady_ns),
             self._log,
             self.vocabulary,
-            self.record,
+            self._pages.record,
             random,
             now_ns,
             steady_ns,
@@ -337,7 +315,7 @@ class Hub:
             self._mask,
         )
         if routing and self._known.full:  # before anything is appended, which comes after it
-            route_on(self._known, turn, self.allowed, self.ready, self._after)
+            route_on(self._known, turn, self.allowed, self.ready, self._pages.after)
         for draft in self._untold:
             turn.tell(draft)
             turn.batch.told = True
@@ -351,36 +329,11 @@ class Hub:
             lambda work: turn.trial.must_wait((work.subscription, work.position)),
         )
         for work in overdue:
-            record = self.record(work.position)
+            record = self._pages.record(work.position)
             if record.topic == STEP and not turn.drop_moot(work, record):
                 waited_s = max(0, turn.time_ns - record.time_ns) / 1e9
                 turn.tell(report(STEP, record.body, record.position, waited_s))
         return overdue
-
-    def record(self, position: int) -> Recorded:
-        """The durable event at *position*, which is there."""
-        return self._after(position - 1, 1)[0]
-
-    def _after(self, position: int, limit: int) -> Sequence[Recorded]:
-        found = self._tail.after(position, limit)
-        if found is None:
-            limit = min(limit, BACKLOG_READ)
-            found = [decode(r) for r in self._log.read(position, limit, BACKLOG_BYTES)]
-        return found
-
-    def _page(self, request: Fetch, seen: Filter, records: list[Recorded], through: int) -> Page:
-        end = self._rung
-        if request.ring_after >= end or request.ring_after < 0:
-            return Page(tuple(records), through, ring_through=end, log_epoch=self._known.epoch)
-        fresh = self._ring.newest(request.ring_after, end)
-        return Page(
-            tuple(records),
-            through,
-            tuple(r for r in fresh if seen.matches(r.topic, r.key)),
-            end,
-            end - request.ring_after - len(fresh),
-            self._known.epoch,
-        )
 
     def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
         try:
@@ -473,13 +426,12 @@ class Hub:
             if len(known.versions) > VERSIONS_KEPT:
                 known.versions.clear()
             known.versions.update(turn.versions)
-            self._tail.extend(turn.records)
+            self._pages.extend(turn.records)
             known.head = turn.head
         if turn.offered:
             self._unclaimed.offered(turn.offered, turn.steady_ns)
         if turn.ephemeral:
-            self._ring.extend(turn.ephemeral)
-            self._rung += len(turn.ephemeral)
+            self._pages.pass_by(turn.ephemeral)
         self._woken |= turn.woken
         self._wakes.update(turn.wakes)
         self.torn = False
