@@ -108,5 +108,8 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True, tag="done"):
     answers: tuple[Appended | Subscribed | Attempted | Refused, ...]
 
 
-def a_page_forgets_its_last(hub: Any, request: Any, seen: Any, records: Any, through: int) -> Page:
-    return Page(tuple(records[:-1] if len(records) > 1 else records), through)
+def a_page_forgets_its_last(
+    pages: Any, request: Any, seen: Any, records: Any, through: int, epoch: int
+) -> Page:
+    kept = tuple(records[:-1] if len(records) > 1 else records)
+    return Page(kept, through, log_epoch=epoch)

@@ -62,7 +62,7 @@ def test_followers_are_told_of_what_the_log_has_lost() -> None:
         ("cortex.bus.turn.Turn._held", bugs.no_fencing),
         ("cortex.bus.once.kept", bugs.frames_are_done_again),
         ("cortex.bus.once.kept", bugs.only_the_newest_frame_is_known),
-        ("cortex.bus.hub.Hub._page", bugs.a_page_forgets_its_last),
+        ("cortex.bus.pages.Pages._with_ring", bugs.a_page_forgets_its_last),
         ("cortex.bus.known.Known.refuse_lost", bugs.a_lost_tail_is_not_noticed),
         ("cortex.bus.epochs.last_common", bugs.a_lost_tail_leaves_its_last),
     ],
