@@ -20,7 +20,7 @@ from ..writing import write_package
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
 from .loading import fared, load_of, looked_at, settled
 
-HEADERS = ("name", "version", "package", "state", "place", "")
+HEADERS = ("name", "version", "package", "state", "place", "about")
 UNCONFINED = click.option(
     "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust whoever wrote it."
 )
@@ -28,7 +28,7 @@ UNCONFINED = click.option(
 
 @click.group(cls=Family)
 def plugin() -> None:
-    """Look at plugins, load them with what you grant, unload them, write one."""
+    """Look at plugins, load them with what you grant, write one."""
 
 
 @plugin.command("list")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .screen import Screen
+from .tree import HOME as NAMED_HOME
 
 if TYPE_CHECKING:
     from cortex.runtime.kernel import Home
@@ -81,7 +82,9 @@ def question_of(words: tuple[str, ...]) -> str:
 
 
 def home_at(path: Path | None) -> "Home":
-    """The home at *path*; without one, the home that the working folder belongs to."""
+    """The home at *path*, else as --home names it before the command, else by where one stands."""
     from cortex.runtime.kernel import Home
 
+    context = click.get_current_context(silent=True)
+    path = path or (context.meta.get(NAMED_HOME) if context else None)
     return Home.find() if path is None else Home(path.expanduser().absolute())

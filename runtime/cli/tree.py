@@ -1,5 +1,6 @@
 """The tree of commands; what `cortex --help` shows is here, a command's module is imported late."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 GROUP = "cortex.commands"  # entry points under this name add commands
 
 AS_JSON = "cortex.json"  # in a context's `meta`
+HOME = "cortex.home"  # there, too: the folder that --home names before the command
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -18,7 +20,7 @@ class Lazy(NamedTuple):
     """A command that is not imported yet."""
 
     where: str  # "init:command", in the folder commands/, or "cortex.room:command" in a layer above
-    help: str  # its first line
+    help: str  # a sentence
 
 
 COMMANDS = {
@@ -27,24 +29,30 @@ COMMANDS = {
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
     "context": Lazy("context:context", "Look at the context of an execution."),
     "ctx": Lazy("ctx:ctx", "Write data and prose in fewer tokens, for models to read."),
-    "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and the blobs"),
-    "down": Lazy("down:down", "End the hub that `cortex up` serves on the home"),
+    "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and its blobs."),
+    "down": Lazy("down:down", "End the hub that is up on the home."),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Look at executions and steer them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
-    "knowledge": Lazy("knowledge:knowledge", "Look into knowledge: index it, find passages, list"),
-    "log": Lazy("log:log", "Look after what moves with the event log: cursors, work"),
-    "model": Lazy("model:model", "Look at models: which there are, whether they answer"),
-    "plugin": Lazy("cortex.plugins.cli:plugin", "Look at plugins, load them with what you grant"),
+    "knowledge": Lazy(
+        "knowledge:knowledge", "Look into knowledge: index it, find passages, list topics."
+    ),
+    "log": Lazy("log:log", "Look after what moves with the event log: cursors and work."),
+    "model": Lazy("model:model", "Look at models: which there are, and whether they answer."),
+    "plugin": Lazy(
+        "cortex.plugins.cli:plugin", "Look at plugins, load them with what you grant, write one."
+    ),
     "process": Lazy("process:process", "Look at processes and check their sources."),
     "prompt": Lazy("prompt:prompt", "Look at prompts: what went in, what stayed out, and why."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
-    "status": Lazy("status:status", "Show whether a hub is up, who is connected"),
+    "status": Lazy(
+        "status:status", "Show whether a hub is up, who is connected, and how fast it is."
+    ),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
     "trigger": Lazy("trigger:trigger", "Say that something happened, and run what answers it."),
-    "trust": Lazy("trust:trust", "Let the home in FOLDER act, or the one that belongs to this"),
-    "up": Lazy("up:up", "Serve the home to other processes"),
-    "worker": Lazy("worker:worker", "Host components in a process of their own, on the hub"),
+    "trust": Lazy("trust:trust", "Let a home act, or no more: one that came from somewhere."),
+    "up": Lazy("up:up", "Serve the home to other processes and other machines."),
+    "worker": Lazy("worker:worker", "Host components in a process of their own, on a hub."),
 }
 
 
@@ -181,9 +189,17 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_version,
     help="Show the version and exit.",
 )
-def root() -> None:
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="The home; it may stand behind the command, too.",
+)
+@click.pass_context
+def root(context: click.Context, home: Path | None) -> None:
     """Run the work of LLM agents as compiled processes on an append-only event log.
 
     Every command takes --help; commands that show something take --json. The home is named by
     --home or CORTEX_HOME; else it is the nearest .cortex/ folder, else your own data folder.
     """
+    context.meta[HOME] = home

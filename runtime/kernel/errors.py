@@ -30,7 +30,7 @@ class ManifestError(CortexError):
         self.entry, self.problem = entry, problem
 
     def __str__(self) -> str:
-        return f"manifest entry {self.entry}: {self.problem}"
+        return f"component {self.entry}: {self.problem}"
 
 
 class HomeError(CortexError):

@@ -76,8 +76,8 @@ def load(component: str) -> type[Component]:
     except Exception as error:  # a module may raise anything while it is imported
         raise ManifestError(
             component,
-            f"cannot be imported: {error}; install its package beside Cortex, or put the module "
-            "into the home's plugins folder",
+            f"cannot be imported: {error}; install its package beside Cortex, put the module into "
+            "the home's plugins folder, or name its folder to `cortex worker` with --path",
         ) from error
     found = getattr(module, class_name, None)
     if found is None:

@@ -44,7 +44,5 @@ def secret_value(reference: str, environment: Mapping[str, str] = os.environ) ->
     try:
         return keyring.get_password(service, name) or ""
     except keyring.errors.KeyringError as error:
-        problem = str(error) or type(error).__name__
-        raise SecretUnavailableError(
-            reference, f"{problem}: unlock it, or set a variable"
-        ) from None
+        problem = str(error).rstrip(".") or type(error).__name__
+        raise SecretUnavailableError(reference, f"{problem}: unlock the keyring") from None

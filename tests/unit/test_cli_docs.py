@@ -36,6 +36,7 @@ def test_every_command_has_help_and_shows_the_line_that_the_tree_shows(tmp_path:
     for line, (code, out, err) in zip(shown.values(), told, strict=True):
         assert (code, err) == (0, "")
         assert line.strip() in " ".join(out.split())
+        assert line.endswith("."), "a whole sentence: what does not fit is cut"
 
 
 def test_help_imports_neither_bus_nor_runtime() -> None:

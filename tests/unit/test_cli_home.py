@@ -174,3 +174,42 @@ def test_a_runtime_that_holds_the_home_is_named(
 
     assert code == 0
     assert "runs one; commands that record are refused until it ends" in said
+
+
+def test_the_home_may_be_named_before_the_command(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    other = Home.create(elsewhere / "other")
+
+    assert main(["--home", str(home.path), "execution", "show", IDS[2]]) == 0
+    assert IDS[2] in capsys.readouterr().out
+    assert main(["--home", str(home.path), "execution", "show", IDS[2], "--home", str(other.path)])
+    assert main(["--home", str(tmp_path / "nowhere"), "trust", "--show"]) == 4
+
+
+def test_a_question_is_not_answered_with_yes_and_no_at_once(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["execution", "resume", IDS[2], "--approve", "--deny"]) == 2
+    assert "give one of --approve, --deny" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("run", "said"), ("trigger", "source=x")])
+def test_an_input_that_would_be_masked_is_refused_and_not_shown(
+    home: Home, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a step would be run with the mask where the secret is meant."""
+    home.processes.joinpath("said.yaml").write_text(
+        "process: said\nversion: 1\ntrigger: {type: event, match: {source: x}}\n"
+        "inputs: {word: string}\n"
+        "steps:\n  - {id: a, action: shell, with: {run: [echo, '${inputs.word}']}}\n"
+    )
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+
+    assert main([*command, "-i", f"word={secret}"]) == 2
+    said = capsys.readouterr().err
+    assert "word holds a secret, which is never recorded" in said
+    assert secret not in said

@@ -48,7 +48,7 @@ def test_a_file_gives_inputs_and_the_command_line_goes_over_it(
     ("name", "value"), [("times", "three"), ("names", "a,b"), ("really", "yes")]
 )
 def test_a_value_of_the_wrong_type_is_refused_with_an_example(name: str, value: str) -> None:
-    with pytest.raises(click.BadParameter, match=f"{name} is '{value}', expected a .* such as"):
+    with pytest.raises(click.BadParameter, match=f"{name} is '{value}', expected an? .* such as"):
         inputs_of({name: value}, None, FIELDS)
 
 

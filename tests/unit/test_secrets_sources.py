@@ -71,7 +71,7 @@ def test_a_keyring_that_is_locked_or_has_no_such_entry_says_so(keyring: Any) -> 
     assert secret_value("keyring:team/none") == ""
     keyring.get_keyring().locked = True
 
-    with pytest.raises(SecretUnavailableError, match="it is locked: unlock it, or set a variable"):
+    with pytest.raises(SecretUnavailableError, match="it is locked: unlock the keyring"):
         secret_value("keyring:team/openai")
     assert not is_set("keyring:team/openai")
 

@@ -18,7 +18,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 @with_home
 @with_screen
 def doctor(quick: bool, load: bool, home: Home, screen: Screen) -> int:
-    """Check this installation, the home, its log and the blobs that events name.
+    """Check this installation, the home, its log and its blobs.
 
     Nothing is changed, and no code of the home is run without --load.
 

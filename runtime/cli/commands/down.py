@@ -33,7 +33,7 @@ class DownDocument(msgspec.Struct):
 @with_home
 @with_screen
 def down(kill: bool, patience_s: float, home: Home, screen: Screen) -> None:
-    """End the hub that `cortex up` serves on the home, and wait until it is gone.
+    """End the hub that is up on the home. It is gone when this comes back.
 
     What is at work is brought to its end; executions go on when a hub is up again.
     """

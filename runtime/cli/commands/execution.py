@@ -118,8 +118,8 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 
 @execution.command()
 @click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.option("--approve", "answer", flag_value="approved", help="Answer the question with yes.")
-@click.option("--deny", "answer", flag_value="denied", help="Answer the question with no.")
+@click.option("--approve", is_flag=True, help="Answer the question with yes.")
+@click.option("--deny", is_flag=True, help="Answer the question with no.")
 @click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
 @click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
 @click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
@@ -129,7 +129,8 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @with_screen
 def resume(
     execution_id: str,
-    answer: str | None,
+    approve: bool,
+    deny: bool,
     text: str,
     result: str | None,
     again: bool,
@@ -147,7 +148,8 @@ def resume(
     --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
     """
     settles = result is not None or again
-    if len([given for given in (answer, text, from_step, result is not None, again) if given]) > 1:
+    options = (approve, deny, text, from_step, result is not None, again)
+    if len([given for given in options if given]) > 1:
         raise click.UsageError(
             "give one of --approve, --deny, --answer, --it-happened, --do-it-again and --from"
         )
@@ -161,7 +163,7 @@ def resume(
             return station.run(found, replace(said, note=note))
         event = ExecutionResume(
             execution_id=found,
-            answer=answer or text,
+            answer="approved" if approve else "denied" if deny else text,
             note=note,
             from_step=from_step,
         )

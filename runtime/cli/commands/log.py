@@ -21,7 +21,7 @@ ACCEPT = "cortex log state --accept   (keeps what is there now)"
 
 @click.group(cls=Family)
 def log() -> None:
-    """Look after what moves with the event log: cursors, work and more."""
+    """Look after what moves with the event log: cursors and work."""
 
 
 @log.command()

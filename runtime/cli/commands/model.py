@@ -44,7 +44,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @click.group(cls=Family)
 def model() -> None:
-    """Look at models: which there are, whether they answer, why a step got one."""
+    """Look at models: which there are, and whether they answer."""
 
 
 @model.command("list")

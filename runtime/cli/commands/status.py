@@ -57,10 +57,11 @@ class StatusDocument(msgspec.Struct):
 @with_home
 @with_screen
 def status(every: bool, home: Home, screen: Screen) -> int:
-    """Show whether a hub is up, who is connected, how far subscribers are behind, and rates.
+    """Show whether a hub is up, who is connected, and how fast it is.
 
-    Of subscriptions those are shown for which something waits or is held; --json has all of them.
-    Ends with 3 where no hub is up; what the log tells is shown all the same.
+    How far subscriptions are behind is shown, too. Of these those are shown for which something
+    waits or is held; --json has all of them. Ends with 3 where no hub is up; what the log tells
+    is shown all the same.
     """
     home.check()
     answer, own = None, ""

@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
-from ..running import Station, pairs_of, scalar
+from ..running import Station, pairs_of, refuse_secrets, scalar
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -53,13 +53,15 @@ def trigger(
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
     given = pairs_of(inputs, "NAME")
+    values = {name: scalar(value) for name, value in given.items()}
     with Station.open(home, screen) as station:
+        refuse_secrets(values, station.mask())
         station.quiet, station.questions.approve = quiet, yes
         station.submitter.for_trigger(happened, version)
         event = TriggerReceived(
             trigger_id=station.client.new_id(),
             fields=happened,
-            inputs={name: scalar(value) for name, value in given.items()},
+            inputs=values,
             goal=goal,
             workspace=str(workspace.absolute()),
         )

@@ -42,12 +42,13 @@ class WithdrawnDocument(msgspec.Struct):
 def trust(
     folder: Path | None, show: bool, withdraw: bool, own: bool, digest: str, screen: Screen
 ) -> int:
-    """Let the home in FOLDER act, or the one that belongs to this folder.
+    """Let a home act, or no more: one that came from somewhere.
 
-    What can act in it is shown first: its processes, plugins and programs, servers of tools, the
-    hosts of its models and the variables with keys that they would get, and what waits in its log.
-    Trust is kept in your own folder, outside the home. What version control or a copy brings later
-    is asked about again; your own edits are not.
+    That is the home in FOLDER, or the one that belongs to this folder. What can act in it is
+    shown first: its processes, plugins and programs, servers of tools, the hosts of its models
+    and the variables with keys that they would get, and what waits in its log. Trust is kept in
+    your own folder, outside the home. What version control or a copy brings later is asked
+    about again; your own edits are not.
 
     --show ends with 6 where the home is not trusted. In CI the digest that it prints goes into
     CORTEX_TRUST; several are separated by commas.

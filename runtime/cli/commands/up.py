@@ -46,10 +46,11 @@ def up(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Serve the home to other processes, and with --listen to other machines.
+    """Serve the home to other processes and other machines.
 
-    The components of the home run here. Commands on this home use it as long as it is up; agents,
-    tools and workers connect to it. Ctrl-C, SIGTERM or `cortex down` end it in good order.
+    For other machines --listen says where. The components of the home run here. Commands on
+    this home use it as long as it is up; agents, tools and workers connect to it. Ctrl-C,
+    SIGTERM or `cortex down` end it in good order.
     """
     if background:
         options = [f"--listen={url}" for url in listen]

@@ -72,7 +72,7 @@ def worker(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Host components in a process of their own, on the hub that is up.
+    """Host components in a process of their own, on a hub.
 
     Events come from the hub, results go there. Any number of workers may host the same component
     where that takes work; work that one held when it was killed goes to another after its lease.

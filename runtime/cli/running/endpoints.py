@@ -103,7 +103,7 @@ def _looked_at(model: ModelConfig, home: Home, environ: Mapping[str, str]) -> Mo
     try:
         key = secret_value(endpoint.key_env, environ)
     except SecretUnavailableError as error:
-        return ModelCheck(model.name, "fail", str(error), "set `key_env` to a variable")
+        return ModelCheck(model.name, "fail", str(error), "or set `key_env` to a variable")
     if wrong := _wrong_key(endpoint.key_env, key):
         return ModelCheck(model.name, "fail", wrong, f"export {endpoint.key_env}=...")
     return _asked(endpoint, address, key)

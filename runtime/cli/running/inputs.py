@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ import click
 
 from cortex.runtime.processes import Field, LinkedProcess
 from cortex.runtime.processes.execution import checked_inputs
+from cortex.runtime.secrets import Mask
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
+_ARTICLE = {"integer": "an"}
 LARGEST_FILE_BYTES = 200_000  # an event's body, which the inputs become a part of, has a bound
 
 
@@ -66,6 +68,21 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
     raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
 
 
+def refuse_secrets(given: Mapping[str, Any], mask: Mask) -> None:
+    """See that nothing of *given* would be masked: steps would be run with the mask.
+
+    Raises:
+        click.BadParameter: An input holds a secret; the message does not.
+    """
+    for name, value in given.items():
+        data = json.dumps(value).encode()
+        if mask.data(data) is not data:
+            raise click.BadParameter(
+                f"{name} holds a secret, which is never recorded, so that steps would be given a "
+                "mask in its place: put it into a variable, and name that in the step's `env`"
+            )
+
+
 def typed(name: str, value: str, kind: str) -> Any:
     """*value* as an input of type *kind*.
 
@@ -79,7 +96,7 @@ def typed(name: str, value: str, kind: str) -> Any:
     except ValueError:
         example = {"list": '["a", "b"]', "map": '{"a": 1}', "boolean": "true"}.get(kind, "3")
         raise click.BadParameter(
-            f"{name} is {value!r}, expected a {kind} such as {example}"
+            f"{name} is {value!r}, expected {_ARTICLE.get(kind, 'a')} {kind} such as {example}"
         ) from None
 
 

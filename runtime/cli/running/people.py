@@ -36,6 +36,7 @@ def answer_to(question: str, keyboard: Keyboard) -> str:
         click.echo(f"{question} [y/N]: ", nl=False, err=True)
         line = _line(keyboard)
         if not line:
+            click.echo(err=True)  # Ctrl-D leaves the line of the question as it is
             raise click.Abort
         said = line.strip().lower()
         if said in YES:
