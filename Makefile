@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 2
 
-.PHONY: demo test lint types docs check bench-check clean
+.PHONY: demo test lint types docs check bench-check chaos clean
 
 # In a home of its own beside the sources, so that `cortex trace` finds the execution again.
 demo: $(VENV)/.installed
@@ -44,6 +44,17 @@ check: lint types test
 # Whether anything has become slow: ours to the bare limit of the same run, by short runs.
 bench-check: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/bench_check.py
+
+# 500 kills, 25 in each of 20 homes; one that was interrupted goes on behind its last whole part.
+CHAOS ?= build/chaos_effects
+chaos: $(VENV)/.installed-dev
+	@mkdir -p $(dir $(CHAOS))
+	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
+	  grep -qs "\"normal\",\"seed\":\"$$seed\"" $(CHAOS) && continue; \
+	  CORTEX_EFFECT_KILLS=50 CORTEX_EFFECT_SEED=$$seed CORTEX_EFFECT_REPORT=$(CHAOS) \
+	    $(BIN)/pytest -q -n 0 --timeout=0 tests/e2e/test_chaos_effects.py || exit 1; \
+	done
+	@cat $(CHAOS).txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -59,6 +59,47 @@ class Verdict(msgspec.Struct):
     wrong: list[str] = []
 
 
+def summed(verdicts: list[Verdict]) -> str:
+    """The figures of several runs together, in words, and a line for each."""
+
+    def total(kind: str) -> Counter[str]:
+        counts = Counter[str]()
+        for verdict in verdicts:
+            counts.update(getattr(verdict, kind))
+        return counts
+
+    def figure(kind: str) -> int:
+        return sum(getattr(verdict, kind) for verdict in verdicts)
+
+    def listed(counts: Counter[str]) -> str:
+        return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+
+    kills, wrong = total("kills"), [each for verdict in verdicts for each in verdict.wrong]
+    lost = Counter[str]()
+    for verdict in verdicts:
+        lost[verdict.durability] += verdict.lost
+    text = f"""\
+{kills.total():,} faults in {figure("seconds") / 60:.0f} min, {figure("in_the_middle"):,} of them \
+while an effect of their victim was under way:
+    {listed(kills)}
+{figure("executions"):,} executions ({listed(total("statuses"))}), {figure("events"):,} events
+effects that began, by kind: {listed(total("effects"))}
+{figure("repeated")} idempotent effects repeated under their key, {figure("read_again")} reads done \
+again, {figure("asked")} effects asked of a person, who had {figure("again")} done again
+power cuts took {figure("cut")} events, and with them {lost["normal"]} acknowledged requests under \
+normal, {lost["full"]} under full; followers were told of a lost tail {figure("tails_lost")} times
+{len(wrong)} broken promises: effects twice or under two keys, executions without an end, events \
+lost unsaid, mixtures, processes left behind
+"""
+    text += "".join(f"    {each}\n" for each in wrong) + "\n"
+    return text + "".join(
+        f"seed {v.seed:4} {v.durability:6} {sum(v.kills.values())} faults, {v.executions} "
+        f"executions, {v.events:,} events, {v.asked} asked, {v.lost} lost, {len(v.wrong)} wrong, "
+        f"{v.seconds:.0f} s\n"
+        for v in verdicts
+    )
+
+
 def whole(home: Home) -> list[Recorded]:
     """Every event of the log, verified."""
     found: list[Recorded] = []

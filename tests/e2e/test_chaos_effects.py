@@ -4,7 +4,8 @@ Hub, commands, workers, plugins, programs, spawned components, tool servers, wat
 are killed again and again while executions pass, each in the middle of an effect; one or the other
 is stopped and goes on; the power fails, which takes the newest commits with it down to the last
 that was synced. `CORTEX_EFFECT_KILLS` makes it longer, `CORTEX_EFFECT_SEED` another one, and
-`CORTEX_EFFECT_REPORT=FILE` adds the figures of each run to a file.
+`CORTEX_EFFECT_REPORT=FILE` adds the figures of each run to a file, and writes those of all runs in
+it, in words, to FILE.txt. `make chaos` does 500 kills in ten homes for each durability.
 """
 
 import os
@@ -17,7 +18,7 @@ import pytest
 
 from .chaos_effects import STRUCK, Chaos, dealt
 from .chaos_follower import Follower, read
-from .chaos_verdict import Verdict, judged
+from .chaos_verdict import Verdict, judged, summed
 
 KILLS = int(os.environ.get("CORTEX_EFFECT_KILLS", "20"))  # half of them with each durability
 SEED = os.environ.get("CORTEX_EFFECT_SEED", "12")
@@ -67,4 +68,7 @@ def test_nothing_that_may_happen_once_happens_twice_whoever_is_killed(
     if REPORT:
         with Path(REPORT).open("ab") as report:
             report.write(msgspec.json.encode(verdict) + b"\n")
+        lines = Path(REPORT).read_bytes().splitlines()
+        runs = [msgspec.json.decode(line, type=Verdict) for line in lines]
+        Path(f"{REPORT}.txt").write_text(summed(runs))
     assert verdict.wrong == []
