@@ -84,8 +84,8 @@ while an effect of their victim was under way:
     {listed(kills)}
 {figure("executions"):,} executions ({listed(total("statuses"))}), {figure("events"):,} events
 effects that began, by kind: {listed(total("effects"))}
-{figure("repeated")} idempotent effects repeated under their key, {figure("read_again")} reads done \
-again, {figure("asked")} effects asked of a person, who had {figure("again")} done again
+{figure("repeated")} idempotent effects repeated under their key, {figure("read_again")} reads \
+done again, {figure("asked")} effects asked of a person, who had {figure("again")} done again
 power cuts took {figure("cut")} events, and with them {lost["normal"]} acknowledged requests under \
 normal, {lost["full"]} under full; followers were told of a lost tail {figure("tails_lost")} times
 {len(wrong)} broken promises: effects twice or under two keys, executions without an end, events \
