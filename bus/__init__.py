@@ -3,6 +3,7 @@
 from .access import VERBS, Access, Open, Owners, Peer
 from .aio import Aio
 from .blob_names import named_after, names_in, with_those_within
+from .blobs import Blobs
 from .client import Client, Feed
 from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
 from .deadlines import kept_draft
@@ -102,6 +103,7 @@ __all__ = [
     "Attempted",
     "Batch",
     "BegunError",
+    "Blobs",
     "Claim",
     "Claimed",
     "Client",

@@ -4,7 +4,6 @@ from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
 from .connecting import connect
 from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
 from .inside import HubInside
-from .keeper import BlobKeeper
 from .reading import RemoteLog
 from .remote import AWAY_S, RemoteHub
 from .server import Connected, HubServer
@@ -20,7 +19,6 @@ __all__ = [
     "WAIT_S",
     "Address",
     "BlobAwayError",
-    "BlobKeeper",
     "Connected",
     "HubInside",
     "HubServer",

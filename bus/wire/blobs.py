@@ -7,12 +7,12 @@ from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 
+from ..blobs import Blobs
 from ..errors import CortexError, FrameError
 from ..event import Draft
 from ..port import Wake
 from ..requests import Answer, Appended
 from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
-from .keeper import BlobKeeper
 from .link import Link
 from .unnamed import UnnamedBlobs
 
@@ -45,7 +45,7 @@ class BlobDesk:
 
     def __init__(
         self,
-        blobs: BlobKeeper | None,
+        blobs: Blobs | None,
         steady_ns: Callable[[], int],
         alarm: Callable[[int, Wake], None],
         unnamed: UnnamedBlobs | None = None,
@@ -89,7 +89,7 @@ class BlobDesk:
             for key in [key for key in self._uploads if key[0] is link]:
                 self._drop(key)
 
-    def _put(self, blobs: BlobKeeper, link: Link, request: PutBlob) -> Answer:
+    def _put(self, blobs: Blobs, link: Link, request: PutBlob) -> Answer:
         if not 0 <= request.size_bytes <= BLOB_BYTES:
             raise FrameError(f"a blob of {request.size_bytes} bytes is over {BLOB_BYTES}")
         with self._lock:
@@ -155,7 +155,7 @@ class BlobDesk:
                 self._drop(key)
             self._set_alarm()
 
-    def _get(self, blobs: BlobKeeper, request: GetBlob) -> Answer:
+    def _get(self, blobs: Blobs, request: GetBlob) -> Answer:
         if not blobs.has(request.digest):
             return Piece(-1)
         if not request.limit_bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ..access import Access, Open, Peer
+from ..blobs import Blobs
 from ..client import Client
 from ..clock import lasting
 from ..errors import ClientDeniedError, UrlError
@@ -27,7 +28,6 @@ from .desk import Desk
 from .failures import Failures
 from .frames import Hello
 from .inside import HubInside
-from .keeper import BlobKeeper
 from .link import Link
 from .listening import HELLO_S, bind_path, bind_port, identity, opener
 from .pipe import Gone
@@ -75,7 +75,7 @@ class HubServer:
         self,
         hub: LocalHub,
         log: Log,
-        blobs: BlobKeeper | None = None,
+        blobs: Blobs | None = None,
         access: Access | None = None,
     ) -> None:
         self._hub, self._log = hub, log

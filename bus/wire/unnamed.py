@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ..blob_names import named_after, names_in, with_those_within
+from ..blobs import Blobs
 from ..clock import Clock
 from ..errors import CortexError, LimitError
 from ..event import Draft
 from ..limits import Allowance
 from ..log import Log
 from ..port import Wake
-from .keeper import BlobKeeper
 
 SECOND_NS = 1_000_000_000
 
@@ -47,7 +47,7 @@ class UnnamedBlobs:
 
     def __init__(
         self,
-        blobs: BlobKeeper,
+        blobs: Blobs,
         log: Log,
         head: Callable[[], int],
         clock: Clock,

@@ -1,7 +1,9 @@
 """The append-only event log, in SQLite and in memory, and the blobs its events point to."""
 
+from cortex.bus import Blobs
+
 from . import tiles
-from .blobs import Blobs, BlobStore, MemoryBlobs
+from .blobs import BlobStore, MemoryBlobs
 from .errors import (
     BlobCorruptError,
     BlobDiskError,

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 import zstandard
 
@@ -31,64 +30,6 @@ PIECE_BYTES = 1 << 20
 WINDOW_BYTES = 1 << 27  # of memory that unpacking may take for itself
 NOTES = "unnamed"  # the folder of what is noted of blobs
 STRANDED_S = 3_600.0  # what a put left in tmp/ is its own for as long, however slow the disk
-
-
-class Blobs(Protocol):
-    """A store of bytes by their SHA-256; nothing in it ever changes."""
-
-    def put(self, data: bytes) -> str:
-        """Keep *data*; its digest in hex comes back, for the same bytes always the same."""
-        ...
-
-    def get(self, digest: str) -> bytes:
-        """The bytes of *digest*, checked.
-
-        Raises:
-            BlobMissingError: It is not here.
-            BlobCorruptError: What is here has another digest.
-        """
-        ...
-
-    def has(self, digest: str) -> bool:
-        """Whether a blob of *digest* is here; it is not read."""
-        ...
-
-    def size(self, digest: str) -> int:
-        """Length in bytes of what `get` gives back.
-
-        Raises:
-            BlobMissingError: It is not here.
-            BlobCorruptError: It does not say.
-        """
-        ...
-
-    def touch(self, digest: str) -> bool:
-        """Note that somebody is about to name a blob; whether it is here."""
-        ...
-
-    def drop(self, digest: str, idle_s: float) -> bool:
-        """Remove a blob unless it was put or touched within *idle_s*; whether it is gone."""
-        ...
-
-    def note(self, digest: str, text: bytes) -> None:
-        """Keep *text* about a blob that nobody names yet; a restart does not lose it.
-
-        Raises:
-            BlobDiskError: The disk did not take it.
-        """
-        ...
-
-    def noted(self) -> dict[str, bytes]:
-        """What is noted, by digest."""
-        ...
-
-    def unnote(self, digest: str) -> None:
-        """Forget what is noted of a blob, if anything is."""
-        ...
-
-    def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
-        """Digest, and bytes that it takes, of each that was not put or touched within *idle_s*."""
-        ...
 
 
 class BlobStore:

@@ -4,6 +4,7 @@ from .errors import MaskedTextError, SecretUnavailableError
 from .mask import Mask, refuse_masked
 from .masked_blobs import MaskedBlobs
 from .names import LOOKS_SECRET, named_in, with_names
+from .pieces import MaskedPieces
 from .redaction import HIDDEN, Redactor, redacted
 from .shapes import mask_shapes
 from .sources import KEYRING, is_set, place_of, secret_value
@@ -14,6 +15,7 @@ __all__ = [
     "LOOKS_SECRET",
     "Mask",
     "MaskedBlobs",
+    "MaskedPieces",
     "MaskedTextError",
     "Redactor",
     "SecretUnavailableError",

@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -26,10 +27,12 @@ class Mask:
 
     Args:
         known: The secrets themselves.
+        shortest: Bytes of the shortest one that is hidden.
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, known: Iterable[str] = (), *, shortest: int = SHORTEST) -> None:
         self._adding = threading.Lock()
+        self._shortest = shortest
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[bytes] | None = None
         self._odd: tuple[bytes, ...] = ()  # those that `may_hold` would not notice
@@ -38,7 +41,7 @@ class Mask:
     def add(self, known: Iterable[str]) -> None:
         """Hide these, too, from now on."""
         with self._adding:
-            long_enough = {each for each in known if len(_bytes(each)) >= SHORTEST}
+            long_enough = {each for each in known if len(_bytes(each)) >= self._shortest}
             if not long_enough <= self._known:
                 self._known |= long_enough
                 # The longest first: one that begins with another is hidden whole.
@@ -60,6 +63,24 @@ class Mask:
         data = text.encode(errors="surrogatepass")
         masked = self.data(data)
         return text if masked is data else masked.decode(errors="surrogatepass")
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without secrets in any of its texts."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(name): self.value(inner) for name, inner in value.items()}
+        return [self.value(inner) for inner in value] if isinstance(value, list) else value
+
+    def begun(self, text: str) -> int:
+        """How many characters at the end of *text* may be the beginning of a known secret."""
+        if self._pattern is None:
+            return 0
+        over = 0
+        for match in self._pattern.finditer(text.encode(errors="surrogatepass")):
+            over = match.end()
+        tail = _bytes(text)[over:].decode(errors="surrogatepass")
+        return max((_begun(tail, secret) for secret in self._known), default=0)
 
     def known_in(self, text: str, instead: str) -> str:
         """*text* with *instead* for every known secret; what only looks like one stays."""
@@ -103,6 +124,11 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
+def _begun(tail: str, secret: str) -> int:
+    sizes = range(min(len(tail), len(secret) - 1), 0, -1)
+    return next((size for size in sizes if secret.startswith(tail[-size:])), 0)
+
+
 def _written(secret: str) -> bytes:
     """A pattern of *secret* as it is, and as JSON and URLs write it, whatever they may leave."""
     return b"".join(map(_letter, secret))
@@ -129,6 +155,8 @@ def _cores(secret: str) -> Iterator[bytes]:
 
 
 def _in_base64(secret: str) -> Iterator[bytes]:
+    if len(_bytes(secret)) < SHORTEST:
+        return  # so few letters are in other words
     for core in _cores(secret):  # its letters, or those that URLs take
         yield core.replace(b"+", b"[+-]").replace(b"/", b"[/_]")
 
@@ -143,6 +171,6 @@ def _probes(secret: str) -> Iterator[bytes]:
         strict = secret.encode(errors="replace").decode()
         as_json = json.dumps(secret)[1:-1].encode(), msgspec.json.encode(strict)[1:-1]
         yield from (plain, *as_json, quote(plain, safe="").encode())
-    for core in _cores(secret):
+    for core in _cores(secret) if len(plain) >= SHORTEST else ():
         piece = max(re.split(rb"[+/]", core), key=len)
         yield from () if may_hold(piece) else (piece,)

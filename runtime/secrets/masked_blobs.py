@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cortex.runtime.log import Blobs
+from cortex.bus import Blobs
 
 from .mask import Mask
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .mask import Mask
-from .shapes import likely
+from .shapes import likely, mask_of
 
-HIDDEN = "[hidden]"
+HIDDEN = mask_of(12).decode()  # the mask at its shortest; a line of ours need not be as long
 SHORTEST = 6  # characters; a shorter one would be in other words
 DEEPEST = 8  # levels of lists and maps that are looked into
 

@@ -14,6 +14,7 @@ import pytest
 from cortex.actors.providers import AnthropicProvider, OpenAIProvider
 from cortex.bus.events import ModelDelta, ModelFailed, ModelResponded
 from cortex.runtime.context import TokenCounter
+from cortex.runtime.secrets import Mask
 
 from ..servers import PROMPT, Asking, config_for
 
@@ -205,5 +206,7 @@ def test_a_key_that_an_answer_repeats_is_recorded_nowhere(
         *deltas, whole = tested.ask(tested.invoke())
 
     assert isinstance(whole, ModelResponded)
-    assert whole.answer == {"text": "it is [key]."}
-    assert "".join(d.text for d in deltas if isinstance(d, ModelDelta)) == "it is [key]."
+    said = f"it is {Mask((key,), shortest=4).text(key)}."
+    assert key not in said
+    assert whole.answer == {"text": said}
+    assert "".join(d.text for d in deltas if isinstance(d, ModelDelta)) == said

@@ -25,6 +25,7 @@ from cortex.actors.providers.calling import (
 from cortex.bus import Draft
 from cortex.bus.events import VOCABULARY, ModelInvoke
 from cortex.runtime.models import ModelDescription, Usage
+from cortex.runtime.secrets import Mask
 
 MANY = settings(deadline=None, max_examples=200)
 
@@ -211,7 +212,7 @@ def test_a_key_that_comes_in_pieces_is_left_out_of_all_of_them(text: str, sizes:
         at += size
     taken += answer.take(last=True)
 
-    assert taken == text.replace("abab-", "[key]")
+    assert taken == text.replace("abab-", "*****")
 
 
 ASKED = ModelInvoke(
@@ -228,9 +229,10 @@ def test_a_key_is_left_out_of_text_data_and_calls() -> None:
     typed = responded(ASKED, MODEL, text, Usage(), key="abc123")
     calling = responded(ASKED, MODEL, "", Usage(), calls=calls, key="abc123")
 
-    assert typed.answer == {"text": '{"a": "[key]"}', "data": {"a": "[key]"}}
+    hidden = "\u27e6\u27e7"  # as long as the key
+    assert typed.answer == {"text": f'{{"a": "{hidden}"}}', "data": {"a": hidden}}
     assert calling.answer["calls"] == [
-        {"id": "[key]", "tool": "read", "arguments": {"[key]": ["x [key]", 123]}}
+        {"id": hidden, "tool": "read", "arguments": {hidden: [f"x {hidden}", 123]}}
     ]
 
 
@@ -402,7 +404,8 @@ def test_a_key_that_an_error_repeats_is_left_out_of_it(key: str) -> None:
 
     error = failure_of(StatusError(400, body), begun=False, key=key)
 
-    assert str(error).endswith("(400): bad key [key]")
+    assert str(error).endswith(f"(400): bad key {Mask((key,), shortest=4).text(key)}")
+    assert key not in str(error)
 
 
 KEY = "sk-live-0123456789abcdef"

@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from cortex.runtime.models import Usage
+from cortex.runtime.secrets import MaskedPieces
 
 from .errors import CallFailedError
-from .redaction import Redaction
+from .key import mask_of_key
 from .typed import plain
 
 LARGEST_ANSWER_BYTES = 240_000  # an event holds 256 KiB, with what it echoes
@@ -60,7 +61,7 @@ class Answer:
 
     def __init__(self, key: str = "") -> None:
         self.stop = ""  # empty until the model says that it is done
-        self._redaction = Redaction(key)
+        self._pieces = MaskedPieces(mask_of_key(key))
         self._bytes = 0
         self._texts: list[str] = []
         self._fresh = 0  # texts that `take` has given out
@@ -95,7 +96,7 @@ class Answer:
         """
         fresh = "".join(self._texts[self._fresh :])
         self._fresh = len(self._texts)
-        return self._redaction.next(fresh, last=last)
+        return self._pieces.next(fresh, last=last)
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import CallFailedError
-from .redaction import Redaction
+from .key import mask_of_key
 
 LONGEST_SAYING = 300  # characters of an endpoint's own words
 # Accounts and requests of a vendor's.
@@ -143,7 +143,7 @@ def _saying(body: Any, prompt: str, key: str) -> str:
     if not isinstance(said, str):
         return ""
     line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
-    line = _IDS.sub("...", Redaction(key).text(line))[:LONGEST_SAYING]
+    line = _IDS.sub("...", mask_of_key(key).text(line))[:LONGEST_SAYING]
     windows = {line[at : at + WINDOW] for at in range(max(1, len(line) - WINDOW + 1))}
     sent = f"{' '.join(prompt.split())}\n{key}"
     if not line or "://" in line or any(len(w) == WINDOW and w in sent for w in windows):

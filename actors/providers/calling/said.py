@@ -10,7 +10,7 @@ from cortex.runtime.kernel import Config, Serves
 from cortex.runtime.models import ModelDescription, Usage, cost, describe
 
 from .errors import CallFailedError
-from .redaction import Redaction
+from .key import mask_of_key
 from .typed import parsed
 
 # Worth another attempt of the step, or a few more calls.
@@ -69,19 +69,19 @@ def responded(
 ) -> ModelResponded:
     """There is one.
 
-    Where its text and the data in it are too much for one event, the data stay whole. `[key]`
-    stands wherever the answer repeats the endpoint's *key*.
+    Where its text and the data in it are too much for one event, the data stay whole.
+    Wherever the answer repeats the endpoint's *key*, it is masked.
 
     Raises:
         CallFailedError: No event holds it.
     """
-    redaction = Redaction(key)
-    answer: dict[str, Any] = {"text": redaction.text(_sound(text))}
+    mask = mask_of_key(key)
+    answer: dict[str, Any] = {"text": mask.text(_sound(text))}
     data = parsed(text) if asked.answer_schema and not calls else None
     if data is not None:
-        answer["data"] = redaction.value(data)
+        answer["data"] = mask.value(data)
     if calls:
-        answer["calls"] = redaction.value(calls)
+        answer["calls"] = mask.value(calls)
     event = _event(asked, model, answer, usage, stop)
     if data is not None and _is_too_large(event):
         answer["text"] = answer["text"][:BESIDE_DATA_CHARS] + "..."
