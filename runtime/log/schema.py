@@ -93,6 +93,7 @@ class Meta(msgspec.Struct, frozen=True):
 
 def open_writer(path: Path, durability: Durability, busy_s: float = BUSY_S) -> sqlite3.Connection:
     """The one connection that writes; the tables are made if the file is new."""
+    _refuse_no_file(path)
     # The hub's lock lets one thread in at a time; which one does not matter to SQLite.
     connection = sqlite3.connect(
         path,
@@ -126,6 +127,7 @@ def open_reader(path: Path, busy_s: float = BUSY_S) -> sqlite3.Connection:
     """A connection that can only read, beside a writer or without one."""
     if not path.exists():
         raise LogMissingError(str(path))
+    _refuse_no_file(path)
     try:
         return _reader(path, "mode=ro", busy_s)
     except sqlite3.OperationalError as error:
@@ -155,6 +157,13 @@ def read_meta(path: Path, connection: sqlite3.Connection) -> Meta:
     if int(found["format"]) > LOG_FORMAT:
         raise LogNewerError(str(path), int(found["format"]), LOG_FORMAT)
     return Meta(int(found["format"]), int(found["created_ns"]), str(found["log_id"]))
+
+
+def _refuse_no_file(path: Path) -> None:
+    # SQLite would wait at a pipe for ever, and Ctrl-C would not end that.
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if each.exists() and not each.is_file():
+            raise NotALogError(str(each), "it is no plain file: move it away")
 
 
 def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:

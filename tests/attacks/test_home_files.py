@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from cortex.bus import CortexError
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import KnowledgeConfig, Root, TopicIndex
 from cortex.runtime.knowledge.finding import Knowledge
-from cortex.runtime.log import BlobCorruptError, BlobStore
+from cortex.runtime.log import BlobCorruptError, BlobStore, EventLog
 from cortex.runtime.processes import KnowledgeTopics
 
 CORTEX = Path(sys.executable).parent / "cortex"
@@ -161,6 +162,27 @@ def test_a_home_of_which_a_file_could_not_be_finished_is_made_again(
     again.open()
     assert again.version_path.read_text() == "1\n"
     assert again.config_path.read_text()
+
+
+@pytest.mark.parametrize("name", ["log.db", "log.db-wal"])
+@pytest.mark.parametrize("command", ["doctor", "status", "execution list"])
+def test_a_pipe_in_the_place_of_the_log_holds_nobody_up(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    if name != "log.db":
+        with closing(EventLog.open(home.log_path)):
+            pass
+        for each in home.path.glob("log.db-*"):
+            each.unlink()
+    os.mkfifo(home.path / name)
+
+    done = subprocess.run(
+        [str(CORTEX), *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+
+    assert "Traceback" not in done.stderr
+    assert "no plain file" in done.stdout + done.stderr
 
 
 _NO_ROOM = """
