@@ -1,6 +1,7 @@
 """What goes wrong on the command line.
 
 CortexError
+├── HubGoneError         the hub went away while an execution was followed
 ├── NotFoundError        what was named is not there, or several fit
 ├── PromptGoneError      the bytes of a prompt are gone, and can be compiled again
 ├── RejectedError        a source of a process has errors
@@ -13,6 +14,23 @@ CortexError
 from cortex.bus import CortexError
 
 from .exits import NOT_FOUND, UNUSABLE, WAITING
+
+
+class HubGoneError(CortexError):
+    """The hub went away while an execution was followed, and did not come back."""
+
+    exit_code = UNUSABLE
+
+    def __init__(self, execution_id: str, url: str, problem: str) -> None:
+        super().__init__(execution_id, url, problem)
+        self.execution_id, self.url, self.problem = execution_id, url, problem
+
+    def __str__(self) -> str:
+        return (
+            f"the hub at {self.url} is gone ({self.problem}), and execution {self.execution_id} "
+            "goes on where it stood once one is up: `cortex up`, or `cortex execution resume "
+            f"{self.execution_id}`"
+        )
 
 
 class NotFoundError(CortexError, LookupError):

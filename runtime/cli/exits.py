@@ -19,8 +19,8 @@ MEANINGS = {
     FAILED: "the execution failed, halted or was cancelled; a source has errors",
     USAGE: "the command line is wrong, or names what is not UTF-8",
     NOT_FOUND: "what was named is not there, or several fit",
-    UNUSABLE: "the home cannot be used: its config.toml, log, blobs or components; `cortex doctor` "
-    "says more",
+    UNUSABLE: "the home cannot be used: its config.toml, log, blobs or components (`cortex doctor` "
+    "says more), or its hub went away",
     WAITING: "an execution waits: for a person's answer, at a breakpoint, or because it was paused",
     UNTRUSTED: "the home is not trusted, so nothing of it runs: `cortex trust --show` says what "
     "would",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .reading import (
+    UNHELD,
     CompiledContext,
     Dialogue,
     ExecutionDocument,
@@ -80,7 +81,7 @@ def hints_of(document: ExecutionDocument) -> list[str]:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
     elif document.status == "halted" and len(document.steps) > 1:
         hints.append(f"cortex execution resume {document.id}   (--from STEP goes back to a step)")
-    elif document.status in ("paused", "halted"):
+    elif document.status in ("paused", "halted") or document.waiting == UNHELD:
         hints.append(f"cortex execution resume {document.id}")
     return [*hints, f"cortex trace {document.id}"]
 
@@ -191,8 +192,9 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     for name, value in (
         ("goal", document.goal),
         ("workspace", document.workspace),
+        ("at work", document.step if document.status == "running" and not document.waiting else ""),
         ("reason", document.reason),
-        ("waiting", f"{document.step}: {document.waiting}" if document.waiting else ""),
+        ("waiting", _waiting(document)),
         ("asks", document.question),
         ("verdict", document.verdict),
         ("asked by", document.requested_by),
@@ -204,6 +206,11 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
         yield "answered", f"{_answer(given)} by {given.by}{note}"
     took = f"took {duration(document.duration_s)}, {_taken(document)}"
     yield "requested", f"{requested}, {took}"
+
+
+def _waiting(document: ExecutionDocument) -> str:
+    at = f"{document.step}: " if document.step else ""
+    return f"{at}{document.waiting}" if document.waiting else ""
 
 
 def _answer(given: GivenAnswer) -> str:

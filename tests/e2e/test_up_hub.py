@@ -188,6 +188,27 @@ def test_files_that_change_start_the_process_that_watches_them(desk: Desk) -> No
     assert paths[0].endswith(".csv")
 
 
+def test_what_a_killed_hub_was_at_is_said_to_wait_and_how_to_go_on(desk: Desk) -> None:
+    before = desk.topics().count("step.execute")
+    following = desk.begin("run", "sleeping")
+    until(lambda: desk.topics().count("step.execute") > before)
+    os.kill(desk.up["pid"], signal.SIGKILL)
+    until(lambda: found(desk.home) is None)
+
+    _, said = following.communicate(timeout=STUCK_S)
+    ((_, listed, _),) = desk.many(("execution", "list"))
+    shown = desk.run("execution", "show", listed[0]["id"]).stdout
+    desk.up = json.loads(up(desk, "--json").stdout)
+
+    unheld = "no hub is up, and no command has the home"
+    assert following.returncode == 4
+    assert f"execution {listed[0]['id']} goes on where it stood once one is up" in said
+    assert (listed[0]["status"], listed[0]["waiting"]) == ("running", unheld)
+    assert f"waiting    nap: {unheld}" in shown
+    assert f"cortex execution resume {listed[0]['id']}" in shown
+    until(lambda: desk.many(("execution", "show", listed[0]["id"]))[0][1]["status"] == "completed")
+
+
 def test_after_a_kill_the_hub_comes_up_again_and_its_workers_are_there(desk: Desk) -> None:
     desk.worker("steps:Greet")
     os.kill(desk.up["pid"], signal.SIGKILL)

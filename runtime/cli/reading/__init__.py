@@ -21,6 +21,7 @@ from .selection import Selection
 from .spans import PRIMITIVES, Primitive, Span, spans_of
 from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
 from .summary import (
+    UNHELD,
     CompiledContext,
     Dialogue,
     ExecutionDocument,
@@ -43,6 +44,7 @@ __all__ = [
     "REQUESTS",
     "REVIEW_LINES",
     "STREAM",
+    "UNHELD",
     "ActingDocument",
     "ActingEndpoint",
     "Catalog",

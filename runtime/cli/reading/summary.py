@@ -38,6 +38,7 @@ from .times import duration, iso, local, parse_time, recent
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 _CODES = {"completed": OK, "paused": WAITING}
 Row = tuple[Recorded, Event | None]
+UNHELD = "no hub is up, and no command has the home"
 
 
 class ExecutionSummary(msgspec.Struct, kw_only=True):
@@ -56,7 +57,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     reason: str  # why it is paused, halted, failed or cancelled
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
-    waiting: str = ""  # for whom the step at hand waits: "nobody carries out greet"
+    waiting: str = ""  # for whom it waits: "nobody carries out greet", or UNHELD
 
 
 class CompiledContext(msgspec.Struct, kw_only=True):

@@ -1,6 +1,5 @@
 """What `cortex doctor` looks at; each check says how it is and what to do."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -9,13 +8,13 @@ import stat
 import sys
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
 from .comparing import live_differences
 from .findings import Check, guarded
+from .holder import is_held, lock_of
 from .recorded import recorded
 
 PYTHON = (3, 11)
@@ -183,10 +182,9 @@ def _load(name: str, home: Home) -> None:
 
 
 def _owner(home: Home) -> Check:
-    path = home.log_path.with_name("log.db.lock")
-    if not path.exists() or _is_free(path):
+    if not is_held(home):
         return Check("runtime", "ok", "none runs on this home")
-    pid = path.read_text(errors="replace").strip() or "?"
+    pid = lock_of(home).read_text(errors="replace").strip() or "?"
     return Check(
         "runtime", "ok", f"process {pid} runs one; commands that record are refused until it ends"
     )
@@ -203,15 +201,6 @@ def _hub(home: Home) -> Iterator[Check]:
         yield Check("hub", "fail", found, "`cortex down`: it writes what it goes by as it ends")
     else:
         yield Check("hub", "ok", "cursors, work, deadlines and receipts on disk are as it has them")
-
-
-def _is_free(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from cortex.bus import Client, Event
+from cortex.bus import Client, Event, HubAwayError
 from cortex.bus.events import (
     ExecutionCancel,
     ExecutionFinish,
@@ -22,7 +22,7 @@ from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes.execution import VERDICTS, Execution
 from cortex.runtime.secrets import Mask
 
-from ..errors import RefusedError, UnmatchedError, WaitingError
+from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
 from ..exits import INTERRUPTED, OK, TERMINATED, WAITING
 from ..outcome import hints_of, show_outcome
 from ..reading import (
@@ -168,6 +168,8 @@ class Station:
         """Follow an execution from position *after*; as `run`."""
         try:
             return self._followed(execution_id, after)
+        except HubAwayError as error:
+            raise HubGoneError(execution_id, error.url, error.problem) from error
         except Terminated:
             return self._terminated(execution_id)
 

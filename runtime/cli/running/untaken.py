@@ -6,7 +6,8 @@ from cortex.bus import Log, State
 from cortex.bus.events import StepExecute, StepUnclaimed
 from cortex.runtime.serving import is_untaken
 
-from ..reading import STREAM, History
+from ..reading import STREAM, UNHELD, History
+from .holder import is_held
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
@@ -27,8 +28,13 @@ def untaken_action(history: History, log: Log, execution_id: str) -> str:
 
 
 def waiting_for(history: History, execution_id: str) -> str:
-    """What an execution was told to wait for, "nobody carries out greet", if it still does."""
+    """What an execution was told to wait for, "nobody carries out greet", if it still does.
+
+    Where nothing has the home, it waits for a hub or a command, whatever it was at.
+    """
     state = history.execution(execution_id)
+    if state.status == "running" and not is_held(history.home):
+        return UNHELD
     while state.stage == "child" and state.child:
         state = history.execution(state.child)
     if history.log is None or state.status != "running" or not state.unclaimed:
