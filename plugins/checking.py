@@ -1,11 +1,11 @@
 """Whether a plugin's components are what its manifest says: for its tests, and before a load."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from cortex.bus import CortexError, Query
-from cortex.runtime.kernel import VERSION, Component, load, routes_of
+from cortex.runtime.kernel import EFFECTIVE, VERSION, Component, Config, load, routes_of
 
 from .granted import Granted
 from .manifest import Manifest
@@ -28,13 +28,16 @@ def described(manifest: Manifest) -> Description:
     manifest.check()
     problems: list[str] = []
     names: list[str] = []
+    classes: list[type[Component]] = []
     for component in manifest.components:
         try:
             found = load(component)
             names.append(found.component_name())
+            classes.append(found)
             problems += _uncovered(manifest, found)
         except CortexError as error:
             problems.append(str(error))
+    problems += _effects(manifest, classes)
     if not manifest.fits(VERSION):
         problems.append(f"it works with Cortex {manifest.cortex}, and this is {VERSION}")
     problems += [f"two components are called {n}" for n in sorted(set(names)) if names.count(n) > 1]
@@ -61,3 +64,21 @@ def _uncovered(manifest: Manifest, component: type[Component]) -> Iterator[str]:
         elif not asked.may_see((topic, route.key)):
             pattern = f"{topic}={route.key}" if route.key else topic
             yield f"{component.__name__} handles {pattern!r}: name it in subscribes"
+
+
+def _effects(manifest: Manifest, components: Sequence[type[Component]]) -> Iterator[str]:
+    """What is wrong with the effects that *manifest* declares."""
+    served = {
+        serves.name: serves.declares()
+        for component in components
+        for serves in component.announces(Config())
+        if serves.kind in EFFECTIVE
+    }
+    known = {**served, **dict.fromkeys(each.component_name() for each in components)}
+    for name, effect in manifest.effects.items():
+        said = known.get(name)
+        if name not in known:
+            there = ", ".join(known) or "none"
+            yield f"effects names {name[:60]!r}, which is none of its actions and tools: {there}"
+        elif said is not None and said != effect:
+            yield f"{name} declares the effect {said}, and the manifest says {effect}: say it once"

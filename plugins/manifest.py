@@ -10,7 +10,7 @@ from msgspec import Struct
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from cortex.bus import FOREIGN
+from cortex.bus import EFFECTS, FOREIGN, Effect
 from cortex.bus.events import VOCABULARY
 
 from .errors import PluginInvalidError
@@ -21,6 +21,7 @@ MEMORY_MB = 2_048  # of a plugin that says nothing of it
 MOST = {"events_per_s": 20_000, "memory_mb": 16_384, "restarts": 100, "silent_s": 600}
 ASK_MODELS = "model.invoke"  # goes with `wants.models`, which names those it may ask
 
+_OR = f"{', '.join(EFFECTS[:-1])} or {EFFECTS[-1]}"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _COMPONENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _TOPIC = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
@@ -85,6 +86,9 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     subscribes: tuple[str, ...] = ()
     wants: Wants = Wants()
     limits: Limits = Limits()
+    # What its actions and tools do to the world, by their name or that of their component, where
+    # the code does not say: "none", "read", "idempotent", or "once" for what is not named.
+    effects: dict[str, Effect] = {}
 
     def check(self) -> "Manifest":
         """This manifest, where nothing is wrong with it.
@@ -103,7 +107,10 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def digest(self) -> str:
         """SHA-256 of all that it says, hex: who confirmed one manifest did not confirm another."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+        said = msgspec.to_builtins(self)
+        if not self.effects:
+            del said["effects"]  # which those that were confirmed before it was there do not have
+        return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
 
     def parts(self) -> tuple[str, ...]:
         """Everything that it asks for, one name each: "publish:TOPIC", "file:PATH", "network"."""
@@ -148,6 +155,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     for pattern in manifest.subscribes:
         yield from _subscribed(pattern)
     yield from _wanted(manifest.wants)
+    for name, effect in manifest.effects.items():
+        if effect not in EFFECTS:
+            yield f"effects.{name[:60]} is {str(effect)[:40]!r}: give {_OR}"
     for name, value in msgspec.structs.asdict(manifest.limits).items():
         if not 0 <= value <= MOST[name]:
             yield f"limits.{name} is {value}: give 0 to {MOST[name]:,}"

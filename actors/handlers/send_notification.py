@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -27,11 +27,22 @@ from ..programs import (
 )
 from ..programs.wanted import History, Waiters
 from .answers import UNKEPT, completed, failed, parameters_of, unknown
-from .repair import HookFailedError, HookRefusedError, hook_secret, hook_url, post_hook
+from .repair import (
+    HookFailedError,
+    HookRefusedError,
+    HookUnansweredError,
+    hook_secret,
+    hook_url,
+    post_hook,
+)
 
 TIMEOUT_S = 30.0
 SAID_CHARS = 200  # of a program that failed
+UNHEARD = "it was posted, and whoever did it ended before an answer came"
 NOBODY = "nobody to tell: give `command`, `webhook` or `webhook_env`, one of them"
+
+
+Told: TypeAlias = Literal["once", "idempotent"]  # what is done where nobody knows if it was told
 
 
 class SendNotificationParameters(msgspec.Struct, frozen=True):
@@ -45,6 +56,7 @@ class SendNotificationParameters(msgspec.Struct, frozen=True):
     data: dict[str, Any] = {}  # whatever else is to be told
     timeout_s: Seconds = TIMEOUT_S
     env: list[str] = []  # more variables that the program gets
+    effect: Told = "once"  # "idempotent": whoever is told can tell a repetition by its key
 
 
 class SendNotificationResult(msgspec.Struct, frozen=True):
@@ -67,16 +79,21 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class SendNotification(Component):
-    """Tells somebody; trying again is left to the step's `retry:`, under the same key."""
+    """Tells somebody; trying again is left to the step's `retry:`, under the same key.
+
+    Where nobody knows whether somebody was told, a person is asked, unless whoever is told can tell
+    a repetition.
+    """
 
     workers = 2
+    recovers = True  # a step says whether it may be told again; a program keeps how it ended
     serves = (
         Serves(
             "action",
             "send_notification",
             SendNotificationParameters,
             SendNotificationResult,
-            effect="idempotent",
+            effect="once",
         ),
     )
 
@@ -113,8 +130,10 @@ class SendNotification(Component):
         if sum(map(bool, (asked.command, asked.webhook, asked.webhook_env))) != 1:
             yield failed(event, NOBODY, kind="refused", retry=False)
             return
-        if asked.command and delivery.attempt > 1 and self._passing is not None:
-            yield unknown(event, delivery, UNKEPT)
+        again = asked.effect == "idempotent"
+        lost = delivery.begun and not again
+        if lost and (not asked.command or self._passing is not None):
+            yield unknown(event, delivery, UNKEPT if asked.command else UNHEARD)
             return
         said = _notification(event, asked)
         try:
@@ -125,7 +144,11 @@ class SendNotification(Component):
         except (HookRefusedError, ProgramRefusedError) as error:
             yield failed(event, str(error), kind="refused", retry=False)
         except EffectInterruptedError as error:
-            yield unknown(event, delivery, f"the program {error.problem}")
+            problem = f"the program {error.problem}"
+            if again:
+                yield failed(event, problem, kind="interrupted")
+            else:
+                yield unknown(event, delivery, problem)
         except ProgramUnwantedError as error:
             problem = f"the program {error.problem}"
             yield failed(event, problem, kind="interrupted", retry=False)
@@ -133,6 +156,8 @@ class SendNotification(Component):
             yield failed(event, f"the program {error.problem}", kind="timeout")
         except ProgramError as error:
             yield failed(event, f"the program {error.problem}")
+        except HookUnansweredError as error:
+            yield failed(event, str(error)) if again else unknown(event, delivery, str(error))
         except HookFailedError as error:
             yield failed(event, str(error))
 
@@ -159,6 +184,7 @@ class SendNotification(Component):
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden | {asked.secret_env},
                 wanted=self._waiters.wait_for(event, delivery),
+                again=asked.effect == "idempotent",
             )
         finally:
             given.unlink(missing_ok=True)

@@ -58,6 +58,12 @@ class Shell(Component):
     recovers = True  # the small process beside each program keeps how it ended
     serves = (Serves("action", "shell", ShellParameters, ShellResult, effect="once"),)
 
+    @classmethod
+    def announces(cls, config: Config) -> tuple[Serves, ...]:
+        """The action, with the effect that its programs have in this home."""
+        effect = config.handlers.shell.effect
+        return tuple(msgspec.structs.replace(each, effect=effect) for each in cls.serves)
+
     def __init__(
         self,
         config: Config,
@@ -92,6 +98,7 @@ class Shell(Component):
         if isinstance(asked, StepFailed):
             yield asked
             return
+        again = self._settings.effect != "once"
         if delivery.begun and self._passing is not None:
             yield unknown(event, delivery, UNKEPT)
             return
@@ -107,9 +114,13 @@ class Shell(Component):
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
+                again=again,
             )
         except EffectInterruptedError as error:
-            yield unknown(event, delivery, str(error))
+            if again:
+                yield failed(event, str(error), kind="interrupted")
+            else:
+                yield unknown(event, delivery, str(error))
             return
         except ProgramUnwantedError as error:
             yield failed(event, str(error), kind="interrupted", retry=False)

@@ -35,6 +35,7 @@ from .running import ProgramOutcome, cannot_start, end_group
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
 KEPT_S = 7 * 86_400.0
+KEY = "CORTEX_EFFECT_KEY"  # variable in which a program finds the key that it runs under
 CUT = "cut"  # a file that tells the small process to end its program
 UNKEPT = "cannot be started: its record cannot be kept"
 
@@ -69,8 +70,21 @@ class Effects:
         passed: Collection[str] = (),
         hidden: Collection[str] = (),
         wanted: Callable[[], bool] | None = None,
+        again: bool = False,
     ) -> ProgramOutcome:
         """Run a program, or give how it ended when it was run under *key* before.
+
+        It finds the key in its environment, as `CORTEX_EFFECT_KEY`.
+
+        Args:
+            key: Of the effect, the same when it is repeated.
+            argv: Its words.
+            folder: Where it runs.
+            timeout_s: How long it may take.
+            passed: Variables that it gets beside what every program does.
+            hidden: Variables that it does not get unless they are passed.
+            wanted: Asked now and then; where it says no, the program is ended.
+            again: Whether one that was started before and interrupted is started once more.
 
         Raises:
             EffectInterruptedError: It was started before, and was killed before its end was known.
@@ -83,7 +97,8 @@ class Effects:
         place = self._folder / hashlib.sha256(known_by).hexdigest()[:32]
         try:
             order = Order(tuple(argv), folder, timeout_s)
-            own = _begin(place, order, environment_for(passed, hidden))
+            environment = environment_for(passed, hidden) | {KEY: key}
+            own = _begin(place, order, environment, again=again)
         except OSError as error:
             raise ProgramError(argv[0], f"{UNKEPT}: {error.strerror or error}") from error
         _wait(place, argv[0], timeout_s + GRACE_S, own, wanted)
@@ -117,7 +132,7 @@ class Effects:
 
 
 def _begin(
-    place: Path, order: Order, environment: Mapping[str, str]
+    place: Path, order: Order, environment: Mapping[str, str], *, again: bool
 ) -> subprocess.Popen[bytes] | None:
     """Start the small process; None where one was started that ended, or is at work."""
     for folder in (place.parent, place):
@@ -130,7 +145,10 @@ def _begin(
             return None
         if (place / "outcome").exists():
             return None
-        if (place / "begun").exists():
+        if again:
+            for left in ("begun", CUT):  # by whoever was interrupted
+                (place / left).unlink(missing_ok=True)
+        elif (place / "begun").exists():
             raise EffectInterruptedError(
                 order.argv[0], "was started before and interrupted: look what it did"
             )

@@ -16,6 +16,7 @@ from .errors import (
     ProgramTimeoutError,
     ProgramUnwantedError,
 )
+from .leash import LEASH
 from .output import listen, start
 
 TAIL_LINES = 20
@@ -69,6 +70,8 @@ def run_program(
 ) -> ProgramOutcome:
     """Run a program in *folder* to its end; everything it started ends with it where it is cut.
 
+    It is cut as well where this process ends before, in good order or not.
+
     Args:
         argv: Its words.
         folder: Where it runs.
@@ -87,11 +90,13 @@ def run_program(
         process = start(argv, folder, environment_for(passed, hidden))
     except (OSError, ValueError) as error:
         raise ProgramError(argv[0], cannot_start(error)) from None
-    said = listen(process, timeout_s, wanted)
+    with LEASH.hold(process.pid):
+        said = listen(process, timeout_s, wanted)
+        if said is None:
+            in_time = time.monotonic() < until
+            end_group(process.pid)
+            process.wait()
     if said is None:
-        in_time = time.monotonic() < until
-        end_group(process.pid)
-        process.wait()
         if in_time:
             raise ProgramUnwantedError(argv[0])
         raise ProgramTimeoutError(argv[0], timeout_s)

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cortex.bus import Event
 from cortex.bus.events import ToolCall
-from cortex.runtime.kernel import Component, Config, Delivery, Home, key_names, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
@@ -60,6 +60,12 @@ class CommandTools(Component):
         ),
     )
 
+    @classmethod
+    def announces(cls, config: Config) -> tuple[Serves, ...]:
+        """The tool, with the effect that its programs have in this home."""
+        effect = config.tools.commands.effect
+        return tuple(msgspec.structs.replace(each, effect=effect) for each in cls.serves)
+
     def __init__(
         self,
         config: Config,
@@ -69,6 +75,7 @@ class CommandTools(Component):
         mask: Mask | None = None,
     ) -> None:
         self._settings = config.handlers.shell
+        self._again = config.tools.commands.effect != "once"
         self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
@@ -110,10 +117,13 @@ class CommandTools(Component):
                 passed=self._named,
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
+                again=self._again,
             )
         except ProgramTimeoutError as error:
             raise ToolError(str(error), "timeout") from None
         except EffectInterruptedError as error:
+            if self._again:
+                raise ToolError(str(error), "interrupted") from None
             raise ToolUnknownError(str(error)) from None
         except ProgramUnwantedError as error:
             raise ToolError(str(error), "interrupted") from None

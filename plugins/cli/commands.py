@@ -21,6 +21,12 @@ from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument,
 from .loading import fared, load_of, looked_at, settled
 
 HEADERS = ("name", "version", "package", "state", "place", "about")
+_MEANS = {  # what is done with it after a kill
+    "none": "after a kill it is run again",
+    "read": "after a kill it is run again",
+    "idempotent": "after a kill it is done again, under its key",
+    "once": "after a kill a person is asked what happened",
+}
 UNCONFINED = click.option(
     "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust whoever wrote it."
 )
@@ -236,6 +242,8 @@ def _confirm(
     if not document.asks:
         screen.note("  it asks for nothing")
     screen.note(f"  {document.limits.told()}")
+    for name, effect in document.effects.items():
+        screen.note(f"  {name} is {effect}: {_MEANS[effect]}")
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
     if not has_person():
@@ -301,6 +309,7 @@ def _document(found: Installed, described: Description, how: Fared) -> PluginDoc
         problems=tuple(problems),
         reason=how.reason,
         limits=manifest.limits,
+        effects=dict(manifest.effects),
     )
 
 
@@ -314,6 +323,8 @@ def _show(screen: Screen, document: PluginDocument) -> None:
         mark = "granted" if part in document.granted else "asks"
         screen.line(f"  {mark:<8} {part}")
     screen.line(f"limits: {document.limits.told()}")
+    for name, effect in document.effects.items():
+        screen.line(f"effect: {name} is {effect}: {_MEANS[effect]}")
     for problem in document.problems:
         screen.paragraph(problem, lead="problem: ", style="red")
     if document.reason:

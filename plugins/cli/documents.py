@@ -32,6 +32,7 @@ class PluginDocument(Struct, frozen=True):
     problems: tuple[str, ...] = ()  # that keep it from being loaded
     reason: str = ""
     limits: Limits = Limits()  # after which it is ended, as it sets them itself
+    effects: dict[str, str] = {}  # what its manifest declares, by action, tool or component
 
 
 class LoadedDocument(Struct, frozen=True):

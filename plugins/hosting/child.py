@@ -83,9 +83,15 @@ def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes]) -> None
     threading.Thread(target=_hear, args=(over,), daemon=True).start()
     classes = [load(component) for component in manifest.components]
     config = Config()
-    said = [announcement_of(cls, serves) for cls in classes for serves in cls.announces(config)]
+    effects = dict(manifest.effects)
+    said = [
+        announcement_of(cls, serves, effects) for cls in classes for serves in cls.announces(config)
+    ]
     with connect(spec.url, token=token, name=spec.client) as client:
-        entries = [Entry(component, settings=spec.settings) for component in manifest.components]
+        entries = [
+            Entry(component, settings=spec.settings, effects=effects)
+            for component in manifest.components
+        ]
         with Worker(
             entries,
             hub=client.hub,

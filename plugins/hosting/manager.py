@@ -129,10 +129,11 @@ class PluginManager(Component):
         found = described(manifest_here(plugin))
         house.check(event, found)
         settings = self._runtime.config.plugins.get(event.plugin, {})
+        effects = found.manifest.effects
         added: list[str] = []
         try:
             for component, name in zip(found.manifest.components, found.names, strict=True):
-                self._runtime.add(Entry(component, settings=settings))
+                self._runtime.add(Entry(component, settings=settings, effects=effects))
                 added.append(name)
         except NotReadyError as error:
             for name in added:

@@ -2,7 +2,17 @@
 
 from .announcements import PLUGIN, announcement_of
 from .async_component import AsyncComponent
-from .component import Component, Delivery, Forget, Later, Output, Serves, on, routes_of
+from .component import (
+    EFFECTIVE,
+    Component,
+    Delivery,
+    Forget,
+    Later,
+    Output,
+    Serves,
+    on,
+    routes_of,
+)
 from .config import Config
 from .effect import Begun
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
@@ -15,6 +25,7 @@ from .version import VERSION
 from .worker import Worker
 
 __all__ = [
+    "EFFECTIVE",
     "PLUGIN",
     "VERSION",
     "AsyncComponent",

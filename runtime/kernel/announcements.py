@@ -1,6 +1,6 @@
 """What components say they serve, told to the log when it has changed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -8,15 +8,19 @@ import msgspec
 from cortex.bus import Client, Effect, Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
-from .component import Component, Serves
+from .component import NONE_DECLARED, Component, Serves, effect_declared
 from .config import Config
+from .manifest import Entry
 
-EFFECTIVE = ("action", "tool")  # kinds of what is served that declare an effect
 PLUGIN = "plugin."  # with which the source of what a plugin says begins
 
 
 def announce(
-    client: Client, components: Iterable[type[Component]], config: Config, *, alone: bool = False
+    client: Client,
+    components: Iterable[tuple[type[Component], Entry]],
+    config: Config,
+    *,
+    alone: bool = False,
 ) -> None:
     """Announce what *components* serve with this *config*, unless the log says so already.
 
@@ -29,10 +33,10 @@ def announce(
     kept = _said_by_plugins(client) if alone else set()
     events: list[Event] = []
     names: set[str] = set()
-    for component in components:
+    for component, entry in components:
         names.add(component.component_name())
         for serves in component.announces(config):
-            said = announcement_of(component, serves)
+            said = announcement_of(component, serves, entry.effects)
             if standing.pop((said.kind, said.name), None) != said:
                 events.append(said)
     events += [
@@ -85,16 +89,16 @@ def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
 
 
 def announcement_of(
-    component: type[Component], serves: Serves, otherwise: Effect | None = None
+    component: type[Component], serves: Serves, effects: Mapping[str, Effect] = NONE_DECLARED
 ) -> ComponentAnnounced:
     """What *component* says about one thing that it serves.
 
     Args:
         component: Whose it is.
         serves: The thing.
-        otherwise: Its effect where it declares none.
+        effects: What is declared beside its code, by name of an action, a tool or a component.
     """
-    effect = serves.declares() or (otherwise if serves.kind in EFFECTIVE else None)
+    effect = effect_declared(component, serves, effects)
     traits = serves.traits if effect is None else {**serves.traits, "effect": effect}
     announced = ComponentAnnounced(
         component=component.component_name(),

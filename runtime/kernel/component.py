@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+EFFECTIVE = ("action", "tool")  # kinds of what is served that declare an effect
+NONE_DECLARED: Mapping[str, Effect] = {}
+
 
 class Later(msgspec.Struct, frozen=True):
     """A recorded deadline: *event* is appended at *at_ns* unless *name* is forgotten before."""
@@ -180,28 +183,45 @@ def is_query(route: Route) -> bool:
     return issubclass(route.event, Query)
 
 
+def effect_declared(
+    component: type[Component], serves: Serves, effects: Mapping[str, Effect]
+) -> Effect | None:
+    """The effect that *serves* declares, or that is declared for it beside its code.
+
+    Args:
+        component: Whose it is.
+        serves: An action, a tool, or something else, which has no effect.
+        effects: What is declared beside the code, by the name of an action, a tool or a component.
+    """
+    said = serves.declares()
+    if said is None and serves.kind in EFFECTIVE:
+        said = effects.get(serves.name) or effects.get(component.component_name())
+    return said
+
+
 def contract_of(
-    component: type[Component], config: "Config", otherwise: Effect = UNDECLARED
+    component: type[Component], config: "Config", effects: Mapping[str, Effect] = NONE_DECLARED
 ) -> Contract | None:
     """Which effects of *component* happen once only, or under a key; None where none is so.
 
     Args:
         component: Whose.
         config: Of its home.
-        otherwise: The effect of what declares none.
+        effects: What is declared beside its code, as for `effect_declared`.
     """
+    name = component.component_name()
     routes = [route for route in routes_of(component) if route.event in (StepExecute, ToolCall)]
     if not routes:
         return None
     # Who names no key only watches, but for what it announces.
-    actions = {r.key: otherwise for r in routes if r.event is StepExecute and r.key is not None}
+    keys = [r.key for r in routes if r.event is StepExecute and r.key is not None]
+    actions = {key: effects.get(key) or effects.get(name) or UNDECLARED for key in keys}
     tools: dict[str, Effect] = {}
     for serves in component.announces(config):
-        if serves.kind in ("action", "tool"):
+        if serves.kind in EFFECTIVE:
             known = actions if serves.kind == "action" else tools
-            known[serves.name] = serves.declares() or otherwise
+            known[serves.name] = effect_declared(component, serves, effects) or UNDECLARED
     uses_tools = any(r.event is ToolCall and (r.key is not None or tools) for r in routes)
     if not uses_tools and not {"once", KEYED} & {*actions.values()}:
         return None
-    name = component.component_name()
     return Contract(name, actions, tools, uses_tools=uses_tools, recovers=component.recovers)

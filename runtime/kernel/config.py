@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from cortex.bus import Limits
+from cortex.bus import Effect, Limits
 from cortex.runtime.knowledge import KnowledgeConfig
 from cortex.runtime.models import ModelConfigError, ModelsConfig
 from cortex.runtime.tools import ToolsConfig
@@ -82,6 +82,14 @@ class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
         float,
         Meta(gt=0, description="seconds after which a program is ended, unless the step says so"),
     ] = 600.0
+    effect: Annotated[
+        Effect,
+        Meta(
+            description="what the programs of `shell` do to the world: after a kill, `none` and "
+            "`read` are run again, `idempotent` is done again under its key, and a person is asked "
+            "about `once`"
+        ),
+    ] = "once"
 
 
 class ProgramsConfig(Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from cortex.bus import Effect
+
 from .component import Component
 from .config import Config
 from .errors import ManifestError
@@ -27,6 +29,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     component: str  # "package.module:Class"
     workers: int | None = None  # instead of what the class says
     settings: dict[str, Any] = {}  # given to its constructor as `settings`
+    effects: dict[str, Effect] = {}  # declared beside its code, by action, tool or component
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -155,8 +155,7 @@ class Runtime:
         sys.setswitchinterval(SWITCH_S)
         for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
-        announced = [cls for cls, _ in self._wanted]
-        announce(self._client, announced, self.config, alone=self._whole)
+        announce(self._client, self._wanted, self.config, alone=self._whole)
         names = tuple(cls.component_name() for cls, _ in self._wanted)
         self._client.publish(
             RuntimeStarted(
@@ -205,7 +204,7 @@ class Runtime:
         except NotReadyError:
             self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
             raise
-        announce(self._client, [cls], self.config)
+        announce(self._client, [(cls, entry_of(component))], self.config)
 
     def remove(self, component: str) -> None:
         """Stop the component of that name, withdraw what it announced, drop its subscription."""

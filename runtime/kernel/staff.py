@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 
 from cortex.bus import (
-    UNDECLARED,
     CortexError,
     Draft,
-    Effect,
     Event,
     Filter,
     HubPort,
@@ -82,12 +80,11 @@ class Staff:
         ports_for: PortsFor,
         home: str,
         config: Config,
-        otherwise: Effect = UNDECLARED,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._snapshots, self._supervisor = snapshots, supervisor
         self._ports_for, self._home = ports_for, home
-        self._config, self._otherwise = config, otherwise  # the effect of what declares none
+        self._config = config
         self._leases = Leases(hub)
         self._posts: dict[str, Post] = {}
 
@@ -217,7 +214,7 @@ class Staff:
             component.start,
             component.max_attempts,
             int(component.lease_s * 1e9),
-            contract=contract_of(component, self._config, self._otherwise),
+            contract=contract_of(component, self._config, post.entry.effects),
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)

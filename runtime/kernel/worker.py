@@ -8,11 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from cortex.bus import (
-    UNDECLARED,
     Client,
     ClientDeniedError,
     CortexError,
-    Effect,
     HubPort,
     Log,
     SystemClock,
@@ -66,7 +64,6 @@ class Worker:
         name: The source of what the worker itself publishes.
         restarted: Is told of restarts, instead of the bus: label, reason, times. Whoever gives it
             speaks for the worker in all: nothing is announced or withdrawn here.
-        otherwise: The effect of actions and tools that declare none.
 
     Raises:
         UntrustedHomeError: The user has not trusted the home.
@@ -83,7 +80,6 @@ class Worker:
         config: Config | None = None,
         name: str = "worker",
         restarted: Tell | None = None,
-        otherwise: Effect = UNDECLARED,
     ) -> None:
         configure_unless_done()
         if home is not None:
@@ -105,7 +101,6 @@ class Worker:
             self._ports_for,
             str(home.path) if home else "",
             self._config,
-            otherwise,
         )
         self._user_preferences = preferences_of_user(home)
         self._ending = threading.Event()
@@ -230,7 +225,7 @@ class Worker:
             feed.close()
 
     def _announce(self) -> None:
-        announce(self._client, [cls for cls, _ in self._wanted], self._config)
+        announce(self._client, self._wanted, self._config)
 
     def _withdraw(self) -> None:
         for cls, _ in self._wanted:

@@ -66,9 +66,19 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not self.allow or tool in self.allow
 
 
+class CommandsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tool `run_command`; which programs it may start, `handlers.shell` says."""
+
+    effect: Annotated[
+        Effect,
+        Meta(description="what the programs that it runs do to the world, as `handlers.shell`"),
+    ] = "once"
+
+
 class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tools beside those that come with Cortex."""
 
+    commands: CommandsConfig = CommandsConfig()
     mcp: Annotated[tuple[McpServer, ...], Meta(description="servers of tools, one table each")] = ()
 
     def __post_init__(self) -> None:

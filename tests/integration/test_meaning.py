@@ -124,6 +124,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     with Runtime(made, components=[]) as runtime:
         client = runtime.client("tester")
         client.publish(*compiled(runtime.blobs))
+        client = runtime.client("ProcessExecutionEngine")  # as which an execution is spoken of
         fail(client, "aaaa", "tomlkit", "tests/test_parser.py found a stray comma")
         fail(client, "bbbb", "httpx", "the proxy did not answer in time")
         fail(client, "cccc", "rich", "a table was one column too wide")
@@ -209,7 +210,7 @@ def test_what_comes_later_is_found_and_what_is_retired_is_not(tmp_path: Path, ho
     with Runtime(mine, components=[]) as runtime:
         client = runtime.client("tester")
         client.publish(ProcessRetired(name="close_month", reason="done by hand", files=()))
-        fail(client, "dddd", "attrs", "a slot was given twice")
+        fail(runtime.client("ProcessExecutionEngine"), "dddd", "attrs", "a slot was given twice")
         client.publish(ExecutionRated(execution_id="aaaa", verdict="bad", note="a red herring"))
 
     with History.open(mine) as history:

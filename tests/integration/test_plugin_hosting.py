@@ -24,6 +24,7 @@ from cortex.bus import (
     connect,
 )
 from cortex.bus.events import (
+    ComponentAnnounced,
     ComponentWithdrawn,
     EffectUnknown,
     GrantGiven,
@@ -49,6 +50,7 @@ INFO = """\
 [cortex.plugins]
 probe = plugin_probe:PLUGIN
 fragile = plugin_probe:FRAGILE
+sturdy = plugin_probe:STURDY
 sleeper = plugin_probe:SLEEPER
 odd = plugin_probe:ODD
 """
@@ -281,6 +283,24 @@ def test_an_action_of_one_that_crashed_in_it_is_not_begun_again(world: World) ->
     intended = [r for r in world.client.read(asked) if r.topic == "effect.intended"]
     assert [r.source for r in intended] == [record.source]
     world.unload("fragile")
+
+
+def test_what_its_manifest_says_may_be_repeated_is_done_again_and_nobody_is_asked(
+    world: World,
+) -> None:
+    loaded = world.load("sturdy")
+    world.until(PluginLoaded, loaded, plugin="sturdy")
+    said, _ = world.until(ComponentAnnounced, loaded, component="Fragile")
+    step = StepExecute(execution_id="3", step_id="s", action="fragile", parameters={"how": "die"})
+
+    asked = world.client.publish(step)
+    _, crashed = world.until(PluginCrashed, asked, plugin="sturdy")
+    world.load("sturdy")
+    world.until(PluginCrashed, crashed.position, plugin="sturdy")  # so that it was begun again
+
+    assert said.traits["effect"] == "idempotent"
+    assert not [r for r in world.client.read(asked) if r.topic.startswith("effect.")]
+    world.unload("sturdy")
 
 
 def test_unloaded_nothing_of_it_is_left(world: World) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 from cortex.actors.handlers import SendNotification
 from cortex.bus import Event
-from cortex.bus.events import StepExecute
+from cortex.bus.events import EffectUnknown, StepCompleted, StepExecute
 from cortex.runtime.kernel import Config, Home
 
 from .repair_world import Bench, done, only, refused
@@ -32,6 +33,7 @@ class Receiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Hook)
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[tuple[int, dict[str, str]]] = []
+        self.cut_off = 0  # posts that are taken and not answered
         self.url = f"http://127.0.0.1:{self.server_port}/hook/T0KEN"
 
 
@@ -42,6 +44,11 @@ class Hook(BaseHTTPRequestHandler):
     def do_POST(self) -> None:  # as the library calls it
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.got.append((dict(self.headers), body))
+        if self.server.cut_off:  # it took the post, and is gone before it answers
+            self.server.cut_off -= 1
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return
         status, headers = self.server.answers.pop(0) if self.server.answers else (204, {})
         self.send_response(status)
         for name, value in {"Content-Length": "0", **headers}.items():
@@ -67,7 +74,9 @@ def notify(tmp_path: Path) -> SendNotification:
     return SendNotification(Config(), Home.create(tmp_path / ".cortex"))
 
 
-def send(notify: SendNotification, position: int = 7, **parameters: Any) -> Event:
+def send(
+    notify: SendNotification, position: int = 7, *, begun: bool = False, **parameters: Any
+) -> Event:
     event = StepExecute(
         execution_id="e1",
         step_id="notify",
@@ -76,7 +85,8 @@ def send(notify: SendNotification, position: int = 7, **parameters: Any) -> Even
         description="Tell the team",
         parameters=parameters,
     )
-    return only(notify.execute(event, Bench.delivery(position)))
+    delivery = msgspec.structs.replace(Bench.delivery(position), begun=begun)
+    return only(notify.execute(event, delivery))
 
 
 def writer(path: Path) -> list[str]:
@@ -148,6 +158,42 @@ def test_a_receiver_that_does_not_take_it_may_be_tried_again(
     assert failed.error == f"127.0.0.1 answered {status}"
     assert failed.retry
     assert done(send(notify, webhook=receiver.url)).result["status"] == 204
+
+
+def test_a_post_that_is_cut_off_is_asked_about(
+    notify: SendNotification, receiver: Receiver
+) -> None:
+    receiver.cut_off = 1
+
+    asked = send(notify, webhook=receiver.url, message="It is green")
+
+    assert isinstance(asked, EffectUnknown)
+    assert asked.reason.startswith("127.0.0.1 did not answer: ")
+    assert (asked.name, asked.kind, len(receiver.got)) == ("send_notification", "action", 1)
+
+
+def test_a_post_that_is_cut_off_is_repeated_under_its_key_where_the_receiver_can_tell(
+    notify: SendNotification, receiver: Receiver
+) -> None:
+    receiver.cut_off = 1
+    given: dict[str, Any] = {"webhook": receiver.url, "message": "It is green", "effect": "idempotent"}
+
+    failed = refused(send(notify, 7, **given))
+    answered = done(send(notify, 8, **given))
+
+    assert (failed.retry, failed.error[:22]) == (True, "127.0.0.1 did not answ")
+    first, second = (headers["Idempotency-Key"] for headers, _ in receiver.got)
+    assert first == second == answered.result["key"]
+
+
+@pytest.mark.parametrize(("effect", "posts"), [("once", 0), ("idempotent", 1)])
+def test_a_post_whose_sender_was_killed_is_asked_about_or_repeated(
+    effect: str, posts: int, notify: SendNotification, receiver: Receiver
+) -> None:
+    said = send(notify, webhook=receiver.url, effect=effect, begun=True)
+
+    assert isinstance(said, StepCompleted if posts else EffectUnknown)
+    assert len(receiver.got) == posts
 
 
 def test_a_receiver_that_is_not_there_is_said_without_the_secret_path(

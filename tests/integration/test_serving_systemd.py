@@ -1,5 +1,6 @@
 """A hub under systemd: what it tells, and the unit that comes with Cortex."""
 
+import configparser
 import shutil
 import socket
 import subprocess
@@ -59,3 +60,17 @@ def test_the_unit_is_one_that_systemd_takes() -> None:
     assert (done.returncode, complaints) == (0, [])
     unit = UNIT.read_text()
     assert "Type=notify" in unit  # `cortex up` says when it is ready
+
+
+def test_the_unit_leaves_nothing_running_where_its_hub_is_killed() -> None:
+    if not UNIT.exists():
+        pytest.skip("examples/ is not beside these tests")
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]  # systemd minds the case
+    unit.read(UNIT)
+
+    # What is left of its control group is killed: programs, workers, plugins, tool servers. With
+    # `process` or `none` they would go on beside the next hub.
+    assert unit["Service"]["KillMode"] in ("control-group", "mixed")
+    assert unit["Service"].get("SendSIGKILL", "yes") == "yes"
+    assert float(unit["Service"]["TimeoutStopSec"]) >= 30  # it is asked before, in good order

@@ -65,7 +65,11 @@ def test_what_declares_nothing_announces_nothing_unless_its_plugin_does() -> Non
     (serves,) = Silent.serves
 
     assert "effect" not in announcement_of(Silent, serves).traits
-    assert announcement_of(Silent, serves, "read").traits == {"effect": "read"}
+    assert announcement_of(Silent, serves, {serves.name: "read"}).traits == {"effect": "read"}
+    assert announcement_of(Silent, serves, {"Silent": "none"}).traits == {"effect": "none"}
+    assert announcement_of(Silent, serves, {serves.name: "read", "Silent": "none"}).traits == {
+        "effect": "read"
+    }
 
 
 def test_every_action_and_tool_that_comes_with_cortex_declares_its_effect() -> None:
@@ -77,7 +81,9 @@ def test_every_action_and_tool_that_comes_with_cortex_declares_its_effect() -> N
     ]
 
     assert {s.name for s in served if s.declares() not in EFFECTS} == set()
-    assert {s.name for s in served if s.declares() == "once"} == {"shell", "run_command"}
+    assert {s.name for s in served if s.declares() == "once"} == {
+        "shell", "run_command", "send_notification"
+    }  # fmt: skip
 
 
 def test_the_hub_takes_one_intent_for_an_effect(runtime: Runtime) -> None:

@@ -8,7 +8,15 @@ import pytest
 
 from cortex.bus import Draft
 from cortex.bus.events import ModelInvoke, StepCompleted, TriggerReceived
-from cortex.plugins import FileWant, Granted, Limits, Manifest, PluginInvalidError, Wants
+from cortex.plugins import (
+    FileWant,
+    Granted,
+    Limits,
+    Manifest,
+    PluginInvalidError,
+    Wants,
+    problems_of,
+)
 
 _granted: Any = import_module("cortex.plugins.granted")
 _manifest: Any = import_module("cortex.plugins.manifest")
@@ -41,9 +49,23 @@ def test_a_manifest_with_everything_is_taken_and_survives_its_bytes() -> None:
     assert but(version="1.2.1").digest() != GOOD.digest()
 
 
+def test_a_manifest_without_effects_has_the_digest_that_was_confirmed_before_there_were_any() -> (
+    None
+):
+    before = "bf211e197a4a25d3d3ab2c2049f0250f6c2b2b45c6a82ce3f769f8e6f49b6cd4"
+
+    assert GOOD.digest() == before
+    assert but(effects={"tick": "read"}).digest() != GOOD.digest()
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
+        (
+            {"effects": {"tick": "sometimes"}},
+            "effects.tick is 'sometimes': give none, read, idempotent or once",
+        ),
+        ({"effects": {"tick": ["once"]}}, "effects.tick is"),
         ({"name": "Ticker"}, "give up to 40 small letters"),
         ({"name": "a" * 41}, "give up to 40 small letters"),
         ({"name": "../evil"}, "give up to 40 small letters"),
@@ -176,3 +198,28 @@ def test_its_grant_is_by_topic_and_holds_its_components() -> None:
     assert given.read == ()
     assert set(given.subscribe) == set(given.work) >= {"step.execute", "gate.*", "x.other.said"}
     assert given.token_sha256 == ""
+
+
+SHELL = Manifest(
+    name="shells",
+    version="1.0.0",
+    cortex=">=0.1",
+    components=("cortex.actors.handlers:Shell", "cortex.actors.handlers:TextFiles"),
+    subscribes=("step.execute",),
+)
+
+
+@pytest.mark.parametrize(
+    ("effects", "problem"),
+    [
+        ({"shell": "once", "Shell": "once"}, ""),
+        ({"shell": "read"}, "shell declares the effect once, and the manifest says read: say it o"),
+        ({"shel": "read"}, "effects names 'shel', which is none of its actions and tools: shell, "),
+    ],
+)
+def test_an_effect_is_declared_of_what_there_is_and_in_one_place(
+    effects: dict[str, Any], problem: str
+) -> None:
+    problems = problems_of(msgspec.structs.replace(SHELL, effects=effects))
+
+    assert [each[: len(problem)] for each in problems] == ([problem] if problem else [])

@@ -9,6 +9,7 @@ from .errors import (
     GitFailedError,
     HookFailedError,
     HookRefusedError,
+    HookUnansweredError,
     PatchRefusedError,
     RepairError,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "GitFailedError",
     "HookFailedError",
     "HookRefusedError",
+    "HookUnansweredError",
     "PatchRefusedError",
     "PathRefusedError",
     "RepairError",

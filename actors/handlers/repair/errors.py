@@ -7,6 +7,7 @@ CortexError
     ├── GitFailedError           git said no
     ├── HookRefusedError         the web hook's address or secret cannot be used
     └── HookFailedError          the web hook did not take it
+        └── HookUnansweredError  it may have taken it: nobody knows
 """
 
 from cortex.bus import CortexError
@@ -55,3 +56,7 @@ class HookRefusedError(RepairError):
 
 class HookFailedError(RepairError):
     """The receiver did not take it; the message names the host alone, the rest may be secret."""
+
+
+class HookUnansweredError(HookFailedError):
+    """It was posted and not answered: nobody knows whether the receiver took it."""

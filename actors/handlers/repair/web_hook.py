@@ -4,17 +4,19 @@ import hashlib
 import hmac
 import http.client
 import os
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import IO, NoReturn
+from functools import partial
+from typing import IO, Any, NoReturn
 
 import msgspec
 
 from cortex.bus.wire import is_loopback
 from cortex.runtime.secrets import SecretUnavailableError, place_of, secret_value
 
-from .errors import HookFailedError, HookRefusedError
+from .errors import HookFailedError, HookRefusedError, HookUnansweredError
 
 SIGNATURE = "X-Cortex-Signature-256"
 
@@ -81,6 +83,7 @@ def post_hook(url: Url, body: bytes, key: str, secret: bytes | None, timeout_s: 
     """Post *body* as JSON and give the status of the answer.
 
     Raises:
+        HookUnansweredError: It may have taken the post, and did not answer.
         HookFailedError: It was not reached, or did not answer with success.
     """
     headers = {
@@ -93,7 +96,8 @@ def post_hook(url: Url, body: bytes, key: str, secret: bytes | None, timeout_s: 
     request = urllib.request.Request(  # noqa: S310  # `hook_url` lets pass http and https alone
         url.whole, data=body, headers=headers, method="POST"
     )
-    handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
+    met = threading.Event()  # there is a connection, so that something may have arrived
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirects(), _Http(met), _Https(met)]
     if url.here:
         handlers.append(urllib.request.ProxyHandler({}))  # what stays here passes no proxy
     try:
@@ -102,10 +106,53 @@ def post_hook(url: Url, body: bytes, key: str, secret: bytes | None, timeout_s: 
     except urllib.error.HTTPError as error:
         with error:
             raise HookFailedError(f"{url.host} answered {error.code}{_why(error.code)}") from None
-    except urllib.error.URLError as error:
-        raise HookFailedError(f"{url.host} was not reached: {_reason(error.reason)}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise HookFailedError(f"{url.host} did not answer: {_reason(error)}") from None
+        reason = _reason(error.reason if isinstance(error, urllib.error.URLError) else error)
+        if met.is_set():
+            raise HookUnansweredError(f"{url.host} did not answer: {reason}") from None
+        raise HookFailedError(f"{url.host} was not reached: {reason}") from None
+
+
+class _Plain(http.client.HTTPConnection):
+    """A connection that says once it stands, through a proxy or not."""
+
+    def __init__(self, *args: Any, met: threading.Event, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._met = met
+
+    def connect(self) -> None:
+        super().connect()
+        self._met.set()
+
+
+class _Secure(http.client.HTTPSConnection):
+    """The same over TLS, once that stands as well."""
+
+    def __init__(self, *args: Any, met: threading.Event, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._met = met
+
+    def connect(self) -> None:
+        super().connect()
+        self._met.set()
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, met: threading.Event) -> None:
+        super().__init__()
+        self._connection = partial(_Plain, met=met)
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, met: threading.Event) -> None:
+        super().__init__()
+        self._connection = partial(_Secure, met=met)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -1,0 +1,115 @@
+"""Ends what programs run when this process is gone: a small process beside it notices, and kills.
+
+A killed process can end nothing any more, and a program in a group of its own hears nothing of it.
+So the small process is told of each group while that runs, by a pipe whose other end closes with
+this process, however it ends. It is started with the first program.
+"""
+
+import atexit
+import contextlib
+import subprocess
+import threading
+from collections.abc import Iterator
+
+from cortex.runtime.isolation import environment_for, interpreter
+
+END_S = 5.0  # for the small process, once nothing runs any more
+
+
+class Leash:
+    """Kills groups of programs that run when this process ends."""
+
+    def __init__(self) -> None:
+        self._telling = threading.Lock()
+        self._groups: set[int] = set()
+        self._watcher: subprocess.Popen[bytes] | None = None
+
+    @contextlib.contextmanager
+    def hold(self, group: int) -> Iterator[None]:
+        """While the block runs, kill *group* if this process ends; each is held once at a time."""
+        self._tell(group, held=True)
+        try:
+            yield
+        finally:
+            self._tell(group, held=False)
+
+    def close(self) -> None:
+        """End the small process, which kills what is still held."""
+        with self._telling:
+            self._groups.clear()
+            self._part()
+
+    def _tell(self, group: int, *, held: bool) -> None:
+        with self._telling:
+            (self._groups.add if held else self._groups.discard)(group)
+            if self._write(group if held else -group):
+                return
+            self._part()  # somebody ended it
+            if not self._groups:
+                return
+            with contextlib.suppress(OSError):  # no process to be had: programs may outlive us
+                self._watcher = _watcher()
+                for each in self._groups:
+                    self._write(each)
+
+    def _write(self, number: int) -> bool:
+        if self._watcher is None or self._watcher.stdin is None:
+            return False
+        try:
+            self._watcher.stdin.write(b"%d\n" % number)
+        except OSError:
+            return False
+        return True
+
+    def _part(self) -> None:
+        watcher, self._watcher = self._watcher, None
+        if watcher is None or watcher.stdin is None:
+            return
+        with contextlib.suppress(OSError):
+            watcher.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            watcher.wait(END_S)
+
+
+def _watcher() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        interpreter("-S", "-c", _WATCH),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment_for(),
+        cwd="/",
+        bufsize=0,
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+
+
+LEASH = Leash()  # of this process: all its programs share the small one
+atexit.register(LEASH.close)
+
+# When a process began is compared, since its id may be another's by then. Where a group is left
+# without its first process, no other can have the id.
+_WATCH = """
+import os, signal, sys
+
+def born(group):
+    try:
+        with open(f"/proc/{group}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19]
+    except OSError:
+        return None
+
+held = {}
+for line in sys.stdin:
+    group = int(line)
+    if group > 0:
+        held[group] = born(group)
+    else:
+        held.pop(-group, None)
+for group, when in held.items():
+    if born(group) in (when, None):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except OSError:
+            pass
+"""
