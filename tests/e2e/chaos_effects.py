@@ -37,9 +37,9 @@ UNDER_WAY_S = 5.0  # that an effect is waited for which is to be killed in the m
 AT_RISK = 3  # executions asked for right before the power fails
 HELD_S = 1.5  # how long such an effect takes; its lease is shorter
 CHILD, SERVER, PLUGGED = "spawned_child", "chaos_server.py", "hosting.child"
-ASKED = tuple(kind for kind in STEPS if kind != "seen")  # files ask for that one
+ASKED = tuple(kind for kind in STEPS if kind not in ("seen", "tick"))  # files and minutes ask, too
 KIND_OF = {process: kind for kind, (process, _) in STEPS.items()}
-ONCE = frozenset({"once", "far", "plug", "tool", "program", "seen"})
+ONCE = frozenset({"once", "far", "plug", "tool", "program", "seen", "tick"})
 SHELL = {"exit_code": 0, "stdout": "", "stderr": "", "stdout_blob": "", "stderr_blob": ""}
 # Who is killed, stopped or cut off, and which effect of theirs is under way then.
 STRUCK = {

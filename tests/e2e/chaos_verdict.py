@@ -2,6 +2,8 @@
 
 from collections import Counter
 from contextlib import closing
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import msgspec
 
@@ -162,6 +164,7 @@ def judged(chaos: Chaos, verdict: Verdict, followers: list[Followed]) -> Verdict
     verdict.effects, verdict.statuses, verdict.reasons = effects, statuses, reasons
     wrong += _lost(chaos, ended, verdict)
     wrong += _unanswered(records) if verdict.durability == "full" else ()
+    wrong += _missed(records)
     ids = {record.position: record.id.hex() for record in records}
     for followed in followers:
         verdict.tails_lost += len(followed.lost)
@@ -219,3 +222,10 @@ def _unanswered(records: list[Recorded]) -> list[str]:
     )  # fmt: skip
     asked = [record.stream for record in records if record.topic == "trigger.received"]
     return [f"{each} has {answers[each]} answers" for each in asked if answers[each] != 1]
+
+
+def _missed(records: list[Recorded]) -> list[str]:
+    """Minutes between the first that a schedule fired for and the last, unless each fired once."""
+    fields = (as_map(r)["fields"] for r in records if r.topic == "trigger.received")
+    due = sorted(datetime.fromisoformat(f["due"]) for f in fields if f["source"] == "schedule")
+    return [f"after {a} comes {b}" for a, b in pairwise(due) if b - a != timedelta(minutes=1)]

@@ -28,9 +28,11 @@ STEPS = {
     "tool": ("chaos_tool", f"{TOOL}, with: {{ seconds: '${{inputs.seconds}}' }}"),
     "program": ("chaos_program", f"action: shell, with: {{ run: [{RUN}] }}"),
     "seen": ("chaos_seen", "action: mark, with: { seconds: 0.3 }"),
+    "tick": ("chaos_tick", "action: mark, with: { seconds: 0.3 }"),
 }
-INPUTS = {"seen": "trigger: { type: file, paths: inbox/*.txt, changes: [added] }\n"
-          "inputs: { path: string }\n", "program": "inputs: { seconds: string }\n"}  # fmt: skip
+FILES = "trigger: { type: file, paths: inbox/*.txt, changes: [added] }\ninputs: { path: string }\n"
+MINUTES = "trigger: { type: schedule, cron: '* * * * *', missed: all }\n"
+INPUTS = {"seen": FILES, "tick": MINUTES, "program": "inputs: { seconds: string }\n"}
 CONFIG = """
 [[components]]
 use = "chaos_parts:Mark"
