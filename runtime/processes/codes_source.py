@@ -91,6 +91,13 @@ FILE: tuple[Rule, ...] = (
         "The file is there by name, but could not be opened or is not a plain file.",
         "check that it exists and may be read",
     ),
+    Rule(
+        "P015",
+        "a secret",
+        "Nothing that is recorded holds a secret, and sources are recorded: what runs would have a "
+        "mask in its place.",
+        "put it into a variable, and name that in the step's `env`",
+    ),
 )
 
 VALUES: tuple[Rule, ...] = (

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from cortex.runtime.secrets import holds_mask
+
 from .diagnostics import Span, TextEdit
 from .nodes import (
     COLUMN_BITS,
@@ -204,6 +206,8 @@ class _Builder:
 
     def _add(self, node: Node) -> None:
         self._values += 1
+        if isinstance(node, ScalarNode) and holds_mask(node.text):
+            self._reporter.report("P015", "a secret is written here", node)
         if self._values > MAX_VALUES:
             self._reporter.report("P005", f"more than {MAX_VALUES:,} values", point(node.start))
             raise _RefusedError(whole_file=True)

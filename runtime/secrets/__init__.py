@@ -1,7 +1,7 @@
 """Secrets: where they come from, what they look like, and how they are kept out of what is kept."""
 
 from .errors import MaskedTextError, SecretUnavailableError
-from .mask import Mask, refuse_masked
+from .mask import Mask, holds_mask, refuse_masked
 from .masked_blobs import MaskedBlobs
 from .names import LOOKS_SECRET, named_in, with_names
 from .pieces import MaskedPieces
@@ -19,6 +19,7 @@ __all__ = [
     "MaskedTextError",
     "Redactor",
     "SecretUnavailableError",
+    "holds_mask",
     "is_set",
     "mask_shapes",
     "named_in",

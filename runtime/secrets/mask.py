@@ -109,6 +109,11 @@ class Mask:
         return bool(self._odd) and any(form in data for form in self._odd)
 
 
+def holds_mask(text: str) -> bool:
+    """Whether a mask is in *text*, in the place of a secret."""
+    return MASKED.search(text) is not None
+
+
 def refuse_masked(where: str, text: str) -> None:
     """Refuse to write *text* that holds a mask.
 

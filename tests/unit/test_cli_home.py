@@ -213,3 +213,23 @@ def test_an_input_that_would_be_masked_is_refused_and_not_shown(
     said = capsys.readouterr().err
     assert "word holds a secret, which is never recorded" in said
     assert secret not in said
+
+
+def test_a_source_that_holds_a_secret_is_refused_before_it_runs_with_a_mask(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "k3yOfTheDeployment99")
+    home.processes.joinpath("said.yaml").write_text(
+        "process: said\nversion: 1\nsteps:\n"
+        "  - {id: a, action: shell, with: {run: [echo, k3yOfTheDeployment99]}}\n"
+    )
+
+    assert main(["process", "validate"]) == 1
+    validated = capsys.readouterr()
+    assert main(["run", "said"]) == 1
+    run = capsys.readouterr()
+
+    assert "said.yaml:4:47: error P015 a secret is written here" in validated.out
+    assert "name that in the step's `env`" in validated.out
+    assert "P015: a secret is written here" in run.err
+    assert "k3yOfTheDeployment99" not in validated.out + run.err + run.out

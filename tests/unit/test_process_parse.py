@@ -162,6 +162,7 @@ def test_the_key_on_of_a_retry_needs_no_quotes_but_a_parameter_does() -> None:
         ("process: p\nversion: 1\n? [a]\n: b\nsteps: []\n", "P010"),
         ("process: p\0\n", "P003"),
         ("process: p\ud800\n", "P003"),
+        ("process: p\nversion: 1\ndescription: ⟦secret*****⟧\nsteps: []\n", "P015"),
         ("process: &name p\n", "P006"),
         ("process: !!python/object:os.system p\n", "P007"),
         ("process: p\nversion: 1\n<<: {a: 1}\nsteps: []\n", "P006"),

@@ -13,7 +13,16 @@ from ..completing import process_names_or_files
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
 from ..reading import Catalog
-from ..running import Station, inputs_of, is_path, pairs_of, refuse_secrets, refuse_wrong, user_name
+from ..running import (
+    Station,
+    inputs_of,
+    is_path,
+    mask_of,
+    pairs_of,
+    refuse_secrets,
+    refuse_wrong,
+    user_name,
+)
 from ..screen import Screen
 
 Linked: TypeAlias = LinkedProcess | LinkedInterface
@@ -72,7 +81,7 @@ def run(
         name = station.submitter.file(Path(process)) if path else process
         linked = _linked(station, name, version)
         values = inputs_of(given, input_file, linked.inputs if linked else ())
-        refuse_secrets(values, station.mask())
+        refuse_secrets(values, mask_of(home))
         # What implements an interface may take more than it says; an abstract one is refused.
         if isinstance(linked, LinkedProcess) and not linked.abstract:
             refuse_wrong(linked, values)

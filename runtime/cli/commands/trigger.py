@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import OK
 from ..options import with_home, with_running, with_screen
-from ..running import Station, pairs_of, refuse_secrets, scalar
+from ..running import Station, mask_of, pairs_of, refuse_secrets, scalar
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -55,7 +55,7 @@ def trigger(
     given = pairs_of(inputs, "NAME")
     values = {name: scalar(value) for name, value in given.items()}
     with Station.open(home, screen) as station:
-        refuse_secrets(values, station.mask())
+        refuse_secrets(values, mask_of(home))
         station.quiet, station.questions.approve = quiet, yes
         station.submitter.for_trigger(happened, version)
         event = TriggerReceived(

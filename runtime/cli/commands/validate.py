@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
@@ -22,7 +23,7 @@ from ..errors import NotFoundError
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
 from ..reading import Catalog, History
-from ..running import registry_of, sources_of, topics_of
+from ..running import mask_of, registry_of, sources_of, topics_of
 from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}
@@ -81,6 +82,7 @@ class _Checker:
         self._registry, self._topics, self._strict = registry_of(home), topics_of(home), strict
         self._around = sources_of(home).texts
         self._up = hub_on(home) is not None
+        self._mask = mask_of(home)
         self._previous: Any = None
         self._known: dict[tuple[str, int], str] = {}
         if home.path.exists():
@@ -90,17 +92,23 @@ class _Checker:
 
     def check(self, sources: dict[str, str]) -> list[Diagnostic]:
         """The diagnostics of *sources*."""
+        masked = {file: self._mask.text(text) for file, text in sources.items()}
         absolute = {str(Path(file).absolute()): file for file in sources}
         around = {f: text for f, text in self._around.items() if f not in absolute}
         self._previous = compile_sources(
-            {**around, **sources},
+            {**around, **masked},
             self._registry,
             self._topics,
             known=self._known,
             strict=self._strict,
             previous=self._previous,
         )
-        found = [each for each in self._previous.diagnostics if each.file in sources]
+        found = [
+            # Places after a mask are not those of the file, which is what a fix would change.
+            each if masked[each.file] == sources[each.file] else replace(each, fix=None)
+            for each in self._previous.diagnostics
+            if each.file in sources
+        ]
         return found if self._up else [_with_absent(each) for each in found]
 
 

@@ -7,7 +7,7 @@ from .endpoints import ModelCheck, check_model
 from .findings import Check
 from .granting import granting
 from .holding import HeldDocument, held_by, lines_of
-from .inputs import inputs_of, pairs_of, refuse_secrets, refuse_wrong, scalar, typed
+from .inputs import inputs_of, mask_of, pairs_of, refuse_secrets, refuse_wrong, scalar, typed
 from .keyboard import Interrupts, Keyboard, Terminated
 from .live import LiveView
 from .people import answer_to, has_person, input_text, user_name, written_answer
@@ -59,6 +59,7 @@ __all__ = [
     "knowledge_topics",
     "lines_of",
     "live_differences",
+    "mask_of",
     "open_shelf",
     "pairs_of",
     "refuse_secrets",

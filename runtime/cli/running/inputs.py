@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from cortex.bus import CortexError
+from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes import Field, LinkedProcess
 from cortex.runtime.processes.execution import checked_inputs
 from cortex.runtime.secrets import Mask
@@ -66,6 +68,17 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
     ]
     add = f"; add {' '.join(missing)}" if missing else ""
     raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
+
+
+def mask_of(home: Home) -> Mask:
+    """What hides the secrets that are known in *home*, as its hub does to all that it records.
+
+    Where its settings are wrong or not trusted, it hides what looks like a secret.
+    """
+    try:
+        return mask_for(Config.load(home), home)
+    except CortexError:
+        return Mask()
 
 
 def refuse_secrets(given: Mapping[str, Any], mask: Mask) -> None:

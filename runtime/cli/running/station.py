@@ -18,9 +18,8 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
-from cortex.runtime.kernel import Config, Home, mask_for
+from cortex.runtime.kernel import Home
 from cortex.runtime.processes.execution import VERDICTS, Execution
-from cortex.runtime.secrets import Mask
 
 from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
 from ..exits import INTERRUPTED, OK, TERMINATED, WAITING
@@ -188,10 +187,6 @@ class Station:
             return self._interrupted(progress)
         # A child may have the question.
         return self._shown(stopped.event.execution_id if stopped else execution_id)
-
-    def mask(self) -> Mask:
-        """What hides the secrets that are known here, as the hub does to all that it records."""
-        return mask_for(Config.load(self.home), self.home)
 
     def pause(self, execution_id: str, event: ExecutionPause) -> int:
         """Pause an execution; as `run`.
