@@ -55,7 +55,7 @@ def test_every_yaml_example_is_yaml() -> None:
 
 def test_codes_are_stable() -> None:
     assert sorted(RULES) == (
-        [f"P0{number:02}" for number in range(1, 15)]
+        [f"P0{number:02}" for number in range(1, 16)]
         + [f"P1{number:02}" for number in range(1, 14)]
         + [f"P2{number:02}" for number in range(1, 16)]
         + [f"P3{number:02}" for number in range(1, 17)]
