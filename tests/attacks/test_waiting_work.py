@@ -1,7 +1,10 @@
 """Work that nobody takes is bounded, refuses nobody, drops nothing, and is shown with its age."""
 
 import random
+import subprocess
+import sys
 import threading
+import time
 from collections import deque
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +28,7 @@ from cortex.bus import (
     Subscribe,
     SystemClock,
     Unsubscribe,
+    decode,
     system_entropy,
 )
 from cortex.bus.events import VOCABULARY
@@ -32,6 +36,8 @@ from cortex.runtime.cli.running import checks_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, MemoryLog
 from cortex.runtime.serving import subscriptions_of
+
+from . import waiting_worker
 
 SECOND_NS = 1_000_000_000
 
@@ -146,6 +152,29 @@ def test_each_event_is_worked_once_and_in_order_whatever_happens(seed: int) -> N
 
     assert sorted(done) == asked
     assert len(set(done)) == len(done)
+
+
+def test_kills_neither_lose_nor_double_what_waits_in_the_log(tmp_path: Path) -> None:
+    path, chance = tmp_path / "log.db", random.Random(7)
+    for seed in range(6):
+        command = [sys.executable, "-I", waiting_worker.__file__, str(path), str(seed)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(chance.uniform(0.05, 0.4))
+            process.kill()
+
+    with closing(EventLog.open(path)) as log, closing(waiting_worker.serving(log)) as hub:
+        idle = 0
+        while idle < 3:
+            idle = 0 if waiting_worker.work(hub, 10) else idle + 1
+
+    with closing(EventLog.open(path, readonly=True)) as log:
+        records = [decode(data) for data in log.read(0, 1 << 20, 1 << 30)]
+    asked = [r.position for r in records if r.topic == waiting_worker.Asked.topic_name()]
+    done = [r.causation for r in records if r.topic == waiting_worker.Done.topic_name()]
+    assert len(asked) > 10 * waiting_worker.READY
+    assert sorted(position or 0 for position in done) == asked
 
 
 def test_a_subscription_that_is_removed_and_made_again_begins_anew() -> None:
