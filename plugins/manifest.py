@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from cortex.bus import EFFECTS, FOREIGN, Effect
 from cortex.bus.events import VOCABULARY
+from cortex.runtime.access import GUARDED
 
 from .errors import PluginInvalidError
 
@@ -185,6 +186,8 @@ def _published(manifest: Manifest, topic: str) -> Iterator[str]:
             yield f"publishes {topic}: its own topics start with {own}"
     elif topic.partition(".")[0] in RESERVED:
         yield f"publishes {topic}: {topic.partition('.')[0]}.* is said by the runtime alone"
+    elif GUARDED.fits(topic):
+        yield f"publishes {topic}: the runtime alone says it"
     elif topic not in VOCABULARY:
         yield f"publishes {topic}: that is no topic; its own start with {own}"
     elif topic == ASK_MODELS and not manifest.wants.models:
