@@ -12,15 +12,18 @@ from cortex.bus.events import (
     ComponentWithdrawn,
     ExecutionHalted,
     ExecutionIgnored,
+    ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
+    ModelDelta,
+    ModelInvoke,
     StepCompleted,
     StepExecute,
     StepFailed,
     StepWake,
     ToolListed,
 )
-from cortex.runtime.processes.execution import counted
+from cortex.runtime.processes.execution import AskedSoFar, counted
 from cortex.runtime.tools import Tools
 
 from .execution_world import World, action_step, answer_to, gate, process_of
@@ -211,3 +214,20 @@ def test_a_tool_of_a_server_is_answered_by_whoever_lists_it(
 
     (spec,) = tools.specs()
     assert (spec.name, spec.component, spec.host) == ("far.look", *served)
+
+
+def test_what_a_model_says_is_shown_from_whoever_was_asked_as_it_comes() -> None:
+    started = ExecutionStarted(
+        execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",
+        workspace="", trigger="",
+    )  # fmt: skip
+    invoked = ModelInvoke(**PLACE, model="m", prompt="p", component="Robot")
+    piece = ModelDelta(**PLACE, model="m", text="so")
+    asked_so_far = AskedSoFar()
+    before = asked_so_far.counts(piece, "whoever")  # of one that began before it is followed
+
+    asked_so_far.counts(started, "ProcessManager")
+    asked_so_far.counts(invoked, "ProcessExecutionEngine")
+
+    assert (before, asked_so_far.counts(piece, "Robot")) == (True, True)
+    assert not asked_so_far.counts(piece, "mallory")

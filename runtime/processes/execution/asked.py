@@ -24,6 +24,7 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
+    ModelDelta,
     ModelFailed,
     ModelInvoke,
     ModelResponded,
@@ -61,6 +62,7 @@ _FIXED: Mapping[type[Event], Names] = {
 ANSWERS: Final[Kinds] = frozenset(
     (GateEvaluated, *_FIXED, *STEP_ANSWERS, *MODEL_ANSWERS, *TOOL_ANSWERS, *EFFECTS)
 )
+_READ: Final[Kinds] = ANSWERS | {ModelDelta}  # with what is shown of an answer as it comes
 _SERVED: Mapping[type[Event], tuple[str, str]] = {  # kind and field of what a request asks for
     GateEvaluate: (GATE, "gate"),
     StepExecute: ("action", "action"),
@@ -161,7 +163,7 @@ class AskedSoFar:
             if asks:
                 self._names[_question(event)] = names_of(event)
             return asks
-        if kind not in ANSWERS or source == ENGINE:
+        if kind not in _READ or source == ENGINE:
             return True
         fixed = _FIXED.get(kind)
         if fixed is not None and not (kind is KnowledgeRequested and event.call_id):
@@ -194,7 +196,7 @@ def _question(event: Any) -> tuple[Any, ...]:
     """What makes a request and its answer belong together."""
     if isinstance(event, GateEvaluate | GateEvaluated):
         return "gate", event.step_id, event.index, event.attempt
-    if isinstance(event, ModelInvoke | ModelResponded | ModelFailed):
+    if isinstance(event, ModelInvoke | ModelResponded | ModelFailed | ModelDelta):
         return "model", event.step_id, event.attempt, event.turn, event.call
     call_id = getattr(event, "call_id", "")
     if call_id:
