@@ -61,7 +61,8 @@ class Pages:
         through, size_bytes, topics = request.after, 0, seen.topics
         last = min(head, through + LOOKED_AT)
         while through < last:
-            for record in self.after(through, last - through):
+            found = self.after(through, last - through)
+            for record in found:
                 # Most of what others say is of a topic that is not for this one.
                 if (topics is None or record.topic in topics) and seen.matches(
                     record.topic, record.key
@@ -72,7 +73,7 @@ class Pages:
                     records.append(record)
                     if len(records) >= request.limit:
                         return self._with_ring(request, seen, records, record.position, epoch)
-            through = record.position
+            through = found[-1].position
         return self._with_ring(request, seen, records, through, epoch)
 
     def _with_ring(
