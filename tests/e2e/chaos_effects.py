@@ -33,6 +33,7 @@ from .power_cut import Cut, cut_power
 
 ENDED = ("completed", "failed", "halted", "cancelled")
 SETTLE_S = 60.0
+STILL_S = 1.0  # after which nobody tells any more of a file or a minute that came before
 UNDER_WAY_S = 5.0  # that an effect is waited for which is to be killed in the middle
 AT_RISK = 3  # executions asked for right before the power fails
 HELD_S = 1.5  # how long such an effect takes; its lease is shorter
@@ -226,6 +227,17 @@ class Chaos:
                 time.sleep(HELD_S)
             finally:
                 os.kill(pid, signal.SIGCONT)
+
+    def end(self) -> None:
+        """Let nothing new begin, have all come to its end, and end the hub in good order."""
+        name, _ = STEPS["tick"]
+        file = str(self.world.home.processes / f"{name}.yaml")
+        with self._client() as client:
+            client.publish(ProcessSubmit(sources={}, removed=(file,)))
+            until(partial(_says, client, f"process/{name}", "process.retired"))
+        time.sleep(STILL_S)
+        self.settle()
+        self.world.down()
 
     def settle(self) -> None:
         """Answer what a person is asked, until every execution has come to an end or a halt."""

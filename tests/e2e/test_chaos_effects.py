@@ -55,8 +55,7 @@ def test_nothing_that_may_happen_once_happens_twice_whoever_is_killed(
             chaos.strike(victim)
             if kill % ANSWERED == 0:
                 chaos.settle()
-        chaos.settle()
-        chaos.world.down()
+        chaos.end()
     finally:
         follower.end()
         chaos.world.close()

@@ -176,7 +176,11 @@ def test_a_post_that_is_cut_off_is_repeated_under_its_key_where_the_receiver_can
     notify: SendNotification, receiver: Receiver
 ) -> None:
     receiver.cut_off = 1
-    given: dict[str, Any] = {"webhook": receiver.url, "message": "It is green", "effect": "idempotent"}
+    given: dict[str, Any] = {
+        "webhook": receiver.url,
+        "message": "It is green",
+        "effect": "idempotent",
+    }
 
     failed = refused(send(notify, 7, **given))
     answered = done(send(notify, 8, **given))
