@@ -96,7 +96,11 @@ def addressed(request: Event, serves: Serving) -> Event:
         return request
     if component == asked.component and (kind == GATE or host == asked.host):
         return request
-    named: Event = replace(asked, component=component, **({} if kind == GATE else {"host": host}))
+    named: Event
+    if kind == GATE or host == asked.host:
+        named = replace(asked, component=component)
+    else:
+        named = replace(asked, component=component, host=host)
     return named
 
 

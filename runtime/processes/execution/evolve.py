@@ -139,15 +139,16 @@ def _attempted(
             return replace(state, stage="cleanup", child=event.child)
     if state.status != "running" or state.adhoc:
         return state
-    asked = names_of(event) if isinstance(event, StepExecute) else state.asked
-    if isinstance(event, StepExecute) and state.stage == "answered":
-        return replace(state, stage="handler", asked=asked)
+    asked = state.asked
+    if isinstance(event, StepExecute):
+        asked = names_of(event)
+        if state.stage == "answered":
+            return replace(state, stage="handler", asked=asked)
     if isinstance(event, ContextCompile) and event.turn:
         return turns.another_turn(state, event)
-    if event.step_id != state.step_id:
-        state = entered(state, event.step_id)
+    same = event.step_id == state.step_id
     return replace(
-        anew(state),
+        anew(state) if same else entered(state, event.step_id),
         stage=_STAGES[type(event)],
         asked=asked,
         attempt=event.attempt,
