@@ -92,11 +92,12 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ) -> Self:
         """Encode *event*; its execution, if it has one, is its correlation unless given."""
         topic, schema, subject, serves, ephemeral = _common(type(event))
+        stream, key = placed(event)
         return cls(
             topic,
             schema,
-            event.stream(),
-            event.key(),
+            stream,
+            key,
             _ENCODE(event),
             correlation or (event.execution_id if serves else None),  # type: ignore[attr-defined]  # `serves` says it
             causation,
@@ -114,6 +115,24 @@ class OwnedDraft(Draft, frozen=True, array_like=True, gc=False):
     """
 
     owner: str = ""  # the client, as the hub authenticated it; no wire carries it
+
+
+def placed(event: Event) -> tuple[str, str | None]:
+    """The stream and the key of *event*."""
+    place = _place(type(event))
+    if place is None:
+        return event.stream(), event.key()
+    prefix, field, routing = place
+    stream = f"{prefix}/{getattr(event, field)}" if field else prefix
+    return stream, getattr(event, routing) if routing else None
+
+
+@cache
+def _place(event: type[Event]) -> tuple[str, str, str | None] | None:
+    """What those of a class are made of; None where the class has its own way."""
+    if event.stream is Event.stream and event.key is Event.key:
+        return *event.belongs, event.routing
+    return None
 
 
 @cache

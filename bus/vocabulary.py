@@ -13,7 +13,7 @@ from .errors import (
     SchemaUnreadableError,
     TopicUnknownError,
 )
-from .event import Draft, Ephemeral, Event, Recorded
+from .event import Draft, Ephemeral, Event, Recorded, placed
 from .limits import NAME_BYTES, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
@@ -104,11 +104,7 @@ class Vocabulary:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise EventInvalidError(draft.topic, str(error)) from None
         # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
-        if (
-            event.stream() != draft.stream
-            or event.key() != draft.key
-            or ephemeral != draft.ephemeral
-        ):
+        if placed(event) != (draft.stream, draft.key) or ephemeral != draft.ephemeral:
             raise EventInvalidError(
                 draft.topic, "its stream, key or kind are not those that its body says"
             )
