@@ -162,8 +162,10 @@ def read_meta(path: Path, connection: sqlite3.Connection) -> Meta:
 def _refuse_no_file(path: Path) -> None:
     # SQLite would wait at a pipe for ever, and Ctrl-C would not end that.
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if each.is_dir():
+            raise NotALogError(str(each), "it is a folder")
         if each.exists() and not each.is_file():
-            raise NotALogError(str(each), "it is no plain file: move it away")
+            raise NotALogError(str(each), "it is no plain file")
 
 
 def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:

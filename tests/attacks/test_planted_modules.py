@@ -75,6 +75,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "knowledge index": [[]],
     "knowledge list": [[]],
     "knowledge stats": [[]],
+    "log state": [[]],
     "model check": [[]],
     "model list": [[]],
     "model why": [["{execution}", "diagnose"]],
