@@ -249,7 +249,9 @@ class ProcessManager(Component):
             yield from _matched(event, chosen, delivery)
         else:
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
-            if schedule.missed != "skip":
+            if firing.early:
+                reason = f"it came before its time: the clock was set back, and {name} runs then"
+            elif schedule.missed != "skip":
                 reason = f"{name} ran for that time already, before the clock was set back"
             yield _unmatched(event, reason)
         yield from self._armed(name, index, schedule, firing.next_ns, delivery.new_id(index + 1))

@@ -14,14 +14,16 @@ from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
 
 SOURCE = "schedule"  # the field `source` of a trigger that a schedule fired
 LATE_NS = 60_000_000_000  # a time that is answered within a minute was not missed
+EARLY_NS = 2_000_000_000  # before its time: by less, a clock was only kept right
 
 
 class Firing(Struct, frozen=True):
     """What to do about a schedule whose time came."""
 
-    run: bool  # False: it was missed, and missed times are skipped
+    run: bool  # False: it was missed, and missed times are skipped; or it is early
     next_ns: int | None  # None where there is no next time
     late_s: float
+    early: bool = False  # it came by a clock that was set back since: its time is to come
 
 
 def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
@@ -45,6 +47,8 @@ def next_due_ns(schedule: ScheduleTrigger, after_ns: int) -> int | None:
 
 def firing(schedule: ScheduleTrigger, due_ns: int, now_ns: int) -> Firing:
     """What its policy about missed times says now that the time *due_ns* is answered."""
+    if due_ns - now_ns > EARLY_NS:
+        return Firing(run=False, next_ns=due_ns, late_s=0.0, early=True)
     late_s = max(0, now_ns - due_ns) / 1e9
     missed = now_ns - due_ns > LATE_NS
     # With "all" the next one may have passed too: its deadline comes at once.

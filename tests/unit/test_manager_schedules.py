@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.actors.managers import firing, next_due_ns
+from cortex.bus import Draft
 from cortex.bus.events import (
     ExecutionStarted,
+    LogClockJumped,
     ProcessRetired,
     ProcessUnlinked,
     TriggerMatched,
@@ -84,6 +86,25 @@ def test_a_schedule_is_armed_fired_and_armed_again() -> None:
     matched = office.world.said(TriggerMatched)[0]
     assert (matched.process, matched.because) == ("p", "its schedule")
     assert office.world.said(ExecutionStarted)[0].goal == "scheduled run of p"
+
+
+@pytest.mark.parametrize("missed", ["skip", "once", "all"])
+def test_a_time_that_came_before_the_clock_was_set_back_runs_when_it_comes_again(
+    missed: str,
+) -> None:
+    office = office_at(NEW_YEAR, scheduled(missed=missed))
+
+    back_ns = ns(NEW_YEAR + timedelta(hours=19)) - office.world.now_ns
+    jumped = LogClockJumped(by_ns=-back_ns, clock_ns=ns(NEW_YEAR), ahead_ns=back_ns, skipped_ns=0)
+    office.world.append(Draft.of(jumped), "hub")
+    office.world.fire(source="ProcessManager")  # by the clock as it was
+    office.play()
+
+    assert office.world.said(ExecutionStarted) == []
+    (unmatched,) = office.world.said(TriggerUnmatched)
+    assert "before its time" in unmatched.reason
+    fire(office)  # at that time, by the clock as it is
+    assert len(office.world.said(ExecutionStarted)) == 1
 
 
 def test_each_firing_is_a_trigger_of_its_own() -> None:
