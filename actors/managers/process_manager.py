@@ -250,7 +250,7 @@ class ProcessManager(Component):
         else:
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
             if firing.early:
-                reason = f"it came before its time: the clock was set back, and {name} runs then"
+                reason = f"it came before its time, as the clock was set back; {name} waits for it"
             elif schedule.missed != "skip":
                 reason = f"{name} ran for that time already, before the clock was set back"
             yield _unmatched(event, reason)

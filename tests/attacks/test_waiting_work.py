@@ -17,7 +17,6 @@ from cortex.bus import (
     Claimed,
     Client,
     Draft,
-    Event,
     Finish,
     Hub,
     Limits,
@@ -31,32 +30,18 @@ from cortex.bus import (
     decode,
     system_entropy,
 )
-from cortex.bus.events import VOCABULARY
 from cortex.runtime.cli.running import checks_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, MemoryLog
 from cortex.runtime.serving import subscriptions_of
 
 from . import waiting_worker
+from .waiting_worker import WORDS, WORKER, Asked, Done
 
 SECOND_NS = 1_000_000_000
 
 
-class Asked(Event, frozen=True, kw_only=True, tag="x.waiting.asked"):
-    belongs = ("thing", "about")
-
-    about: str = "a"
-
-
-class Other(Event, frozen=True, kw_only=True, tag="x.waiting.other"):
-    belongs = ("thing", "about")
-
-    about: str = "a"
-
-
-WORDS = VOCABULARY.extended((Asked, Other))
-ASKED, OTHER = Draft.of(Asked()), Draft.of(Other())
-WORKER = Subscribe("w", "work", ((Asked.topic_name(), None),))
+ASKED, OTHER = Draft.of(Asked()), Draft.of(Done())
 
 
 class World:

@@ -30,7 +30,7 @@ def watch(note: Path, home: Home) -> None:
                 size = written.seek(0, os.SEEK_END)
             os.pwrite(file, salt + size.to_bytes(8, "big"), 0)
 
-    setattr(EventLog, "write", noted)  # noqa: B010  # as no type checker likes it
+    setattr(EventLog, "write", noted)  # noqa: B010  # a method is no plain attribute to mypy
 
 
 if __name__ == "__main__":

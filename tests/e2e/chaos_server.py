@@ -23,7 +23,7 @@ writing = threading.Lock()
 def answer(number: object, **what: Any) -> None:
     """Write one message."""
     with writing:
-        print(json.dumps({"jsonrpc": "2.0", "id": number, **what}), flush=True)  # noqa: T201
+        print(json.dumps({"jsonrpc": "2.0", "id": number, **what}), flush=True)  # noqa: T201  # the protocol itself
 
 
 def mark(number: object, name: str, seconds: float) -> None:
