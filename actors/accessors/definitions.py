@@ -15,6 +15,7 @@ from cortex.runtime.processes import (
     LinkedInterface,
     LinkedProcess,
     errors_of,
+    known_sources,
 )
 
 Linked = LinkedProcess | LinkedInterface
@@ -78,7 +79,7 @@ class Definitions:
 
     def known(self) -> dict[tuple[str, int], str]:
         """Source digest of every version that was ever compiled."""
-        return {key: event.source_digest for key, event in self._compiled.items()}
+        return known_sources(self._compiled.values())
 
     def changes(self, compilation: Compilation, sources: Mapping[str, str]) -> Iterator[Event]:
         """What *compilation* of *sources* changes, as events; they are not folded yet."""
@@ -87,7 +88,8 @@ class Definitions:
             if unit.linked is None:
                 continue
             found.add(unit.name)
-            event = self._event(unit.linked, file, sources[file], plain(unit.diagnostics))
+            event = self._event(unit.linked, unit.definition.source_digest, file, sources[file])
+            event = msgspec.structs.replace(event, warnings=plain(unit.diagnostics))
             before = self._compiled.get((event.name, event.process_version))
             retired = (event.name, event.process_version) in self._retired
             back = event.name in self._missing or retired
@@ -134,20 +136,16 @@ class Definitions:
             return None  # a blob that is gone costs a description here, and is told by `doctor`
         return _linked(data)
 
-    def _event(
-        self, linked: Linked, file: str, source: str, warnings: tuple[dict[str, Any], ...]
-    ) -> ProcessCompiled:
-        process = linked if isinstance(linked, LinkedProcess) else None
+    def _event(self, linked: Linked, source_digest: str, file: str, source: str) -> ProcessCompiled:
         return ProcessCompiled(
             name=linked.name,
             process_version=linked.version,
             digest=linked.digest,
-            source_digest=process.source_digest if process else linked.digest,
+            source_digest=source_digest,
             linked=self._blobs.put(msgspec.json.encode(linked)),
             source=source,
             file=file,
-            abstract=process.abstract if process else True,
-            warnings=warnings,
+            abstract=linked.abstract if isinstance(linked, LinkedProcess) else True,
         )
 
     def _newest(self) -> dict[str, ProcessCompiled]:

@@ -60,6 +60,7 @@ from .registry import (
     Topics,
     TopicTable,
 )
+from .stale import known_sources
 from .submitting import submit
 
 __all__ = [
@@ -137,6 +138,7 @@ __all__ = [
     "fits_event",
     "inspect",
     "keys_of_the_language",
+    "known_sources",
     "language_schema",
     "object_schema",
     "parse",

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from cortex.bus.events import ProcessCompiled
+
 from .compilation import Compilation
 from .edits import set_version
 from .nodes import Reporter, line_of
@@ -70,6 +72,19 @@ def standings_of(
             standings[unit.key] = ("P501", message)
         first.setdefault(version, unit)
     return standings
+
+
+def known_sources(compiled: Iterable[ProcessCompiled]) -> dict[tuple[str, int], str]:
+    """Return the source digest of each (name, version) in *compiled*, as a compilation asks for it.
+
+    Older logs hold an interface's linked digest in place of that of its source. It cannot be
+    compared with a source, so that such an interface counts as not compiled yet.
+    """
+    return {
+        (event.name, event.process_version): event.source_digest
+        for event in compiled
+        if event.source_digest != event.digest
+    }
 
 
 def highest_versions(units: Iterable[Unit], known: Mapping[tuple[str, int], str]) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Process definitions in a running system: submitted, rejected, unlinked, retired, remembered."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,19 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home, Runtime
 
 from ..staff_world import QUICK, World
+from .repair_world import git
 
+DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
+SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))
+FULFILS = (  # what code_change_interface.yaml requires, done by programs
+    "process: fix\nversion: 1\ndescription: F\nimplements: code_change\n"
+    "gates: [execution_context_exists, branch_clean]\n"
+    "knowledge: [engineering.pull_request]\nsteps:\n"
+    + "".join(
+        f"  - id: {step}\n    description: Do it\n    action: shell\n    with: {{run: 'true'}}\n"
+        for step in ("analyze", "implement", "verify")
+    )
+)
 CHILD = "process: child\nversion: 1\ndescription: C\nextends: base\nsteps:\n  - inherit: all\n"
 
 
@@ -193,3 +206,30 @@ def test_a_restart_without_a_component_still_runs_what_does_not_need_it(home: Ho
 
     with Runtime(home, components=[*QUICK]) as runtime:
         assert World(runtime).run("p").outcome == "completed"
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason=f"no seeds at {SEEDS} (CORTEX_SEEDS)")
+def test_the_papers_interface_runs_before_and_after_another_file_is_submitted(
+    tmp_path: Path,
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / ".gitignore").write_text(".cortex\n.gitignore\n")
+    topic = home.knowledge / "engineering" / "pull_request.md"
+    topic.parent.mkdir(parents=True)
+    topic.write_text("# Pull requests\n\nOne change each.\n")
+    contract = (SEEDS / "code_change_interface.yaml").read_text()
+
+    with Runtime(home, components=QUICK) as runtime:
+        world = World(runtime)
+        world.submit(contract=contract, fix=FULFILS)
+        first = world.run("code_change", workspace=str(tmp_path))
+        said = world.submit(other=process("other"))
+        second = world.run("code_change", workspace=str(tmp_path))
+    with Runtime(home, components=QUICK) as runtime:
+        world = World(runtime)
+        later = world.submit(another=process("another"))
+        third = world.run("code_change", workspace=str(tmp_path))
+
+    assert [run.outcome for run in (first, second, third)] == ["completed"] * 3
+    assert [type(event) for event in (*said, *later)] == [ProcessCompiled, ProcessCompiled]

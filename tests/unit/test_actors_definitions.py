@@ -30,6 +30,8 @@ SOON = ComponentAnnounced(component="Shell", kind="action", name="run", paramete
 GATE = ComponentAnnounced(component="Gates", kind="gate", name="ready")
 WARNED = "gates: [ready, ready]\n"  # what is given twice is a warning, with a fix
 CHILD = "process: child\nversion: 1\nextends: base\nsteps:\n  - inherit: all\n"
+CONTRACT = "interface: code\nversion: 1\nrequired_steps:\n  - {id: first, description: Begin}\n"
+FULFILS = "implements: code\n"
 GONE = ComponentWithdrawn(component="Shell", kind="action", name="run")
 
 
@@ -125,6 +127,13 @@ class Desk:
 @pytest.fixture
 def desk() -> Desk:
     return Desk()
+
+
+def as_before(event: Event) -> Event:
+    """*event* as versions before this recorded it: an interface with its linked digest twice."""
+    if isinstance(event, ProcessCompiled) and event.name == "code":
+        return msgspec.structs.replace(event, source_digest=event.digest)
+    return event
 
 
 def shape(events: Iterable[Event]) -> list[tuple[str, str]]:
@@ -245,6 +254,50 @@ def test_a_parent_that_changed_gives_its_children_a_new_digest_and_no_error(desk
     )
     assert before.source_digest == after.source_digest
     assert before.process_version == after.process_version
+
+
+def test_an_interface_goes_on_to_compile_after_the_next_submission(desk: Desk) -> None:
+    first = desk.submit(a=CONTRACT, b=process("p", more=FULFILS))
+
+    second = desk.submit(c=process("other"))
+    third = desk.submit(c=process("other", 2))
+    back = desk.tell(GONE), desk.tell(SOON)
+
+    assert sorted(shape(first)) == [("compiled", "code"), ("compiled", "p")]
+    assert (shape(second), shape(third)) == ([("compiled", "other")], [("compiled", "other")])
+    assert sorted(shape(back[0])) == [("unlinked", "other"), ("unlinked", "p")]
+    assert sorted(shape(back[1])) == [("compiled", "other"), ("compiled", "p")]
+
+
+def test_an_interface_with_another_source_under_its_version_is_rejected(desk: Desk) -> None:
+    desk.submit(a=CONTRACT, b=process("p", more=FULFILS))
+
+    changed = CONTRACT.replace("Begin", "Start")
+    (rejected,) = desk.submit(a=changed)
+    again = desk.submit(a=changed.replace("version: 1", "version: 2"))
+
+    assert isinstance(rejected, ProcessRejected)
+    assert [each["code"] for each in rejected.diagnostics] == ["P501"]
+    assert ("compiled", "code") in shape(again)
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_an_interface_from_a_log_that_kept_its_linked_digest_compiles_again(
+    desk: Desk, *, snapshot: bool
+) -> None:
+    desk.submit(a=CONTRACT, b=process("p", more=FULFILS))
+    desk.log = [(as_before(event), delivery) for event, delivery in desk.log]
+    again = desk.restarted()
+    if snapshot:
+        kept = again.accessor.snapshot()
+        again.accessor = ProcessDefinitionAccessor(again.blobs, None)
+        again.accessor.restore(kept)
+
+    said = again.submit(c=process("other"))
+    more = again.submit(d=process("another"))
+
+    assert sorted(shape(said)) == [("compiled", "code"), ("compiled", "other")]
+    assert shape(more) == [("compiled", "another")]
 
 
 def test_a_file_that_is_put_back_to_what_it_once_held_is_answered(desk: Desk) -> None:

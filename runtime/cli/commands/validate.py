@@ -14,6 +14,7 @@ from cortex.runtime.processes import (
     apply_edits,
     compile_sources,
     errors_of,
+    known_sources,
     read_folder,
     read_source,
 )
@@ -88,7 +89,7 @@ class _Checker:
         if home.path.exists():
             with History.open(home) as history:
                 compiled = Catalog(history).compiled
-            self._known = {key: each.event.source_digest for key, each in compiled.items()}
+            self._known = known_sources(each.event for each in compiled.values())
 
     def check(self, sources: dict[str, str]) -> list[Diagnostic]:
         """The diagnostics of *sources*."""
