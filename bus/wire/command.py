@@ -27,7 +27,18 @@ from ..errors import (
     OutcomeUnknownError,
 )
 from ..once import TAG_SHIFT
-from ..requests import Answer, Commit, Finish, Publish, Refused, Release, Renew, Request
+from ..requests import (
+    Answer,
+    Commit,
+    Finish,
+    Publish,
+    Refused,
+    Release,
+    Renew,
+    Request,
+    Subscribe,
+    Unsubscribe,
+)
 from .channel import Channel
 from .doubt import Asked, Outcomes
 from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said, Settle
@@ -53,6 +64,14 @@ class Ticket:
         self.size_bytes = sum(map(_size_of, requests))
         self.answers: list[Answer] | None = None
         self.error: BaseException | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether anything stays that its caller would have to look for if it was done.
+
+        What a feed follows ends with its client, so that there it only matters why it ended.
+        """
+        return not all(map(_passes, self.requests))
 
     @property
     def done(self) -> bool:
@@ -140,19 +159,20 @@ class Command:
             self._resolve(flight)
             answers = iter(self._delivered(flight) if flight.tickets else ())
         except CortexError as error:
-            failure = error
-            if flight.sent and flight.frame.number:
-                failure = OutcomeUnknownError(self._name)
-                failure.__cause__ = error
-                self._doubt = flight
-            elif isinstance(error, HubFailedError) and flight.frame.number:
+            unknown = flight.sent and flight.frame.number > 0
+            if unknown or (isinstance(error, HubFailedError) and flight.frame.number):
                 self._doubt = flight
             for ticket in flight.tickets:
-                ticket.error = failure
+                ticket.error = self._unknown(error) if unknown and ticket.leaves else error
         else:
             for ticket in flight.tickets:
                 _settle(ticket, [next(answers) for _ in ticket.requests])
         self._flight = None
+
+    def _unknown(self, error: CortexError) -> OutcomeUnknownError:
+        unknown = OutcomeUnknownError(self._name)
+        unknown.__cause__ = error
+        return unknown
 
     def _gathered(self) -> _Flight:
         """What waits, as one frame: neighbours that are of one kind, numbered or not."""
@@ -237,6 +257,12 @@ class Command:
 
 def _parts(tickets: Sequence[Ticket]) -> tuple[Said, ...]:
     return tuple(Said(t.source, tuple(t.requests)) for t in tickets)  # type: ignore[arg-type]  # a union of all of them
+
+
+def _passes(request: Request) -> bool:
+    return isinstance(request, Unsubscribe) or (
+        isinstance(request, Subscribe) and not request.lasting
+    )
 
 
 def _asked(ticket: Ticket) -> Asked:

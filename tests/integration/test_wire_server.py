@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from cortex.bus import (
     Publish,
     SubscriptionError,
     UnansweredError,
+    Unsubscribe,
     UrlError,
     connect,
 )
@@ -133,6 +135,56 @@ def test_revoking_cuts_a_connected_client_in_the_middle_of_a_wait(
     access.changed("mallory")
 
     assert raw.ended()
+
+
+class Revoking(Noting):
+    """Revokes a client while its subscribing is under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.armed = False
+
+    def allows(self, client: str, verb: str, topic: str) -> bool:
+        if self.armed and verb == "subscribe":
+            self.armed = False
+            self.refused.add(client)
+            self.changed(client)  # cuts the connection, so that no answer goes out
+        return super().allows(client, verb, topic)
+
+
+@pytest.fixture
+def revoking() -> Revoking:
+    return Revoking()
+
+
+@pytest.fixture
+def strict(tmp_path: Path, revoking: Revoking) -> Iterator[Wired]:
+    made = Wired(tmp_path, revoking)
+    yield made
+    made.close()
+
+
+def test_who_follows_is_told_of_a_refusal_and_not_of_an_unknown_outcome(
+    strict: Wired, revoking: Revoking
+) -> None:
+    with connect(strict.url, name="me", vocabulary=WORDS) as client:
+        revoking.armed = True
+
+        with pytest.raises(ClientDeniedError, match="revoked"):
+            client.follow(SAID)
+
+
+def test_a_feed_whose_subscription_was_withdrawn_is_told_of_the_refusal(
+    strict: Wired, revoking: Revoking
+) -> None:
+    with connect(strict.url, name="me", vocabulary=WORDS) as client:
+        feed = client.follow(SAID)
+        strict.hub.ask_one("me", Unsubscribe(feed._name))
+        revoking.changed("me")  # what it may do is asked anew
+        revoking.armed = True
+
+        with pytest.raises(ClientDeniedError, match="revoked"):
+            feed.next(LONG_S)  # subscribes again, by a frame that is not answered
 
 
 def test_what_a_client_may_not_do_is_refused_and_its_neighbours_are_done(
