@@ -8,6 +8,7 @@ from cortex.bus import Event
 from cortex.bus.events import (
     ComponentAnnounced,
     ComponentWithdrawn,
+    KnowledgeIndex,
     ProcessAnswer,
     ProcessCompiled,
     ProcessList,
@@ -76,7 +77,7 @@ class ProcessDefinitionAccessor(Component):
             self._announce(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
-        else:
+        elif not isinstance(event, KnowledgeIndex):  # that is answered by what it changed
             self._follow(delivery.causation or 0, event)
             self._definitions.fold(event)
 
@@ -131,6 +132,7 @@ class ProcessDefinitionAccessor(Component):
             yield ProcessUnchanged(files=same)
         gone = [file for file in _removed(event) if file in kept.sources]
         if not changed and not gone:
+            yield from self._relinked()  # what the sources name may be other than it was
             return
         sources = {f: d for f, d in kept.sources.items() if f not in gone} | changed
         wrong = self._sort_out(sources, changed.keys(), strict=event.strict)
@@ -140,6 +142,17 @@ class ProcessDefinitionAccessor(Component):
         empty = changed.keys() - wrong.keys() - self._definitions.sources.keys()
         if empty:
             yield ProcessUnchanged(files=tuple(sorted(empty)))
+
+    @on(KnowledgeIndex)
+    def looked(self, event: KnowledgeIndex, delivery: Delivery) -> Iterator[Output]:
+        """Link again what names a topic that is other than it was, or gone.
+
+        This is what whoever watches the files asks for; the store that indexes them need not stand.
+        """
+        self._position = delivery.position
+        self._catch_up()
+        if self._definitions.sources:
+            yield from self._relinked()
 
     @on(ProcessCompiled)
     @on(ProcessUnchanged)

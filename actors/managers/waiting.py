@@ -24,9 +24,8 @@ class Waiting:
         self._held: dict[str, ExecutionRequest] = {}  # by execution
 
     def submit(self, event: ProcessSubmit, position: int, time_ns: int) -> None:
-        """Sources were submitted."""
-        if event.sources or event.removed:
-            self._submitted[position] = time_ns
+        """Sources were submitted; where there are none, all are looked at once more."""
+        self._submitted[position] = time_ns
 
     def hold(self, event: ExecutionRequest, time_ns: int) -> Later | None:
         """Keep *event* if something is being compiled; the deadline after which it is begun."""

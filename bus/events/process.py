@@ -10,6 +10,7 @@ from ..limits import is_too_long
 class ProcessSubmit(Event, frozen=True, kw_only=True, tag="process.submit"):
     """Ask for sources to be compiled together and entered in the process table.
 
+    What is there already is linked again if what it names has changed; so it is without files, too.
     Every file is answered: with `process.compiled` for what of it changed, `process.rejected`, or
     `process.unchanged`.
     """
@@ -29,7 +30,7 @@ class ProcessCompiled(Event, frozen=True, kw_only=True, tag="process.compiled"):
 
     name: str
     process_version: int  # as its source says
-    digest: str  # sha256 of the linked form: covers parents, interfaces and the registry's schemas
+    digest: str  # sha256 of the linked form: covers all that shapes a run
     source_digest: str  # sha256 of its own source
     linked: str  # digest of the blob that holds the linked form
     source: str  # digest of the blob that holds the source text

@@ -309,6 +309,13 @@ LINK: tuple[Rule, ...] = (
         "correct the topic, or add the knowledge",
         "warning",
     ),
+    Rule(
+        "P416",
+        "output that is never given",
+        "The step declares an `output:` that what it runs can never give: the announced result has "
+        "no such field, or has it as another type.",
+        "declare what it gives, or run what gives it",
+    ),
 )
 
 VERSIONS: tuple[Rule, ...] = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from .answers import schema_of_fields
@@ -40,7 +40,7 @@ from .nodes import MappingNode
 from .readers import map_of
 from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
-from .results import Declared, link_outputs, output_schema, with_output
+from .results import Declared, check_output, link_outputs, output_schema, with_output
 from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
@@ -82,6 +82,7 @@ class Linker:
             description=definition.description,
             abstract=definition.abstract,
             chain=process.chain,
+            parent=self._parent(),
             implements=tuple(
                 (name, self._world.interfaces[name].digest)
                 for name in process.implements
@@ -95,6 +96,13 @@ class Linker:
             outputs=link_outputs(process, self._names, self._reporter),
         )
         return replace(linked, digest=_digest(linked))
+
+    def _parent(self) -> str | UnsetType:
+        """The digest of the parent: what changes in it changes this process, too."""
+        parent = (
+            self._world.processes.get(self._process.chain[1]) if self._process.chain[1:] else None
+        )
+        return parent.digest if parent else UNSET
 
     def _step(self, step: ResolvedStep, knowledge: tuple[LinkedTopic, ...]) -> LinkedStep:
         definition = step.definition
@@ -160,13 +168,20 @@ class Linker:
                 return None, None, Shape({})
             shape = world.inputs_of(found)
             checker.check_parameters(parameters, shape, f"`{definition.process}`", place)
-            return None, child_of(found), world.outputs_of(found)
+            given = world.outputs_of(found)
+            if isinstance(found, LinkedProcess):  # what implements an interface may give more
+                whose = f"process `{found.name}`"
+                check_output(definition, given, output, whose, self._reporter)
+            return None, child_of(found), given
         spec = self._binder.action(definition) if definition.action else None
         if spec is None:
             return None, None, with_output(Shape({}), definition, output)
         if not definition.abstract:
             shape = world.parameters_of(spec)
             checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
+            if spec.answers_output is UNSET:
+                given = world.result_of(spec)
+                check_output(definition, given, output, f"action `{spec.name}`", self._reporter)
         result = with_output(world.result_of(spec), definition, output)
         if output is UNSET and definition.output and spec.answers_output is not UNSET:
             output = schema_of_fields([field_of(field) for field in definition.output])

@@ -236,6 +236,7 @@ class LinkedProcess(Struct, gc=False, frozen=True, kw_only=True):
     description: str = ""
     abstract: bool = False
     chain: tuple[str, ...]  # itself, its parent, its parent's parent, ...
+    parent: str | UnsetType = UNSET  # digest of the linked parent, which covers those above it
     implements: tuple[tuple[str, str], ...] = ()  # (interface, digest), inherited ones included
     triggers: tuple[Trigger, ...] = ()
     inputs: tuple[Field, ...] = ()

@@ -17,7 +17,7 @@ def runs_in_circles(
 
 
 def link_order(units: Iterable[Unit], current: Mapping[str, Unit]) -> list[Unit]:
-    """Return the processes, each after those that it runs and, where it can be, its parents."""
+    """Return the processes, each after those that it runs and its parents, but in a circle."""
     found = [unit for unit in units if unit.resolved]
     found.sort(key=lambda unit: len(unit.resolved.chain) if unit.resolved else 0)
     ordered: dict[Key, Unit] = {}
@@ -33,6 +33,12 @@ def link_order(units: Iterable[Unit], current: Mapping[str, Unit]) -> list[Unit]
             elif each.name not in entered or each is unit:
                 entered.add(each.name)
                 waiting.append((each, True))
-                children = sorted((each.children & current.keys()) - entered)
-                waiting += [(current[name], False) for name in children]
+                needed = sorted((_needed(each) & current.keys()) - entered)
+                waiting += [(current[name], False) for name in needed]
     return [unit for unit in ordered.values() if unit.resolved]
+
+
+def _needed(unit: Unit) -> frozenset[str]:
+    """What has to be linked before *unit*: its digest covers theirs."""
+    parents = unit.resolved.chain[1:2] if unit.resolved else ()
+    return unit.children.union(parents)

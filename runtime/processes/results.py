@@ -7,13 +7,16 @@ from msgspec import UNSET, UnsetType
 
 from .answers import object_schema, schema_problem
 from .definitions import FieldDefinition, StepDefinition
+from .diagnostics import TextEdit
 from .expressions import Constant, Ref
 from .interfaces import field_of
 from .linked import Output
+from .nodes import MappingNode, Node, ScalarNode, span_of
 from .resolved import OwnedField, ResolvedProcess
 from .scope import Found, Names
-from .shapes import Shape, schema_of_type
+from .shapes import Shape, fits, in_words, never_equal, schema_of_type
 from .structs import schema_of_struct
+from .suggest import did_you_mean, listed, nearest
 from .units import UnitReporter
 from .values import ValueChecker
 
@@ -71,6 +74,62 @@ def output_schema(definition: StepDefinition, reporter: UnitReporter) -> Declare
         reporter.report("P413", f"`output` is not the schema of an object: {problem}", use.node)
         return UNSET
     return object_schema(schema)
+
+
+def check_output(
+    definition: StepDefinition,
+    given: Shape,
+    declared: Declared,
+    whose: str,
+    reporter: UnitReporter,
+) -> None:
+    """Report what *definition* declares as its output and *whose* result *given* never has.
+
+    A result that promises nothing may have anything; it is checked when the step has run.
+    """
+    for name, (shape, place) in _declared(definition, declared).items():
+        mine = given.field(name) if "object" in given.kinds else None
+        if mine is None:
+            known = given.properties
+            found = nearest(name, known)
+            named = isinstance(place, ScalarNode) and found
+            reporter.report(
+                "P416",
+                f"{whose} never gives `{name}`",
+                place,
+                remedy=did_you_mean(name, known, f"what it gives is {listed(known)}"),
+                fix=(TextEdit(span_of(place), str(found)),) if named else None,
+            )
+        elif not fits(mine, shape) or never_equal(mine, shape):
+            kinds = in_words(mine.kinds - {"null"} or mine.kinds)
+            message = f"{whose} gives `{name}` as {kinds}, never as {_wanted(shape)}"
+            reporter.report("P416", message, place, remedy="declare what it gives")
+
+
+def _declared(definition: StepDefinition, declared: Declared) -> Mapping[str, tuple[Shape, Node]]:
+    """What is declared by name, and where; of a schema the place is the same for all."""
+    use = definition.output_schema
+    if use is not None:
+        fields = Shape(declared).properties if declared is not UNSET else {}
+        return {name: (shape, _key_of(use.node, name)) for name, shape in fields.items()}
+    node = definition.node.at("output")
+    return {
+        field.name: (
+            Shape(schema_of_type(field.type, tuple(field.enum))),
+            _key_of(node, field.name),
+        )
+        for field in definition.output
+    }
+
+
+def _key_of(node: Node, name: str) -> Node:
+    return node.entries[name][0] if isinstance(node, MappingNode) and name in node.entries else node
+
+
+def _wanted(shape: Shape) -> str:
+    if shape.enum is None:
+        return in_words(shape.kinds)
+    return "one of " + ", ".join(repr(each) for each in shape.enum[:20])
 
 
 def link_outputs(

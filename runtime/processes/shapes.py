@@ -21,6 +21,7 @@ _KIND_OF_VALUE: Mapping[type, str] = {
     dict: "object",
     type(None): "null",
 }
+_NUMBERS = frozenset(["integer", "number"])
 _WORDS = {"array": "a list", "object": "a map", "integer": "an integer", "null": "null"}
 _MAX_UNIONS = 4
 _MAX_REFS = 32  # of one $ref that leads to another
@@ -184,6 +185,21 @@ class Shape:
 
 
 ANYTHING = Shape({})
+
+
+def fits(source: Shape, target: Shape) -> bool:
+    """Return whether some value of *source* may be one of *target*."""
+    kinds = source.kinds - {"null"}
+    if not kinds or kinds & target.kinds:
+        return True
+    return bool(kinds & _NUMBERS and "number" in target.kinds)
+
+
+def never_equal(source: Shape, target: Shape) -> bool:
+    """Return whether no value of *source* is one that *target* takes."""
+    if source.enum is None or target.enum is None:
+        return False
+    return not any(value in target.enum for value in source.enum if value is not None)
 
 
 def schema_of_type(name: str, enum: tuple[Any, ...] = ()) -> dict[str, Any]:

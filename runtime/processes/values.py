@@ -7,10 +7,8 @@ from .expressions import Ref, Template
 from .forms import span_within
 from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, describe, span_of
 from .scope import Found, Names, mentions
-from .shapes import Shape, in_words
+from .shapes import Shape, fits, in_words, never_equal
 from .suggest import did_you_mean, listed, nearest
-
-_NUMBERS = frozenset(["integer", "number"])
 
 
 class ValueChecker:
@@ -92,11 +90,11 @@ class ValueChecker:
                 self._reporter.report(found.code, found.message, place, remedy=found.remedy)
                 continue
             path = ".".join(located.ref.path)
-            if whole and not _fits(found.shape, shape):
+            if whole and not fits(found.shape, shape):
                 kinds = in_words(found.shape.kinds)
                 message = f"`{path}` is {kinds}, {what} takes {in_words(shape.kinds)}"
                 self._misfit_within(node, located, message)
-            elif whole and _never_equal(found.shape, shape):
+            elif whole and never_equal(found.shape, shape):
                 message = f"`{path}` has none of the values that {what} takes"
                 self._misfit_within(node, located, message)
             elif self._may_be_null(found, located.ref) and not (whole and "null" in shape.kinds):
@@ -137,17 +135,3 @@ class ValueChecker:
 
     def _report(self, code: str, message: str, place: Node, remedy: str) -> None:
         self._reporter.report(code, message, place, remedy=remedy)
-
-
-def _fits(source: Shape, target: Shape) -> bool:
-    """Return whether some value of *source* may be one of *target*."""
-    kinds = source.kinds - {"null"}
-    if not kinds or kinds & target.kinds:
-        return True
-    return bool(kinds & _NUMBERS and "number" in target.kinds)
-
-
-def _never_equal(source: Shape, target: Shape) -> bool:
-    if source.enum is None or target.enum is None:
-        return False
-    return not any(value in target.enum for value in source.enum if value is not None)

@@ -1,6 +1,7 @@
 """The accessor of process definitions: what it says of submitted files, and what it remembers."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from cortex.bus import Event
 from cortex.bus.events import (
     ComponentAnnounced,
     ComponentWithdrawn,
+    KnowledgeIndex,
     ProcessAnswer,
     ProcessCompiled,
     ProcessList,
@@ -22,7 +24,7 @@ from cortex.bus.events import (
     ProcessUnchanged,
     ProcessUnlinked,
 )
-from cortex.runtime.kernel import Delivery
+from cortex.runtime.kernel import Delivery, Home
 from cortex.runtime.log import MemoryBlobs
 
 STRING = {"type": "object", "properties": {"run": {"type": "string"}}}
@@ -49,11 +51,12 @@ def parent(name: str, word: str = "it") -> str:
 class Desk:
     """An accessor, and the log that a hub would keep of what it was told and what it said."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home | None = None) -> None:
+        self.home = home
         self.blobs = MemoryBlobs()
         self.log: list[tuple[Event, Delivery]] = []
         self.snapshots: list[tuple[int, bytes]] = [(0, b"")]  # one a page, as its commit leaves it
-        self.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        self.accessor = ProcessDefinitionAccessor(self.blobs, home)
         self.tell(SOON, GATE)
 
     def tell(self, *page: Event) -> list[Event]:
@@ -63,6 +66,8 @@ class Desk:
         for event, delivery in asked:
             if isinstance(event, ProcessSubmit):
                 answers = self.accessor.submit(event, delivery)
+            elif isinstance(event, KnowledgeIndex):
+                answers = self.accessor.looked(event, delivery)
             else:
                 assert isinstance(event, ComponentAnnounced | ComponentWithdrawn)
                 answers = self.accessor.announced(event, delivery)
@@ -87,9 +92,9 @@ class Desk:
     def restarted(self) -> "Desk":
         """Another accessor that recalls the same log."""
         again = Desk.__new__(Desk)
-        again.blobs, again.log = self.blobs, list(self.log)
+        again.blobs, again.log, again.home = self.blobs, list(self.log), self.home
         again.snapshots = list(self.snapshots)
-        again.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        again.accessor = ProcessDefinitionAccessor(self.blobs, self.home)
         for event, delivery in self.log:
             again.accessor.recall(event, delivery)
         return again
@@ -97,9 +102,9 @@ class Desk:
     def resumed(self, page: int, cursor: int) -> "Desk":
         """Another accessor: the snapshot after *page*, recalled to *cursor*, the rest read live."""
         again = Desk.__new__(Desk)
-        again.blobs, again.log = self.blobs, list(self.log)
+        again.blobs, again.log, again.home = self.blobs, list(self.log), self.home
         again.snapshots = list(self.snapshots)
-        again.accessor = ProcessDefinitionAccessor(self.blobs, None)
+        again.accessor = ProcessDefinitionAccessor(self.blobs, self.home)
         position, snapshot = self.snapshots[page]
         if snapshot:
             again.accessor.restore(snapshot)
@@ -353,6 +358,55 @@ def test_an_action_that_is_withdrawn_unlinks_and_links_again_when_it_is_back(des
     assert isinstance(compiled, ProcessCompiled)
     assert unlinked == ProcessUnlinked(name="p", digest=compiled.digest, missing=("action run",))
     assert again == compiled
+
+
+TOPICAL = "knowledge: [team.rota]\n"
+
+
+def rota(home: Home, text: str) -> Path:
+    page = home.knowledge / "team" / "rota.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(text)
+    return page
+
+
+@pytest.mark.parametrize("again", [KnowledgeIndex(), ProcessSubmit(sources={})])
+def test_a_topic_that_is_deleted_unlinks_at_once_and_links_again_when_it_is_back(
+    tmp_path: Path, again: Event
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    page = rota(home, "Ada, then Grace\n")
+    desk = Desk(home)
+    desk.submit(a=process("p", more=TOPICAL), b=process("other"))
+
+    page.unlink()
+    gone = desk.tell(again)
+    page.write_text("Ada, then Grace\n")
+    back = desk.tell(again)
+
+    (unlinked,) = [e for e in gone if isinstance(e, ProcessUnlinked)]
+    assert (unlinked.name, unlinked.missing) == ("p", ("topic team.rota",))
+    assert shape(e for e in back if isinstance(e, ProcessCompiled)) == [("compiled", "p")]
+    assert desk.restarted().answer().processes == desk.answer().processes
+
+
+@pytest.mark.parametrize("again", [KnowledgeIndex(), ProcessSubmit(sources={})])
+def test_a_topic_that_is_edited_gives_the_process_another_digest_of_the_same_version(
+    tmp_path: Path, again: Event
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    rota(home, "Ada, then Grace\n")
+    desk = Desk(home)
+    (first,) = desk.submit(a=process("p", more=TOPICAL))
+    assert isinstance(first, ProcessCompiled)
+
+    rota(home, "Grace, then Ada\n")
+    (second,) = [e for e in desk.tell(again) if isinstance(e, ProcessCompiled)]
+    nothing = [e for e in desk.tell(again) if isinstance(e, ProcessCompiled)]
+
+    assert (second.process_version, second.source_digest) == (1, first.source_digest)
+    assert second.digest != first.digest
+    assert nothing == []
 
 
 def test_other_components_do_not_touch_what_does_not_use_them(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """Versions, digests, strictness, and that nothing is compiled twice."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,77 @@ def test_a_change_of_the_parent_is_another_digest_of_the_same_version() -> None:
 
     assert (before.version, before.source_digest) == (after.version, after.source_digest)
     assert before.digest != after.digest
+
+
+class Contents(TopicTable):
+    def __init__(self, **contents: str) -> None:
+        super().__init__({})
+        self.contents = contents
+
+    def resolve(self, topic: str) -> Resolved:
+        return Resolved(path=topic, digest=self.contents.get(topic.replace(".", "_"), topic))
+
+
+SHAPED = {
+    "base": "process: base\nversion: 1\nabstract: true\ndescription: D\nknowledge: [a.b]\n"
+    "steps: [{id: a, action: other, abstract: true}]\n",
+    "meant": "process: meant\nversion: 1\nextends: base\nimplements: i\ngates: [ready]\n"
+    "steps: [{id: a, action: work, tools: [read_file]}, {id: c, process: below}]\n",
+    "below": "process: below\nversion: 1\nsteps: [{id: a, action: other}]\n",
+    "i": CONTRACT,
+}
+WIDER = {"type": "object", "properties": {"more": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("sources", "action", "gate", "topics"),
+    [
+        ({}, {"parameters": WIDER}, {}, {}),
+        ({}, {"result": WIDER}, {}, {}),
+        ({}, {"effect": "read"}, {}, {}),
+        ({}, {"component": "Another"}, {}, {}),
+        ({}, {}, {"parameters": WIDER}, {}),
+        ({}, {}, {}, {"a_b": "edited"}),
+        ({"meant": ("read_file", "search_code")}, {}, {}, {}),
+        ({"base": ("description: D", "description: E")}, {}, {}, {}),
+        ({"base": ("action: other", "action: work")}, {}, {}, {}),
+        ({"below": ("action: other", "action: work")}, {}, {}, {}),
+        ({"i": ("version: 1", "version: 1\ndescription: D")}, {}, {}, {}),
+    ],
+    ids=[
+        *("parameters", "result", "effect", "component", "gate", "topic", "tools"),
+        *("parent", "replaced step of the parent", "child", "interface"),
+    ],
+)
+def test_the_linked_digest_covers_everything_that_shapes_a_run(
+    sources: dict[str, tuple[str, str]],
+    action: dict[str, Any],
+    gate: dict[str, Any],
+    topics: dict[str, str],
+) -> None:
+    def registry(action: dict[str, Any], gate: dict[str, Any]) -> Registry:
+        work = ActionSpec(**{"name": "work", "component": "Worker", **action})
+        return Registry([work, ACTIONS[1]], [GateSpec(name="ready", component="Judge", **gate)])
+
+    edited = {file: SHAPED[file].replace(*words) for file, words in sources.items()}
+    first = compiled(SHAPED, registry({}, {}), Contents())
+    second = compiled(
+        {**SHAPED, **edited}, registry(action, gate), Contents(**topics), previous=first
+    )
+
+    assert first.errors == second.errors == ()
+    assert first.processes["meant"].digest != second.processes["meant"].digest
+    again = compiled({**SHAPED, **edited}, registry(action, gate), Contents(**topics))
+    assert again.processes["meant"] == second.processes["meant"]
+
+
+def test_what_is_run_is_linked_after_its_parents_whoever_runs_it() -> None:
+    runner = "process: a_runner\nversion: 1\nsteps: [{id: a, process: child}]\n"
+
+    compilation = compiled({"a": runner, "b": CHILD, "c": PARENT})
+
+    child, parent = compilation.processes["child"], compilation.processes["parent"]
+    assert child.parent == parent.digest
 
 
 def test_the_same_version_from_another_source_is_refused_and_offers_the_next() -> None:

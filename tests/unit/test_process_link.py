@@ -499,3 +499,58 @@ def test_a_process_that_uses_every_key_links_completely() -> None:
     assert isinstance(rescue, RunProcess)
     assert rescue.child.digest == compilation.processes["tell_editor"].digest
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(letter), type=LinkedProcess) == letter
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("{matches: list, count: integer, note: string}", []),
+        ("{total: number}", ["action `find` never gives `total`"]),
+        ("{cuont: integer}", ["action `find` never gives `cuont`"]),
+        ("{count: {type: string, required: false}}", ["`count` as an integer, never as a string"]),
+        ("{schema: {type: object, properties: {total: {}, best: {type: object}}}}", ["`total`"]),
+        ("{schema: {type: object, properties: {best: {type: string}}}}", ["`best` as a map"]),
+    ],
+)
+def test_a_declared_output_that_the_action_can_never_give_is_an_error(
+    output: str, said: list[str]
+) -> None:
+    step = f'  - {{id: a, action: find, with: {{path: "."}}, output: {output}}}\n'
+
+    diagnostics = found(step)
+
+    assert [each.code for each in diagnostics] == ["P416"] * len(said)
+    for each, words in zip(diagnostics, said, strict=True):
+        assert words in each.message
+
+
+def test_a_misspelt_output_is_named_where_it_stands_with_the_fix() -> None:
+    text = process(
+        '  - id: a\n    action: find\n    with: {path: "."}\n    output: {cuont: integer}\n'
+    )
+
+    (finding,) = compiled(text).diagnostics
+
+    assert (finding.span.line, finding.span.column, finding.remedy) == (
+        7,
+        14,
+        "did you mean `count`?",
+    )
+    assert finding.fix is not None
+    assert compiled(apply_edits(text, finding.fix)).diagnostics == ()
+
+
+def test_an_output_of_what_promises_nothing_is_checked_when_it_ran() -> None:
+    assert codes("  - {id: a, action: say, output: {anything: string}}\n") == []
+
+
+def test_a_declared_output_that_a_child_process_can_never_give_is_an_error() -> None:
+    child = '  - {id: a, action: find, with: {path: "."}}\n'
+
+    def of(output: str) -> list[str]:
+        parent = process(f"  - {{id: b, process: child, with: {{n: 1}}, output: {output}}}\n")
+        return [each.code for each in compiled(f"{parent}{CHILD}{child}").diagnostics]
+
+    assert of("{count: integer}") == []
+    assert of("{total: integer}") == ["P416"]
+    assert of("{count: string}") == ["P416"]

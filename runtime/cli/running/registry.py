@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
+from cortex.bus import CortexError
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from cortex.runtime.kernel import (
     PLUGIN,
@@ -15,13 +16,20 @@ from cortex.runtime.kernel import (
     load,
 )
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
-from cortex.runtime.processes import Announced, KnowledgeTopics, Registry
+from cortex.runtime.processes import (
+    Announced,
+    KnowledgeTopics,
+    LinkedProcess,
+    Registry,
+    Resolved,
+)
 from cortex.runtime.serving import found
 
-from ..reading import History
+from ..reading import Catalog, History
 from .sources import LIBRARY
 
 REGISTRY = "registry"  # the stream of announcements
+TOPIC = "topic "  # before the name of a topic that an unlinked process waits for
 
 
 def registry_of(home: Home) -> Registry:
@@ -69,6 +77,45 @@ def _announced_elsewhere(home: Home) -> Iterable[ComponentAnnounced]:
 def topics_of(home: Home) -> KnowledgeTopics:
     """The knowledge topics of a home and of the library, as the compiler asks for them."""
     return KnowledgeTopics(knowledge_topics(home))
+
+
+def topics_moved(home: Home, catalog: Catalog) -> bool:
+    """Whether a topic that a process names is other than it was when that was linked, or gone.
+
+    Only what the sources have now counts: nothing else is linked again.
+    """
+    topics = topics_of(home)
+    waited_for = {
+        what.removeprefix(TOPIC)
+        for name, missing in catalog.missing.items()
+        if name not in catalog.retired
+        for what in missing
+        if what.startswith(TOPIC)
+    }
+    if any(isinstance(topics.resolve(topic), Resolved) for topic in waited_for):
+        return True
+    return any(
+        not isinstance(found := topics.resolve(topic), Resolved) or found.digest != digest
+        for topic, digest in _linked_topics(catalog)
+    )
+
+
+def _linked_topics(catalog: Catalog) -> set[tuple[str, str]]:
+    """Topics, each with the digest that a process was linked with."""
+    found: set[tuple[str, str]] = set()
+    for each in catalog.compiled.values():
+        event = each.event
+        stands = catalog.sources.get(event.file) == event.source
+        if not stands or event.name in catalog.missing or event.name in catalog.retired:
+            continue
+        try:
+            linked = catalog.linked(each)
+        except CortexError:  # a blob that is gone is told by `doctor`
+            continue
+        if isinstance(linked, LinkedProcess):
+            steps = (topic for step in linked.steps for topic in step.knowledge)
+            found.update((topic.topic, topic.digest) for topic in (*linked.knowledge, *steps))
+    return found
 
 
 def knowledge_topics(home: Home) -> TopicIndex:

@@ -13,6 +13,7 @@ from cortex.runtime.processes import ProcessLoadError, submit
 from ..errors import RefusedError, RejectedError
 from ..reading import Catalog, History
 from ..screen import Screen
+from .registry import topics_moved
 from .rejections import by_file, in_passing, refuse_older, stands_in_the_way
 from .sources import changed, gone, source_at, sources_of
 
@@ -82,14 +83,15 @@ class Submitter:
         sources, catalog = sources_of(self._home), Catalog(self._history)
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")
-        rejected = self._submit(changed(sources.texts, catalog), gone(sources, catalog))
+        texts, left = changed(sources.texts, catalog), gone(sources, catalog)
+        again = bool(texts or left) or topics_moved(self._home, catalog)
+        rejected = self._submit(texts, left) if again else []
         return _Outcome(rejected, sources.texts, catalog)
 
     def _submit(self, texts: dict[str, str], removed: Iterable[str] = ()) -> list[RejectedError]:
         left = tuple(removed)
         try:
-            if texts or left:
-                submit(self._client, self._history.blobs, texts, removed=left)
+            submit(self._client, self._history.blobs, texts, removed=left)
         except ProcessLoadError as error:
             return by_file(error)
         return []
