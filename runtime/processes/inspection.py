@@ -102,3 +102,6 @@ def _lines(inspection: Inspection) -> Iterable[str]:
         yield f"step {number:<6} {step.id} -> {step.runs}  from {step.origin}{instead}"
         for gate in step.gates:
             yield f"            gate {gate.name} -> {gate.bound_to}  from {gate.origin}"
+        if step.knowledge != inspection.knowledge:
+            named = (f"{topic.name} from {topic.origin}" for topic in step.knowledge)
+            yield f"            sees {', '.join(named) or 'no topics'}"

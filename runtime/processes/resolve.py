@@ -1,7 +1,8 @@
 """Stage three: what a process inherits.
 
 The laws: inherited steps keep their order; an override stands where the step stood; gates and
-knowledge are only ever added to, on the process and on every step.
+knowledge are only ever added to, on the process and on every step. Where a parent's step named no
+topics it saw all of the parent's process, so those are what its override adds to.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,12 +13,18 @@ from .definitions import (
     Inherit,
     ProcessDefinition,
     StepDefinition,
-    TopicUse,
 )
 from .diagnostics import TextEdit
 from .nodes import Reporter, column_of, end_of, point
 from .readers import map_of
-from .resolved import OwnedField, OwnedTopic, ResolvedGate, ResolvedProcess, ResolvedStep
+from .resolved import (
+    OwnedField,
+    OwnedTopic,
+    OwnedUse,
+    ResolvedGate,
+    ResolvedProcess,
+    ResolvedStep,
+)
 from .suggest import did_you_mean, listed
 
 
@@ -37,7 +44,7 @@ def resolve(
         inputs=_merge_fields(parent.inputs if parent else (), definition, "inputs", reporter),
         outputs=_merge_fields(parent.outputs if parent else (), definition, "outputs", reporter),
         orphan=parent.orphan if parent else definition.extends is not None,
-        steps=_merge_steps(parent.steps if parent else (), definition, reporter),
+        steps=_merge_steps(parent, definition, reporter),
     )
     _check_complete(resolved, reporter)
     return resolved
@@ -94,9 +101,10 @@ def _merge_fields(
 
 
 def _merge_steps(
-    inherited: Iterable[ResolvedStep], definition: ProcessDefinition, reporter: Reporter
+    parent: ResolvedProcess | None, definition: ProcessDefinition, reporter: Reporter
 ) -> tuple[ResolvedStep, ...]:
-    steps = list(inherited)
+    steps = list(parent.steps if parent else ())
+    seen_by_default = parent.knowledge if parent else ()
     places = {step.definition.id: index for index, step in enumerate(steps)}
     added: list[tuple[StepDefinition, bool]] = []
     seen: set[str] = set()
@@ -108,7 +116,9 @@ def _merge_steps(
             continue  # reported as a duplicate
         elif item.id in places:
             index = places[item.id]
-            steps[index] = _override(steps[index], item, definition.name, reporter)
+            before = steps[index]
+            knowledge = _override_knowledge(before, item, definition.name, seen_by_default)
+            steps[index] = _override(before, item, definition.name, knowledge, reporter)
         else:
             added.append((item, in_front))
         if isinstance(item, StepDefinition):
@@ -116,8 +126,22 @@ def _merge_steps(
     return tuple(_insert(steps, added, definition, reporter)) if added else tuple(steps)
 
 
+def _override_knowledge(
+    parent: ResolvedStep, step: StepDefinition, owner: str, seen_by_default: Iterable[OwnedTopic]
+) -> tuple[OwnedUse, ...] | None:
+    """What the override *step* sees: at least what *parent* saw; None for all of the process."""
+    if step.knowledge is None:
+        return parent.knowledge
+    kept = tuple(seen_by_default) if parent.knowledge is None else parent.knowledge
+    return (*kept, *((use, owner) for use in step.knowledge))
+
+
 def _override(
-    parent: ResolvedStep, step: StepDefinition, owner: str, reporter: Reporter
+    parent: ResolvedStep,
+    step: StepDefinition,
+    owner: str,
+    knowledge: tuple[OwnedUse, ...] | None,
+    reporter: Reporter,
 ) -> ResolvedStep:
     for key in ("before", "after"):
         if key in step.node.entries:
@@ -125,10 +149,6 @@ def _override(
             reporter.report("P305", message, step.node.entries[key][0])
     if not (step.action or step.process or step.abstract):
         _report_nothing_done(step, parent.definition, reporter)
-    knowledge = parent.knowledge
-    if step.knowledge is not None:
-        own = tuple((use, owner) for use in step.knowledge)
-        knowledge = own if knowledge is None else (*knowledge, *own)
     return ResolvedStep(
         definition=step,
         owner=owner,
@@ -213,7 +233,7 @@ def _report_anchor(
 
 
 def _new(step: StepDefinition, owner: str) -> ResolvedStep:
-    knowledge: tuple[tuple[TopicUse | Inherit, str], ...] | None = None
+    knowledge: tuple[OwnedUse, ...] | None = None
     if step.knowledge is not None:
         knowledge = tuple((use, owner) for use in step.knowledge)
     gates = _merge_gates((), [ResolvedGate(use, owner) for use in step.gates])

@@ -14,6 +14,10 @@ from .definitions import (
     TopicUse,
 )
 
+OwnedTopic: TypeAlias = tuple[TopicUse, str]
+OwnedUse: TypeAlias = tuple[TopicUse | Inherit, str]  # of a step
+OwnedField: TypeAlias = tuple[FieldDefinition, str]
+
 MAX_CHAIN = 64  # parents of a process, or interfaces of an interface
 
 
@@ -31,11 +35,7 @@ class ResolvedStep(Struct, gc=False, frozen=True):
     owner: str
     overrides: tuple[str, ...] = ()
     gates: tuple[ResolvedGate, ...] = ()
-    knowledge: "tuple[tuple[TopicUse | Inherit, str], ...] | None" = None  # None: as the process
-
-
-OwnedTopic: TypeAlias = tuple[TopicUse, str]
-OwnedField: TypeAlias = tuple[FieldDefinition, str]
+    knowledge: tuple[OwnedUse, ...] | None = None  # None: as the process
 
 
 class ResolvedProcess(Struct, gc=False, frozen=True, kw_only=True):

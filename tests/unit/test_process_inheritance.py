@@ -241,6 +241,43 @@ def test_an_inherited_input_keeps_its_type() -> None:
     assert codes(compiled(text)) == ["P312"]
 
 
+SEEN = [
+    *("", ", knowledge: []", ", knowledge: [t2]", ", knowledge: [t0, t3]"),
+    ", knowledge: [inherit: all, t3]",
+]
+
+
+def seen_by(parent_step: str, child_step: str) -> list[tuple[str, str]]:
+    """Topic and origin of what step `a` sees in a child whose process adds t1."""
+    compilation = compiled(
+        "process: base\nversion: 1\nknowledge: [t0]\nsteps:\n"
+        f"  - {{id: a, action: work{parent_step}}}\n---\n"
+        "process: child\nversion: 1\nextends: base\nknowledge: [t1]\nsteps:\n"
+        f"  - {{id: a, action: other{child_step}}}\n"
+    )
+    assert codes(compilation) == []
+    step = compilation.processes["child"].step("a")
+    return [(topic.topic, topic.origin.process) for topic in step.knowledge]
+
+
+def test_an_override_takes_no_topic_away_and_chooses_among_the_rest() -> None:
+    base, added = ("t0", "base"), ("t1", "child")
+
+    # The parent's step saw all of its process: of what the child adds, the override takes its pick.
+    assert seen_by("", "") == [base, added]
+    assert seen_by("", ", knowledge: []") == [base]
+    assert seen_by("", ", knowledge: [t2]") == [base, ("t2", "child")]
+    assert seen_by("", ", knowledge: [inherit: all]") == [base, added]
+    # The parent's step chose: what it chose stays, and the rest is the override's to choose.
+    assert seen_by(", knowledge: []", "") == []
+    assert seen_by(", knowledge: []", ", knowledge: []") == []
+    assert seen_by(", knowledge: [t2]", ", knowledge: []") == [("t2", "base")]
+    assert seen_by(", knowledge: [t2]", ", knowledge: [t0]") == [
+        ("t2", "base"),
+        ("t0", "child"),
+    ]
+
+
 STEP_IDS = st.sampled_from([f"s{number}" for number in range(8)])
 
 
@@ -263,7 +300,8 @@ def chains(draw: st.DrawFn) -> str:
             if inherited and step_id not in inherited and draw(st.booleans()):
                 key = draw(st.sampled_from(["before", "after"]))
                 place = f", {key}: {draw(st.sampled_from(inherited))}"
-            lines.append(f"  - {{id: {step_id}, action: work, gates: {gates}{place}}}")
+            seen = draw(st.sampled_from(SEEN))
+            lines.append(f"  - {{id: {step_id}, action: work, gates: {gates}{place}{seen}}}")
         if level and draw(st.booleans()):
             lines.append("  - inherit: all")
         if lines[-1] == "steps:":
@@ -275,7 +313,9 @@ def chains(draw: st.DrawFn) -> str:
 
 @given(chains())
 @settings(max_examples=200, deadline=None)
-def test_on_every_chain_a_child_is_at_least_as_constrained_as_its_parent(text: str) -> None:
+def test_on_every_chain_a_child_is_as_constrained_as_its_parent_and_sees_as_much_in_each_step(
+    text: str,
+) -> None:
     compilation = compiled(text)
 
     assert compilation.errors == ()
@@ -287,6 +327,8 @@ def test_on_every_chain_a_child_is_at_least_as_constrained_as_its_parent(text: s
             for step in parent.steps:
                 gates = {gate.name for gate in step.gates}
                 assert gates <= {gate.name for gate in child.step(step.id).gates}
+                topics = {topic.topic for topic in step.knowledge}
+                assert topics <= {topic.topic for topic in child.step(step.id).knowledge}
             kept = [step.id for step in parent.steps]
             assert [step_id for step_id in ids if step_id in kept] == kept
 
