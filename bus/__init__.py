@@ -40,7 +40,18 @@ from .errors import (
     VersionError,
     WireError,
 )
-from .event import FORMAT, Draft, Ephemeral, Event, Query, Recorded, as_map, decode, encode
+from .event import (
+    FORMAT,
+    CheckedDraft,
+    Draft,
+    Ephemeral,
+    Event,
+    Query,
+    Recorded,
+    as_map,
+    decode,
+    encode,
+)
 from .filter import Filter
 from .hub import Hub
 from .limits import Allowance, Limits, Rate, is_too_long, root_of
@@ -104,6 +115,7 @@ __all__ = [
     "Batch",
     "BegunError",
     "Blobs",
+    "CheckedDraft",
     "Claim",
     "Claimed",
     "Client",

@@ -117,6 +117,13 @@ class OwnedDraft(Draft, frozen=True, array_like=True, gc=False):
     owner: str = ""  # the client, as the hub authenticated it; no wire carries it
 
 
+class CheckedDraft(Draft, frozen=True, array_like=True, gc=False):
+    """A draft that its maker checked by the hub's own vocabulary: the hub does not check it again.
+
+    Only a component's host in the hub's process makes one; over the wire comes a `Draft`.
+    """
+
+
 def placed(event: Event) -> tuple[str, str | None]:
     """The stream and the key of *event*."""
     place = _place(type(event))

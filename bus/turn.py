@@ -7,7 +7,7 @@ import msgspec
 from .access import Owners
 from .begun import refuse_begun
 from .errors import ConflictError, CursorError, LeaseLostError, SubscriptionError
-from .event import Draft, Recorded, encode
+from .event import CheckedDraft, Draft, Recorded, encode
 from .filter import Filter
 from .known import Known, Route
 from .limits import Allowed, StagedTally
@@ -296,30 +296,33 @@ class Turn:
         due: Sequence[Due],
         forget: Sequence[str],
     ) -> Appended:
-        if self._mask is not None:
-            if events:
-                events = self._mask(events)
-            if due:
-                masked = zip(due, self._mask([d.draft for d in due]), strict=True)
-                due = [msgspec.structs.replace(each, draft=draft) for each, draft in masked]
-        self._check(events)
+        if events:
+            events = self._accepted(events)
         if due or forget:
-            self._check([d.draft for d in due])
+            drafts = self._accepted([each.draft for each in due]) if due else ()
+            due = [
+                each if each.draft is draft else msgspec.structs.replace(each, draft=draft)
+                for each, draft in zip(due, drafts, strict=True)
+            ]
             setting = self._setting
             setting.check(client, due, forget)
             setting.take(client, due, forget, self.time_ns)
         return self._append(client, events)
 
-    def _check(self, events: Sequence[Draft]) -> None:
+    def _accepted(self, given: Sequence[Draft]) -> Sequence[Draft]:
+        """*given* without secrets; refused where something in it is not to be recorded."""
+        events = given if self._mask is None else self._mask(given)
         ahead: dict[str, int] = {}
         for draft in events:
-            self._vocabulary.check(draft)
+            if events is not given or type(draft) is not CheckedDraft:
+                self._vocabulary.check(draft)
             if draft.expected_version is not None:
                 version = self._version(draft.stream) + ahead.get(draft.stream, 0)
                 if version != draft.expected_version:
                     raise ConflictError(draft.stream, draft.expected_version, version)
             if not draft.ephemeral:
                 ahead[draft.stream] = ahead.get(draft.stream, 0) + 1
+        return events
 
     def _append(self, source: str, events: Sequence[Draft]) -> Appended:
         first = self.head + 1

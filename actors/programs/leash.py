@@ -3,17 +3,27 @@
 A killed process can end nothing any more, and a program in a group of its own hears nothing of it.
 So the small process is told of each group while that runs, by a pipe whose other end closes with
 this process, however it ends. It is started with the first program.
+
+A program begins only when the small process knows its group: until then a shell stands in its
+place, which waits for one line and gives up where this process is gone.
 """
 
 import atexit
 import contextlib
+import errno
+import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from cortex.runtime.isolation import environment_for, interpreter
 
+from .output import start
+
 END_S = 5.0  # for the small process, once nothing runs any more
+# A constant: the program's words are its arguments, and the shell reads none of them.
+_UNTIL_HELD = ("/bin/sh", "-c", 'read -r held && exec "$@" </dev/null', "sh")
 
 
 class Leash:
@@ -25,13 +35,23 @@ class Leash:
         self._watcher: subprocess.Popen[bytes] | None = None
 
     @contextlib.contextmanager
-    def hold(self, group: int) -> Iterator[None]:
-        """While the block runs, kill *group* if this process ends; each is held once at a time."""
-        self._tell(group, held=True)
+    def started(
+        self, argv: Sequence[str], folder: str, environment: Mapping[str, str]
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start a program as `start` does; if this process ends within the block, kill its group.
+
+        Raises:
+            OSError: It cannot be started.
+            ValueError: A word holds a zero byte.
+        """
+        _look_up(argv[0], folder, environment)
+        process = start((*_UNTIL_HELD, *argv), folder, environment, stdin=subprocess.PIPE)
         try:
-            yield
+            self._tell(process.pid, held=True)
+            _let_go(process)
+            yield process
         finally:
-            self._tell(group, held=False)
+            self._tell(process.pid, held=False)
 
     def close(self) -> None:
         """End the small process, which kills what is still held."""
@@ -69,6 +89,22 @@ class Leash:
             watcher.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             watcher.wait(END_S)
+
+
+def _look_up(program: str, folder: str, environment: Mapping[str, str]) -> None:
+    """Say as a system call would why *program* cannot be started; the shell would only exit."""
+    said = environment.get("PATH", os.defpath)
+    places = [""] if "/" in program else said.split(os.pathsep)
+    files = [path for place in places if (path := Path(folder, place, program)).is_file()]
+    if not any(os.access(path, os.X_OK) for path in files):
+        code = errno.EACCES if files else errno.ENOENT
+        raise OSError(code, os.strerror(code), program)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError), process.stdin as line:  # somebody ended it
+            line.write(b"\n")
 
 
 def _watcher() -> subprocess.Popen[bytes]:

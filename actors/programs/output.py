@@ -32,7 +32,11 @@ class Tail:
 
 
 def start(
-    argv: Sequence[str], folder: str, environment: Mapping[str, str]
+    argv: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    *,
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     """Start a program that says what it says into pipes, in a group of its own.
 
@@ -40,6 +44,7 @@ def start(
         argv: Its words.
         folder: Where it runs.
         environment: The variables that it gets.
+        stdin: What it reads, as `subprocess.Popen` has it.
 
     Raises:
         OSError: It cannot be started.
@@ -49,7 +54,7 @@ def start(
         list(argv),
         cwd=folder or None,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,

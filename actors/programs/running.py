@@ -1,5 +1,6 @@
 """Running a program: argument lists, no shell, a bound on time and on the output that is kept."""
 
+import contextlib
 import os
 import shlex
 import signal
@@ -17,7 +18,7 @@ from .errors import (
     ProgramUnwantedError,
 )
 from .leash import LEASH
-from .output import listen, start
+from .output import listen
 
 TAIL_LINES = 20
 TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time
@@ -86,11 +87,12 @@ def run_program(
         ProgramError: It cannot be started.
     """
     until = time.monotonic() + timeout_s
-    try:
-        process = start(argv, folder, environment_for(passed, hidden))
-    except (OSError, ValueError) as error:
-        raise ProgramError(argv[0], cannot_start(error)) from None
-    with LEASH.hold(process.pid):
+    with contextlib.ExitStack() as block:
+        try:
+            environment = environment_for(passed, hidden)
+            process = block.enter_context(LEASH.started(argv, folder, environment))
+        except (OSError, ValueError) as error:
+            raise ProgramError(argv[0], cannot_start(error)) from None
         said = listen(process, timeout_s, wanted)
         if said is None:
             in_time = time.monotonic() < until

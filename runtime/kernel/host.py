@@ -5,7 +5,16 @@ from typing import Protocol
 
 import msgspec
 
-from cortex.bus import Draft, Due, Ephemeral, Event, Recorded, Vocabulary, refuse_no_text
+from cortex.bus import (
+    CheckedDraft,
+    Draft,
+    Due,
+    Ephemeral,
+    Event,
+    Recorded,
+    Vocabulary,
+    refuse_no_text,
+)
 from cortex.runtime.secrets import redacted
 
 from .component import Component, Delivery, Forget, Handler, Later, Output, is_query, routes_of
@@ -231,9 +240,11 @@ class Gathered:
 
     def _draft(self, event: Event) -> Draft:
         own = getattr(event, "execution_id", None)
-        draft = Draft.of(event, correlation=own or self._correlation, causation=self._causation)
-        if self._checks is not None:  # here, so that the event is blamed and not the whole page
-            self._checks.check(draft)
+        correlation = own or self._correlation
+        if self._checks is None:
+            return Draft.of(event, correlation=correlation, causation=self._causation)
+        draft = CheckedDraft.of(event, correlation=correlation, causation=self._causation)
+        self._checks.check(draft)  # here, so that the event is blamed and not the whole page
         return draft
 
 

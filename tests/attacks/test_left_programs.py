@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,3 +61,35 @@ def test_a_gates_program_ends_with_its_hub(world: EffectsWorld, how: str) -> Non
         assert done.returncode in (0, 3, 4), done.stderr
 
     until(lambda: not any(map(alive, pids)), 30.0)
+
+
+# Ends itself, as a kill at that moment would, when its program has been started: before the small
+# process was told of it, or right after.
+KILLED = """
+import os, signal, sys
+from cortex.actors.programs import leash, run_program
+
+def killed(self, group, *, held):
+    if sys.argv[1] == "told":
+        tell(self, group, held=held)
+    with open(sys.argv[2], "w") as file:
+        file.write(str(group))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+tell, leash.Leash._tell = leash.Leash._tell, killed
+run_program([sys.executable, *sys.argv[3:]], ".", 60.0)
+"""
+
+
+@pytest.mark.parametrize("moment", ["untold", "told"])
+def test_a_program_that_nobody_holds_yet_never_begins(tmp_path: Path, moment: str) -> None:
+    program, group, pids = tmp_path / "gate.py", tmp_path / "group", tmp_path / "pids"
+    program.write_text(PROGRAM)
+
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, moment, group, program, pids], cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == -signal.SIGKILL
+    until(lambda: not alive(int(group.read_text())), 30.0)
+    assert not pids.exists()

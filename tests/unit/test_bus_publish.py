@@ -1,5 +1,8 @@
 """Publishing to a hub: whole or not at all, once, in one order."""
 
+from collections.abc import Sequence
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,11 +10,13 @@ from hypothesis import strategies as st
 from cortex.bus import (
     Appended,
     Batch,
+    CheckedDraft,
     Claim,
     ConflictError,
     Draft,
     Due,
     Event,
+    Hub,
     LogError,
     Publish,
     Refused,
@@ -20,6 +25,7 @@ from cortex.bus import (
 
 from .bus_world import (
     SECOND_NS,
+    WORDS,
     HubWorld,
     PlanWrite,
     as_reopened,
@@ -72,6 +78,28 @@ def test_one_bad_event_refuses_its_request_and_leaves_the_neighbours_alone(
     assert refusal(answers[1]) == "EventInvalidError"
     assert answers[2] == Appended(2, 2)
     assert world.topics() == ["plan.write"] * 2
+
+
+def test_what_was_checked_is_checked_again_where_a_mask_changed_it(world: HubWorld) -> None:
+    made = CheckedDraft.of(PlanWrite(plan="secret"))
+
+    def broken(drafts: Sequence[Draft]) -> Sequence[Draft]:
+        return [msgspec.structs.replace(each, body=b"\x80") for each in drafts]
+
+    hidden = Hub(world.log, WORDS, bytes, mask=broken)
+    requests = (Publish((made,)), Publish((), due=(Due("d", world.now_ns, made),)))
+
+    answers = hidden.handle([("tests", request) for request in requests], world.now_ns)
+
+    assert [refusal(answer) for answer in answers] == ["EventInvalidError"] * 2
+
+
+def test_what_comes_over_a_wire_counts_as_checked_by_nobody(world: HubWorld) -> None:
+    sent = Publish((CheckedDraft("plan.write", 1, "plan/a", None, b"\x80"),))
+    come = msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=Publish)
+
+    assert refusal(world.one(come)) == "EventInvalidError"
+    assert isinstance(world.one(sent), Appended)  # of this very process: its maker checked it
 
 
 def test_a_bad_deadline_refuses_its_request_whole(world: HubWorld) -> None:
