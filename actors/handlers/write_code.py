@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from cortex.bus import Event, Recorded, as_map
+from cortex.bus import Event, Recorded
 from cortex.bus.events import StepExecute, StepFailed, StepReopened
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
@@ -17,15 +17,18 @@ from cortex.runtime.secrets import MaskedTextError
 
 from .answers import MASKED, completed, failed, parameters_of
 from .repair import (
+    WRITES,
     PatchRefusedError,
     RepairError,
     Sources,
     Worktree,
     WriteCodeAnswer,
     branch_of,
+    drop,
     find_worktree,
     folder_of,
     fresh_worktree,
+    locked,
     planned,
     sources_at,
     uncommitted,
@@ -66,7 +69,7 @@ class WriteCode(Component):
     serves = (
         Serves(
             "action",
-            "write_code",
+            WRITES,
             WriteCodeParameters,
             WriteCodeResult,
             traits={"asks_model": True},
@@ -80,7 +83,7 @@ class WriteCode(Component):
         self._blobs = blobs
         self._history = history
 
-    @on(StepExecute, where={"action": "write_code"})
+    @on(StepExecute, where={"action": WRITES})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
         """Check every edit, then write them all; each attempt starts from the branch again."""
         asked = parameters_of(event, WriteCodeParameters)
@@ -98,8 +101,9 @@ class WriteCode(Component):
             folder = folder_of(self._home.path, event.execution_id)
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
-            tree = fresh_worktree(sources, folder, branch_of(event.execution_id))
-            patched = _apply(tree, sources, asked.checkout, answer)
+            with locked(folder):
+                tree = fresh_worktree(sources, folder, branch_of(event.execution_id))
+                patched = _apply(tree, sources, asked.checkout, answer)
             left_out = uncommitted(sources, self._home.path)
         except PatchRefusedError as error:
             yield failed(event, str(error))
@@ -117,23 +121,15 @@ class WriteCode(Component):
 
     @on(StepReopened)
     def reopened(self, event: StepReopened, delivery: Delivery) -> None:
-        """Put the worktree back where a change is dropped: its model may look at the files."""
-        if self._home is None or not self._wrote(event):
+        """Put the worktree back where a change is dropped, if nobody came to it before this."""
+        history = self._history
+        if self._home is None or history is None:
             return
-        with suppress(RepairError):  # else the next attempt does it, or says why not
+        with suppress(RepairError):  # else whoever comes next does it, or says why not
             folder = folder_of(self._home.path, event.execution_id)
             tree = find_worktree(folder, GIT_TIMEOUT_S)
             if tree is not None:
-                tree.reset()
-
-    def _wrote(self, event: StepReopened) -> bool:
-        """Whether one of the steps that are dropped has changed files."""
-        records = self._history(event.stream()) if self._history is not None else ()
-        asked = (as_map(record) for record in records if record.topic == StepExecute.topic_name())
-        return any(
-            each.get("action") == "write_code" and each.get("step_id") in event.dropped
-            for each in asked
-        )
+                drop(folder, lambda: history(event.stream()), tree.reset)
 
     def _completed(
         self,

@@ -79,7 +79,7 @@ class CommandTools(Component):
         self._hidden = key_names(config)
         self._named = config.programs.environment
         self._blobs = blobs
-        self._places = Places(home)
+        self._places = Places(home, history)
         # Without a home nothing outlives the runtime, so that records of effects need not either.
         self._passing = None if home else TemporaryDirectory(prefix="cortex-")
         folder = Path(self._passing.name) if self._passing else Path(home.path if home else "")

@@ -115,7 +115,7 @@ class FileTools(Component):
     )
 
     def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
-        self._places = Places(home)
+        self._places = Places(home, history)
         self._blobs = blobs
         self._history = history
 

@@ -5,14 +5,14 @@ names in both, relative to the workspace.
 """
 
 import contextlib
-import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from cortex.bus import Recorded
 from cortex.bus.events import ToolCall
 from cortex.runtime.kernel import Home
 
@@ -23,14 +23,17 @@ from ..handlers.repair import (
     Worktree,
     branch_of,
     checked_path,
+    drop,
     find_worktree,
     folder_of,
     fresh_worktree,
+    locked,
     sources_at,
 )
 from .errors import ToolError
 
 GIT_TIMEOUT_S = 60.0
+History = Callable[[str], Iterator[Recorded]]
 NO_HOME = "there is no home to keep a worktree in, and the workspace is left as it is"
 
 
@@ -98,10 +101,16 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Places:
-    """Finds and makes the places of executions."""
+    """Finds and makes the places of executions.
 
-    def __init__(self, home: Home | None) -> None:
+    Args:
+        home: Whose worktrees they are.
+        history: The events of a stream, which tell what going back has dropped.
+    """
+
+    def __init__(self, home: Home | None, history: History | None = None) -> None:
         self._home = home.path.resolve() if home else None
+        self._history = history
         self._prefixes: dict[Path, str] = {}  # of workspaces in their checkouts
 
     def find(self, event: ToolCall) -> Place:
@@ -165,13 +174,20 @@ class Places:
         if self._home is None:
             raise ToolError(NO_HOME)
         folder = folder_of(self._home, event.execution_id)
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(folder.with_name(f".{folder.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        self._drop(event, folder)
+        with locked(folder, shared=shared):
             yield
-        finally:
-            os.close(lock)
+
+    def _drop(self, event: ToolCall, folder: Path) -> None:
+        """Drop a change that was dropped by going back, if nobody has done so yet."""
+        history = self._history
+        if history is not None and (folder / ".git").is_file():
+            branch = branch_of(event.execution_id)
+            drop(
+                folder,
+                lambda: history(event.stream()),
+                lambda: fresh_worktree(self.sources(event), folder, branch),
+            )
 
     def _workspace(self, event: ToolCall) -> Path:
         workspace = Path(event.workspace or ".").absolute().resolve()

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from cortex.bus.events import ToolDenied, ToolFailed, ToolReturned
-from cortex.runtime.kernel import Config
+from cortex.actors.handlers import WriteCode
+from cortex.bus.events import (
+    StepCompleted,
+    StepExecute,
+    StepReopened,
+    ToolDenied,
+    ToolFailed,
+    ToolReturned,
+)
+from cortex.runtime.kernel import Config, Delivery
 
 from .repair_world import CART, CART_TEST, files_of, git, repository
-from .tools_world import Toolbox
+from .tools_world import NOON_NS, Toolbox
 
 FIX = """\
 --- a/cart.py
@@ -40,6 +48,80 @@ def box(tmp_path: Path) -> Toolbox:
 
 def patched(box: Toolbox) -> Path:
     return box.workspace / ".cortex" / "worktrees" / "e1"
+
+
+# --- going back
+
+
+class Wrote:
+    """An execution whose step wrote a wrong change, and then went back to it."""
+
+    def __init__(self, box: Toolbox) -> None:
+        self.box = box
+        self.write_code = WriteCode(box.home, box.blobs, box.history)
+        self.write("        result *= price\n")
+        self.back = StepReopened(execution_id="e1", step_id="fix", dropped=("fix",))
+        box.record(self.back)
+
+    def write(self, line: str) -> None:
+        edits = [{"path": "cart.py", "old": "        result -= price\n", "new": line}]
+        answer = {"text": "", "data": {"summary": "Add up", "edits": edits}}
+        asked = StepExecute(
+            execution_id="e1", step_id="fix", action="write_code", answer=answer,
+            workspace=str(self.box.workspace),
+        )  # fmt: skip
+        self.box.record(asked)
+        (event,) = self.write_code.execute(asked, self.delivery())
+        assert isinstance(event, StepCompleted), event
+        self.box.record(event)
+
+    def delivery(self) -> Delivery:
+        at = len(self.box.recorded)
+        return Delivery(at, NOON_NS + at, "Tested", "tester", "e1", 1, 1)
+
+    def went_back(self) -> None:
+        """The component learns that it went back."""
+        self.write_code.reopened(self.back, self.delivery())
+
+    def text(self) -> str:
+        return (patched(self.box) / "cart.py").read_text()
+
+
+@pytest.fixture
+def wrote(box: Toolbox) -> Wrote:
+    return Wrote(box)
+
+
+def test_what_was_dropped_is_read_by_nobody_however_late_it_is_learnt(wrote: Wrote) -> None:
+    assert "result *= price" in wrote.text()
+
+    assert "result -= price" in wrote.box.text("read_file", path="cart.py")
+
+
+def test_a_patch_stays_that_was_made_before_going_back_was_learnt(wrote: Wrote) -> None:
+    wrote.box.text("apply_patch", patch=FIX)
+
+    wrote.went_back()
+    wrote.went_back()  # and again, after a restart
+
+    assert "result += price" in wrote.text()
+    assert "result += price" in wrote.box.text("read_file", path="cart.py")
+
+
+def test_an_attempt_stays_that_was_made_before_going_back_was_learnt(wrote: Wrote) -> None:
+    wrote.write("        result += price\n")
+
+    wrote.went_back()
+
+    assert "result += price" in wrote.text()
+
+
+def test_each_going_back_drops_what_was_written_since(wrote: Wrote) -> None:
+    wrote.went_back()
+    wrote.write("        result /= price\n")
+    wrote.box.record(wrote.back)
+
+    assert "result -= price" in wrote.box.text("read_file", path="cart.py")
 
 
 # --- apply_patch

@@ -95,7 +95,7 @@ class Toolbox:
                 at,
                 draft.stream,
                 at,
-                bytes(16),
+                at.to_bytes(16),
                 NOON_NS,
                 draft.topic,
                 draft.schema,

@@ -3,6 +3,7 @@
 from .checkout import Sources, sources_at, uncommitted
 from .commands import PYTHONS, find_command, looked_at
 from .commits import check_branch, commit, made_by, message_of, push, trailers_of
+from .dropped import WRITES, drop, locked
 from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
 from .errors import (
     CheckoutUnusableError,
@@ -33,6 +34,7 @@ from .worktree import (
 __all__ = [
     "PYTHONS",
     "TESTS_FAILED",
+    "WRITES",
     "CheckoutUnusableError",
     "Edit",
     "EditError",
@@ -55,6 +57,7 @@ __all__ = [
     "check_branch",
     "checked_path",
     "commit",
+    "drop",
     "find_command",
     "find_worktree",
     "folder_of",
@@ -63,6 +66,7 @@ __all__ = [
     "hook_secret",
     "hook_signature",
     "hook_url",
+    "locked",
     "looked_at",
     "made_by",
     "message_of",
