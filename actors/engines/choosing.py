@@ -1,6 +1,7 @@
 """Which model a prompt is compiled for: what the step needs, less whom it could not reach."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -8,11 +9,21 @@ from cortex.bus import Event
 from cortex.bus.events import ContextCompile, ModelFailed, ModelResponded
 from cortex.runtime.context import Budgets, Prompt
 from cortex.runtime.kernel import Config
-from cortex.runtime.models import TYPICAL, ModelDescription, Selected, Usage, cost, select
+from cortex.runtime.models import (
+    TYPICAL,
+    ModelDescription,
+    Selected,
+    Usage,
+    cost,
+    select,
+    without_stand_ins,
+)
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
 ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
+LET_GO = "`needs: { sensitivity: internal }` lets it go to others"
+ONCE_MORE = "its answer did not fit, and there is no better model: it is asked once more"
 LASTING = ("unreachable", "unauthorised")  # failures that the next try would meet again
 
 
@@ -31,6 +42,7 @@ def choose(
     the step declares, until its prompt is there.
     """
     call = call or _call(asked, config)
+    models = without_stand_ins(models, asked.needs, config.models.default)
     ends = {(model.provider, model.local) for model in models if model.name in failed}
     if ends:
         others = [model for model in models if (model.provider, model.local) not in ends]
@@ -70,14 +82,33 @@ def too_dear(asked: ContextCompile, prompt: Prompt, model: ModelDescription) -> 
 def _select(
     asked: ContextCompile, models: Sequence[ModelDescription], config: Config, call: Usage
 ) -> Selected | str:
-    if asked.model:
-        kept = select(
-            models, asked.needs, asked.model, left=asked.left, call=call, tools=bool(asked.tools)
-        )
+    needs = asked.needs
+    if private := asked.inferred.get("sensitivity"):
+        needs = {**needs, "sensitivity": private}  # unlike a level it is kept, or nobody is asked
+    unfit = unfit_for(asked)
+    pick = partial(select, models, needs, left=asked.left, call=call, tools=bool(asked.tools))
+    if asked.model and asked.model not in unfit:
+        kept = pick(asked.model)
         if isinstance(kept, Selected) and kept.model.name == asked.model:
             return msgspec.structs.replace(kept, because="it answered the turns before")
-    preferred, tools = config.models.default, bool(asked.tools)
-    return select(models, asked.needs, preferred, left=asked.left, call=call, tools=tools)
+    again = asked.model in unfit
+    preferred = asked.model if again else config.models.default
+    selected = pick(preferred, inferred=asked.inferred, unfit=unfit)
+    if again and isinstance(selected, Selected) and selected.model.name == asked.model:
+        return msgspec.structs.replace(selected, because=ONCE_MORE)
+    if isinstance(selected, str) and private:
+        return f"{selected} ({asked.inferred_from.get('sensitivity', '')}: {LET_GO})"
+    return selected
+
+
+def unfit_for(asked: ContextCompile) -> tuple[str, ...]:
+    """Models whose answers did not fit: in this attempt, or in one of the step that failed so."""
+    before = [
+        str(failure.get("model", ""))
+        for failure in asked.failures
+        if failure.get("step") == asked.step_id and failure.get("kind") == "wrong_answer"
+    ]
+    return tuple(dict.fromkeys((*filter(None, before), *asked.unfit)))
 
 
 def _call(asked: ContextCompile, config: Config) -> Usage:

@@ -36,9 +36,10 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
 from cortex.runtime.secrets import Mask
 
-from .choosing import OF_CALLS, choose, too_dear, unreached
+from .choosing import OF_CALLS, choose, too_dear, unfit_for, unreached
 from .contexts import request_of
 from .found import found_items
+from .material import with_window
 from .offered import Offered, show_tools
 from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
@@ -124,13 +125,14 @@ class CompilationEngine(Component):
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
         """Compile the prompt of one step, or say why it cannot be."""
+        event = with_window(event, self._config, self._blobs)
         found = self._chosen(event, delivery)
         if isinstance(found, str):
             yield _refused(event, found)
             return
         selected, made = found
         yield _selected(event, selected)
-        yield self._compiled(event, made, selected.model)
+        yield self._compiled(event, made, selected)
 
     def _chosen(self, event: ContextCompile, delivery: Delivery) -> tuple[Selected, _Made] | str:
         """A model that can be paid and its prompt, or why there is none."""
@@ -181,10 +183,8 @@ class CompilationEngine(Component):
         before = self._streams.read(event.stream(), OF_PREFIXES, delivery.position)
         return prefix_before(before, event, model, self._blobs)
 
-    def _compiled(
-        self, event: ContextCompile, made: _Made, model: ModelDescription
-    ) -> ContextCompiled:
-        prompt, manifest = made.prompt, made.prompt.manifest
+    def _compiled(self, event: ContextCompile, made: _Made, selected: Selected) -> ContextCompiled:
+        prompt, manifest, model = made.prompt, made.prompt.manifest, selected.model
         return ContextCompiled(
             execution_id=event.execution_id,
             step_id=event.step_id,
@@ -205,6 +205,7 @@ class CompilationEngine(Component):
             eligible=manifest.eligible,
             epochs=manifest.epochs,
             strategy=manifest.strategy,
+            better=selected.better,
         )
 
     def _keep(self, data: bytes) -> str:
@@ -231,6 +232,9 @@ def _selected(event: ContextCompile, selected: Selected) -> ModelSelected:
         rejected=selected.rejected,
         needs=event.needs,
         cost=selected.cost,
+        inferred=event.inferred,
+        inferred_from=event.inferred_from,
+        unfit=unfit_for(event),
     )
 
 

@@ -18,6 +18,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.context import Said, Turn, cut_middle
 from cortex.runtime.log import BlobError, Blobs
+from cortex.runtime.processes import is_empty
 
 LONGEST_CHARS: Final = 20_000  # of a result; more than any prompt shows of one
 OF_TURNS: Final = (
@@ -70,8 +71,15 @@ def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> To
             if isinstance(event, ToolEnabled):
                 enabled.append(event.pack)
             _take_in(turns, event, blobs)
-    numbers = [n for n in sorted(turns) if n < asked.turn and turns[n].answer is not None]
+    numbers = [n for n in sorted(turns) if n < asked.turn and not _says_nothing(turns[n])]
     return Told(tuple(_turn(n, turns[n]) for n in numbers), tuple(dict.fromkeys(enabled)))
+
+
+def _says_nothing(turn: _Told) -> bool:
+    """Whether there is nothing of *turn* to show: no answer, or an empty one that used no tools."""
+    if turn.answer is None:
+        return True
+    return is_empty(turn.answer) and not turn.answer.get("calls")
 
 
 def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:

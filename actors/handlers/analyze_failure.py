@@ -43,7 +43,7 @@ class AnalyzeFailure(Component):
             "analyze_failure",
             AnalyzeFailureParameters,
             AnalyzeFailureResult,
-            traits={"asks_model": True},
+            traits={"asks_model": True, "needs": {"reasoning": "medium"}},
             effect="none",
         ),
     )

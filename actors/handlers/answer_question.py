@@ -48,4 +48,6 @@ class AnswerQuestion(Component):
             return
         text = str(event.answer.get("text", ""))
         result = AnswerQuestionResult(text, bool(event.answer.get("extractive")))
-        yield completed(event, result, "answered")
+        # Only what quotes knows whether the context held an answer.
+        held = event.answer.get("answered", True)
+        yield completed(event, result, "answered" if held else "no answer was found")

@@ -10,6 +10,7 @@ from cortex.runtime.kernel import Begun, Delivery
 from ..parameters import read_parameters
 
 MASKED = "masked"  # the kind of failure where a text would write a mask over what it stands for
+QUOTED = "no model was asked: its words are quoted from the context"
 UNKEPT = "it was begun by a worker without a home, which kept no record of it"
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
@@ -25,6 +26,8 @@ def parameters_of(event: StepExecute, kind: type[Parameters]) -> Parameters | St
 
 def completed(event: StepExecute, result: msgspec.Struct, summary: str) -> StepCompleted:
     """The step is done; *result* is the Struct that its action announced."""
+    if event.answer.get("extractive"):
+        summary = f"{summary}; {QUOTED}"
     return StepCompleted(
         execution_id=event.execution_id,
         step_id=event.step_id,

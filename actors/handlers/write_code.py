@@ -72,7 +72,7 @@ class WriteCode(Component):
             WRITES,
             WriteCodeParameters,
             WriteCodeResult,
-            traits={"asks_model": True},
+            traits={"asks_model": True, "needs": {"reasoning": "medium", "code": "medium"}},
             effect="idempotent",
             answer=WriteCodeAnswer,
         ),

@@ -34,6 +34,9 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     strategy: str = ""  # "pre-assembled" or "just-in-time"; "" for the configuration's
     found: str = ""  # digest of the blob with the passages that the step's `find:` brought
     found_tokens: int | None = None  # most tokens of those passages; None where nothing bounds them
+    inferred: dict[str, Any] = {}  # what the work asks of a model beyond its `needs`
+    inferred_from: dict[str, str] = {}  # why, by need
+    unfit: tuple[str, ...] = ()  # models whose answer in this attempt was empty or did not fit
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
@@ -60,6 +63,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     epochs: int = 0  # how often earlier turns of the step were written anew
     strategy: str = ""  # "pre-assembled" or "just-in-time"
     inputs: str = ""  # digest of the blob with all it was compiled from, or names by digest
+    better: tuple[str, ...] = ()  # models to ask if the answer does not fit, the next better first
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

@@ -22,6 +22,9 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
     rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
     needs: dict[str, Any] = {}  # what the step asks of a model
     cost: float = 0.0  # US dollars that the call was reckoned to take
+    inferred: dict[str, Any] = {}  # what the work asks for beyond that
+    inferred_from: dict[str, str] = {}  # why, by need
+    unfit: tuple[str, ...] = ()  # models that answered before, and not as they had to
 
 
 class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):

@@ -21,6 +21,8 @@ from .reading import (
 from .screen import Screen
 
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
+NO_MODEL = "no model was asked"
+ADD_ONE = "the answer is quoted from the context; [models] in config.toml says which are asked"
 # What a person said to a gate, or about an effect of unknown outcome.
 _SAID = {
     "approved": "approved",
@@ -163,6 +165,9 @@ def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
         screen.line()
     for context in document.contexts:
         screen.paragraph(context_line(context))
+    quoted = [dialogue.step for dialogue in document.dialogues if dialogue.quoted]
+    if quoted:
+        screen.paragraph(f"{NO_MODEL} for {', '.join(quoted)}: {ADD_ONE}", style="yellow")
     for dialogue in document.dialogues:
         if dialogue.turns > 1 or dialogue.retries or dialogue.tools or dialogue.cost:
             screen.paragraph(dialogue_line(dialogue))

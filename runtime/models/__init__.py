@@ -7,7 +7,8 @@ from .configured import ModelConfig, ModelsConfig
 from .description import Level, ModelDescription, Price, Usage, cost
 from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
 from .errors import ModelConfigError
-from .selection import TYPICAL, Selected, select
+from .inference import Inferred, Work, infer, stated, window_for
+from .selection import TYPICAL, Selected, select, without_stand_ins
 
 __all__ = [
     "ASSUMED_WINDOW",
@@ -16,6 +17,7 @@ __all__ = [
     "Caching",
     "Catalogue",
     "Endpoint",
+    "Inferred",
     "Kept",
     "Known",
     "Level",
@@ -27,11 +29,16 @@ __all__ = [
     "Selected",
     "Usage",
     "Vendor",
+    "Work",
     "address_of",
     "catalogue",
     "cost",
     "describe",
     "endpoint_of",
     "endpoints",
+    "infer",
     "select",
+    "stated",
+    "window_for",
+    "without_stand_ins",
 ]

@@ -1,5 +1,6 @@
 """What a model says of itself; what a step needs of one is matched against it."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -8,6 +9,7 @@ from .caching import Caching
 
 Level: TypeAlias = Literal["low", "medium", "high"]
 
+LEVELS: Mapping[str | None, int] = {None: 0, "low": 1, "medium": 2, "high": 3}
 PER = 1_000_000  # prices are for so many tokens
 
 
@@ -41,6 +43,7 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     code: Level | None = None
     speed: Level | None = None
     tools: bool = True  # whether it can be given tools
+    stand_in: bool = False  # no model: it quotes its context, where nothing else can be asked
     encoding: str = "o200k_base"  # how its tokens are counted
     price: Price = Price()
     caching: Caching = Caching()  # how its endpoint keeps the beginnings of prompts

@@ -1,7 +1,7 @@
 """The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
 from .announced import Announced
-from .answers import object_schema, schema_problem, typed_answer
+from .answers import is_empty, object_schema, schema_problem, typed_answer
 from .codes import RULES, SECTIONS, diagnostics_reference
 from .compilation import Compilation
 from .compile import compile_sources
@@ -62,6 +62,7 @@ from .registry import (
 )
 from .stale import known_sources
 from .submitting import submit
+from .work import inferred_needs, said_needs
 
 __all__ = [
     "RULES",
@@ -136,7 +137,9 @@ __all__ = [
     "evaluate",
     "fill",
     "fits_event",
+    "inferred_needs",
     "inspect",
+    "is_empty",
     "keys_of_the_language",
     "known_sources",
     "language_schema",
@@ -146,6 +149,7 @@ __all__ = [
     "parse_template",
     "read_folder",
     "read_source",
+    "said_needs",
     "schema_problem",
     "submit",
     "typed_answer",

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from cortex.bus import effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.runtime.models import stated
 
 from .registry import ActionSpec, GateSpec, Registry
 
@@ -56,6 +57,7 @@ def _action(event: ComponentAnnounced) -> ActionSpec:
         asks_model=bool(traits.get("asks_model")),
         answer=event.answer or UNSET,
         answers_output=True if traits.get("answers_output") else UNSET,
+        needs=stated(traits.get("needs")) or UNSET,
     )
 
 

@@ -15,6 +15,7 @@ from .shapes import schema_of_type
 
 PROBLEM_CHARS: Final = 400
 PROBLEMS: Final = 3  # that are told at once
+EMPTY: Final = "$ the answer is empty, expected text"
 _DEFS = "#/$defs/"
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?```", re.DOTALL)
 
@@ -99,6 +100,11 @@ def typed_answer(
         return None, f"$ the answer is not JSON, expected an object{cut}"
     problem = wrong_answer(data, schema)
     return data, None if problem is None else problem + cut
+
+
+def is_empty(answer: Mapping[str, Any]) -> bool:
+    """Whether a model's *answer* says nothing at all."""
+    return answer.get("data") is None and not str(answer.get("text") or "").strip()
 
 
 def _read(text: str) -> Any:

@@ -64,6 +64,7 @@ class Binder:
             effect=spec.effect,
             asks_model=spec.asks_model,
             answer=answer if answer is UNSET else object_schema(answer),
+            needs=spec.needs,
             spec=self._world.registry.fingerprints[f"action:{spec.name}"],
         )
 

@@ -105,6 +105,7 @@ class LinkedAction(Struct, gc=False, frozen=True, kw_only=True):
     effect: Effect | Literal["write"]  # "write" in what was compiled before there were four
     asks_model: bool = False  # its handler is given a model's answer to a compiled context
     answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of that answer; unset for free text
+    needs: dict[str, Any] | UnsetType = UNSET  # of a model, as its announcement states them
     spec: str  # digest of the announcement that it was checked against
 
     @property
@@ -186,6 +187,7 @@ class Needs(Struct, gc=False, frozen=True, kw_only=True):
     speed: Level | None = None
     sensitivity: Sensitivity | None = None  # "local": nothing leaves the machine
     context_tokens: int | None = None
+    extractive: bool | UnsetType = UNSET  # quotations will do; left out where nobody says so
 
 
 class Budget(Struct, gc=False, frozen=True, kw_only=True):

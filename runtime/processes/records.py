@@ -3,7 +3,7 @@
 import re
 
 from .definitions import FailureDefinition
-from .forms import Choice, Key, ListOf, Number, OneOf, Record, wrong_type
+from .forms import Boolean, Choice, Key, ListOf, Number, OneOf, Record, wrong_type
 from .linked import Budget, Needs, Retry
 from .nodes import MappingNode, Node, Reporter, ScalarNode
 from .readers import NAME, PARAMETERS, PUBLIC_NAME
@@ -43,6 +43,9 @@ _NEEDS = Record(
             Choice(("public", "internal", "local")), "where the data may go; local: nowhere"
         ),
         "context_tokens": Key(Number(1, 100_000_000), "how large a context has to fit"),
+        "extractive": Key(
+            Boolean(), "quotations of its context will do where no model meets the other needs"
+        ),
     },
     with_node=False,
 )

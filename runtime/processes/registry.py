@@ -26,6 +26,7 @@ class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     # Left out of the announcement's digest where they are not used.
     answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of what the model has to answer
     answers_output: bool | UnsetType = UNSET  # the model answers what a step's `output:` declares
+    needs: dict[str, Any] | UnsetType = UNSET  # what the work asks of a model, by the announcement
 
 
 class GateSpec(Struct, gc=False, frozen=True, kw_only=True):

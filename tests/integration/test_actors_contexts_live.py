@@ -81,7 +81,8 @@ def test_a_model_is_chosen_with_a_reason_before_its_prompt(answering: World, fol
     run = answering.run("chosen", workspace=folder)
 
     selected = run.last(ModelSelected)
-    assert (selected.model, selected.because) == ("extractive", "the cheapest that meets the needs")
+    because = "there is nothing else to ask: the embedded stand-in quotes its context, and "
+    assert (selected.model, selected.because) == ("extractive", f"{because}no model is asked")
     asked = [t for t in run.topics() if t.startswith(("context.", "model."))]
     assert asked == [
         "context.compile",
@@ -255,6 +256,7 @@ def test_what_one_model_answered_stands_in_the_prompt_of_another(
     thinking: World, folder: str
 ) -> None:
     decide = (
+        "    needs: {speed: high, extractive: true}\n"
         "  - id: decide\n    description: Decide\n    action: answer_question\n"
         "    carry: [answer]\n    needs: {reasoning: high}\n    with: {question: What now?}\n"
     )

@@ -358,3 +358,79 @@ def test_nobody_but_their_provider_answers_in_a_persons_name(forged: str) -> Non
     world.restart()
 
     assert (before, world.state().stage) == ("model", "handler")
+
+
+# Answers that do not fit, where there are better models.
+
+
+def compile_for(world: World, model: str, *better: str) -> None:
+    world.answer(ContextCompile, model=model, better=better)
+
+
+def test_an_answer_that_does_not_fit_goes_to_the_next_better_model() -> None:
+    world = World(process_of(action_step("one", answer=WHY)))
+    world.start()
+
+    compile_for(world, "weak", "good", "best")
+    answer_model(world, data={"because": "so"})
+    compile_for(world, "good", "best")
+    answer_model(world, text="no JSON")
+    compile_for(world, "best")
+    answer_model(world, data={"why": "the import"})
+    world.answer(StepExecute)
+
+    asked = world.said(ContextCompile)
+    assert [each.unfit for each in asked] == [(), ("weak",), ("weak", "good")]
+    assert [bool(each.problem) for each in asked] == [False, True, True]
+    assert world.state().status == "completed"
+
+
+def test_the_best_model_is_asked_once_more_and_then_the_attempt_fails() -> None:
+    world = World(process_of(action_step("one", answer=WHY)))
+    world.start()
+
+    compile_for(world, "weak", "best")
+    answer_model(world, data={})
+    for _ in range(2):
+        compile_for(world, "best")
+        answer_model(world, data={})
+
+    failed = world.said(StepFailed)[0]
+    assert failed.kind == "wrong_answer"
+    assert failed.error.startswith("best answered one not as it has to, and neither did weak: ")
+
+
+def test_an_empty_answer_is_none() -> None:
+    world = World(process_of(action_step("one", asks_model=True)))
+    world.start()
+
+    compile_for(world, "weak", "best")
+    answer_model(world, text=" \n")
+    compile_for(world, "best")
+    answer_model(world, text="done")
+
+    assert [each.unfit for each in world.said(ContextCompile)] == [(), ("weak",)]
+    assert len(world.said(StepExecute)) == 1
+
+
+def test_a_better_model_is_not_asked_when_the_budget_is_spent() -> None:
+    world = World(process_of(action_step("one", answer=WHY, budget=Budget(cost=0.5))))
+    world.start()
+
+    compile_for(world, "weak", "best")
+    world.answer(ModelInvoke, answer={"data": {}}, cost=0.6)
+
+    assert len(world.said(ContextCompile)) == 1
+    assert world.said(StepFailed)[0].kind == "budget"
+
+
+def test_a_choice_of_an_older_log_names_no_better_model_and_is_decided_as_then() -> None:
+    world = World(process_of(action_step("one", answer=WHY)))
+    world.start()
+
+    for _ in range(2):
+        compile_for(world, "weak")
+        answer_model(world, data={})
+
+    assert [each.unfit for each in world.said(ContextCompile)] == [(), ()]
+    assert "weak answered one twice not as it has to" in world.said(StepFailed)[0].error

@@ -285,6 +285,8 @@ def test_a_step_without_tools_takes_no_calls() -> None:
     think(world, ("read", {}))
 
     assert world.said(ToolCall, ToolDenied) == []
+    assert world.said(ContextCompile)[-1].problem == "$ the answer is empty, expected text"
+    think(world)
     assert len(world.said(StepExecute)) == 1
 
 

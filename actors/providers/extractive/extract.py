@@ -18,6 +18,7 @@ MODEL: Final = ModelDescription(
     window=200_000,
     local=True,
     speed="high",
+    stand_in=True,
 )
 
 

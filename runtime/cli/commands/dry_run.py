@@ -10,7 +10,7 @@ from cortex.runtime.kernel import Home
 from ..completing import process_names_or_files
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..reading import Catalog, dollars, readable
+from ..reading import Catalog, dollars, needs_line, readable
 from ..running import (
     DryRunDocument,
     GateReport,
@@ -88,6 +88,8 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
 def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
     cost = f", reckoned {dollars(step.cost)} a call" if step.cost else ""
     yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
+    if step.inferred:
+        yield "inferred", needs_line(step.inferred, step.inferred_from)
     if step.runners_up:
         yield "runners-up", ", ".join(step.runners_up)
     for reason in step.rejected:

@@ -22,6 +22,7 @@ from ..reading import (
     dollars,
     duration,
     models_of,
+    needs_line,
     why_of,
 )
 from ..running import ModelCheck, check_model
@@ -158,8 +159,11 @@ def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
         yield "provider", choice.provider
     if choice.because:
         yield "because", choice.because
-    needs = ", ".join(f"{name} {need}" for name, need in choice.needs.items())
-    yield "needs", needs or "nothing in particular"
+    yield "needs", needs_line(choice.needs, {}) or "nothing said"
+    if choice.inferred:
+        yield "inferred", needs_line(choice.inferred, choice.inferred_from)
+    if choice.unfit:
+        yield "unfit", f"{', '.join(choice.unfit)}: asked before, and the answer did not fit"
     if choice.runners_up:
         yield "runners-up", ", ".join(choice.runners_up)
     for reason in choice.rejected:

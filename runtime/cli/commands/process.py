@@ -9,7 +9,14 @@ import msgspec
 
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobError
-from cortex.runtime.processes import LinkedInterface, LinkedProcess, diff, inspect
+from cortex.runtime.models import Inferred
+from cortex.runtime.processes import (
+    LinkedInterface,
+    LinkedProcess,
+    diff,
+    inferred_needs,
+    inspect,
+)
 
 from ..completing import process_names
 from ..errors import RefusedError
@@ -64,6 +71,7 @@ class InspectDocument(msgspec.Struct, kw_only=True):
 
     process: ProcessRow
     linked: LinkedProcess | LinkedInterface
+    inferred: dict[str, Inferred] = {}  # by step: what its work asks of a model beyond its `needs`
 
 
 @click.group(cls=Family)
@@ -124,7 +132,8 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
         catalog = Catalog(history)
         compiled = catalog.get(name, version)
         linked = catalog.linked(compiled)
-        screen.document(InspectDocument(process=_row(catalog, compiled), linked=linked))
+        row = _row(catalog, compiled)
+        screen.document(InspectDocument(process=row, linked=linked, inferred=_inferred(linked)))
     if linked.description:
         screen.paragraph(linked.description)
     if isinstance(linked, LinkedProcess):
@@ -196,9 +205,19 @@ def _taken_apart(linked: LinkedProcess) -> Iterator[str]:
     for line in str(inspect(linked)).splitlines():
         if line.startswith("step "):
             yield from demands
-            demands = [f"{'':{LEAD}}{word} {told}" for word, told in demands_of(next(steps))]
+            step = next(steps)
+            told_of = demands_of(step, inferred_needs(linked, step))
+            demands = [f"{'':{LEAD}}{word} {told}" for word, told in told_of]
         yield line
     yield from demands
+
+
+def _inferred(linked: LinkedProcess | LinkedInterface) -> dict[str, Inferred]:
+    """What the work of each step asks of a model beyond what the step says, by step."""
+    if not isinstance(linked, LinkedProcess):
+        return {}
+    found = {step.id: inferred_needs(linked, step) for step in linked.steps}
+    return {name: each for name, each in found.items() if each.needs}
 
 
 def _history(history: History, name: str) -> list[Fared]:

@@ -9,7 +9,7 @@ from .catalog import Catalog, Compiled
 from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
 from .contract import asyncapi_document, schema_document
-from .demands import demands_of, fields_of
+from .demands import demands_of, fields_of, needs_line
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
 from .meaning import Hit, Hits, find_executions, find_processes
@@ -96,6 +96,7 @@ __all__ = [
     "mended_document",
     "models_of",
     "narrowed",
+    "needs_line",
     "open_gate",
     "parse_end",
     "parse_time",

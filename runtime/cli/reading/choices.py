@@ -55,6 +55,9 @@ class ModelChoice(msgspec.Struct):
     rejected: tuple[str, ...]
     reckoned_cost: float  # US dollars, before it was asked
     calls: list[ModelCall] = []
+    inferred: dict[str, Any] = {}  # what the work asks for beyond its needs
+    inferred_from: dict[str, str] = {}  # why, by need
+    unfit: tuple[str, ...] = ()  # models whose answers before did not fit
 
 
 class WhyDocument(msgspec.Struct):
@@ -144,6 +147,9 @@ def _choice(event: ModelSelected) -> ModelChoice:
         runners_up=event.runners_up,
         rejected=event.rejected,
         reckoned_cost=event.cost,
+        inferred=event.inferred,
+        inferred_from=event.inferred_from,
+        unfit=event.unfit,
     )
 
 

@@ -1,23 +1,32 @@
 """What a step demands of its models: needs, tools, budget and the shape of the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from cortex.runtime.processes import Find, LinkedStep
+from cortex.runtime.models import Inferred
+from cortex.runtime.processes import Find, LinkedStep, said_needs
 
 from .amounts import dollars
 from .templates import as_written
 from .times import duration
 
+NOTHING = Inferred()
 
-def demands_of(step: LinkedStep) -> Iterator[tuple[str, str]]:
-    """A word and a line for each thing that a step lays down; nothing where it lays down none."""
-    needs = {k: v for k, v in msgspec.to_builtins(step.needs).items() if v is not None}
-    if needs:
-        yield "needs", ", ".join(f"{name} {_plain(need)}" for name, need in needs.items())
+
+def demands_of(step: LinkedStep, inferred: Inferred = NOTHING) -> Iterator[tuple[str, str]]:
+    """A word and a line for each thing that a step demands; nothing where it demands none.
+
+    Args:
+        step: What it lays down itself.
+        inferred: What its work asks of a model beyond that.
+    """
+    if needs := said_needs(step):
+        yield "needs", needs_line(needs, {})
+    if inferred.needs:
+        yield "inferred", needs_line(inferred.needs, inferred.reasons)
     if step.find is not UNSET:
         yield "find", ", ".join(_find(step.find))
     if step.strategy is not UNSET:
@@ -33,6 +42,15 @@ def demands_of(step: LinkedStep) -> Iterator[tuple[str, str]]:
         yield "answer", shape
     elif step.output:
         yield "output", ", ".join(f"{field.name}: {field.type}" for field in step.output)
+
+
+def needs_line(needs: Mapping[str, Any], reasons: Mapping[str, str]) -> str:
+    """Needs in a line, each with what it was inferred from, if it was."""
+    told: list[str] = []
+    for name, need in needs.items():
+        reason = f" ({reasons[name]})" if name in reasons else ""
+        told.append(f"{name} {_plain(need)}{reason}")
+    return ", ".join(told)
 
 
 def fields_of(schema: dict[str, Any]) -> str:
@@ -79,4 +97,6 @@ def _type(schema: Any) -> str:
 
 
 def _plain(need: Any) -> str:
+    if isinstance(need, bool):
+        return "yes" if need else "no"
     return f"{need:,}" if isinstance(need, int) else str(need)

@@ -83,6 +83,7 @@ class Dialogue(msgspec.Struct, kw_only=True):
     tools: dict[str, int] = {}  # calls of each
     tools_failed: int = 0  # calls that were denied, or failed
     cost: float = 0.0  # US dollars
+    quoted: bool = False  # no model was asked: the embedded stand-in quoted the context
 
 
 class GivenAnswer(msgspec.Struct, kw_only=True):
@@ -207,6 +208,7 @@ def _converse(
         case ModelResponded():
             dialogue.turns += 1
             dialogue.cost += event.cost
+            dialogue.quoted = bool(event.answer.get("extractive"))
         case ToolCall():
             dialogue.tools[event.tool] = dialogue.tools.get(event.tool, 0) + 1
         case _:

@@ -69,6 +69,8 @@ class StepReport(msgspec.Struct, kw_only=True):
     model: str = ""
     provider: str = ""
     because: str = ""  # why that model
+    inferred: dict[str, Any] = {}  # what the work asks for beyond its needs
+    inferred_from: dict[str, str] = {}  # why, by need
     runners_up: list[str] = []  # the others that would do, cheapest first
     rejected: list[str] = []  # "NAME lacks ..."
     cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
@@ -252,6 +254,7 @@ class Rehearsal:
 
 def _explain(report: StepReport, event: ModelSelected) -> None:
     report.because, report.cost = event.because, event.cost
+    report.inferred, report.inferred_from = event.inferred, event.inferred_from
     report.runners_up, report.rejected = list(event.runners_up), list(event.rejected)
 
 

@@ -21,6 +21,7 @@ from cortex.runtime.tools import ToolSpec
 
 from ..evaluate import fill
 from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
+from ..work import inferred_needs, said_needs
 from .failures import told_to
 from .spending import left
 from .state import Execution, anew
@@ -90,10 +91,12 @@ def context_compile(
     parameters: dict[str, Any],
     turn: int = 0,
     problem: str = "",
+    unfit: tuple[str, ...] = (),
 ) -> ContextCompile:
     """Ask for the prompt of *step*: the first of its *attempt*, or that of a later *turn*."""
     if turn == 0:
         state = anew(state)
+    inferred = inferred_needs(process, step)
     return ContextCompile(
         execution_id=state.execution_id,
         step_id=step.id,
@@ -109,7 +112,10 @@ def context_compile(
         found=state.found,
         found_tokens=step.find.tokens if step.find is not UNSET else None,
         carry=_carried(state, step.carry),
-        needs=_laid_down(step.needs),
+        needs=said_needs(step),
+        inferred=inferred.needs,
+        inferred_from=inferred.reasons,
+        unfit=unfit or state.unfit,
         budget=_laid_down(step.budget),
         tools=step.tools,
         strategy=step.strategy or "",

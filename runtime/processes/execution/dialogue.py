@@ -16,7 +16,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, Tools, allowed, check_call
 
-from ..answers import typed_answer
+from ..answers import EMPTY, is_empty, typed_answer
 from ..linked import LinkedProcess, LinkedStep
 from .asking import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
 from .retrying import wait_before_call
@@ -59,6 +59,9 @@ class Dialogue:
             self._fail(f"{self._model()} refused to answer: {said[:300]}", "refused", retry=False)
             return None
         schema = answer_schema(step)
+        if not schema and is_empty(state.answer):
+            self._correct(EMPTY)
+            return None
         if not schema:
             return state.answer
         data, problem = typed_answer(state.answer, schema, state.stop)
@@ -126,30 +129,48 @@ class Dialogue:
             if too_large:
                 self._give_up(effect.call_id, too_large, "failed")
 
-    def next_turn(self, problem: str = "") -> None:
+    def next_turn(self, problem: str = "", unfit: tuple[str, ...] = ()) -> None:
         """Ask for the next prompt of the attempt."""
         voice, state, step = self._voice, self._voice.state, self._step
         if state.pausing is not None and not problem:
             self.stand_still(state.pausing)
             return
         asked = context_compile(
-            state, self._process, step, state.attempt, state.parameters, state.turn + 1, problem
+            state,
+            self._process,
+            step,
+            state.attempt,
+            state.parameters,
+            state.turn + 1,
+            problem,
+            unfit,
         )
         too_large = voice.ask(asked)
         if too_large:
             self._fail(too_large, "refused", retry=False)
 
     def _correct(self, problem: str) -> None:
+        """Ask again: the next better model, or the same one where there is none, and once only."""
         state, step = self._voice.state, self._step
-        if state.problems:
-            error = f"{self._model()} answered {step.id} twice not as it has to: {problem}"
-            self._fail(error, "wrong_answer")
+        compiled = state.compiled
+        better = compiled.better if compiled is not None else ()
+        # Each model that gave way to a better one had one answer; the last of them has two.
+        if not better and state.problems > len(state.unfit):
+            self._fail(f"{self._unfit_answers()}: {problem}", "wrong_answer")
             return
         too_much = spent(state, step, correcting=True)
         if too_much:
             self._fail(f"{too_much}; its last answer did not fit: {problem}", "budget", retry=False)
-        else:
-            self.next_turn(clipped(problem))
+            return
+        gave_it = (compiled.model,) if compiled is not None and better else ()
+        self.next_turn(clipped(problem), tuple(dict.fromkeys((*state.unfit, *gave_it))))
+
+    def _unfit_answers(self) -> str:
+        state, step = self._voice.state, self._step
+        if not state.unfit:
+            return f"{self._model()} answered {step.id} twice not as it has to"
+        before = ", ".join(state.unfit)
+        return f"{self._model()} answered {step.id} not as it has to, and neither did {before}"
 
     def _use_tools(self, calls: list[Any]) -> None:
         state, step = self._voice.state, self._step

@@ -92,6 +92,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     call_ids: frozenset[str] = frozenset()  # of every call so far
     enabled: tuple[str, ...] = ()  # packs, in this attempt
     problems: int = 0  # answers of this attempt that did not fit
+    unfit: tuple[str, ...] = ()  # the models that gave them, where a better one was asked then
     attempt_tokens: int = 0
     attempt_cost: float = 0.0  # US dollars
     child: str = ""  # execution that carries out the attempt, or cleans up
@@ -187,6 +188,7 @@ def anew(state: Execution) -> Execution:
         callees={},
         enabled=(),
         problems=0,
+        unfit=(),
         attempt_tokens=0,
         attempt_cost=0.0,
         effects={},

@@ -50,6 +50,7 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
         open_calls={},
         callees={},
         problems=state.problems + bool(event.problem),
+        unfit=event.unfit,
     )
 
 

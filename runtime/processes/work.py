@@ -1,0 +1,87 @@
+"""What the work of a step is, as far as it tells which model it takes; pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from cortex.runtime.models import Inferred, Work, infer
+
+from .expressions import ListOf, MapOf, Ref, Template, Text
+from .linked import LinkedProcess, LinkedStep
+
+
+def inferred_needs(process: LinkedProcess, step: LinkedStep) -> Inferred:
+    """What *step* asks of a model beyond its `needs:`; nothing where it asks none."""
+    if step.action is None or not step.action.asks_model:
+        return Inferred()
+    return infer(work_of(process, step), said_needs(step))
+
+
+def said_needs(step: LinkedStep) -> dict[str, Any]:
+    """What stands under `needs:` of *step*."""
+    plain: dict[str, Any] = msgspec.to_builtins(step.needs)
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def work_of(process: LinkedProcess, step: LinkedStep) -> Work:
+    """The work of *step*, whose action asks a model."""
+    action = step.action
+    if action is None:
+        return Work(action="")
+    times = [each for each in (step.timeout_s, step.budget.time_s) if each is not None]
+    return Work(
+        action=action.name,
+        states=action.needs if action.needs is not UNSET else {},
+        changes=action.effect not in ("none", "read"),
+        answer=action.answer if action.answer is not UNSET else {},
+        tools=bool(step.tools),
+        time_s=min(times, default=None),
+        local=_local_sources(process, step),
+    )
+
+
+def sources_of(step: LinkedStep) -> tuple[str, ...]:
+    """The steps whose results *step* is shown or given, in order and each once."""
+    named = [carry.step for carry in step.carry]
+    found = step.find.texts if step.find is not UNSET else ()
+    for template in (step.parameters, *found):
+        named += [path[1] for path in _refs(template) if path[0] == "steps" and len(path) > 1]
+    return tuple(dict.fromkeys(named))
+
+
+def _local_sources(process: LinkedProcess, step: LinkedStep) -> tuple[str, ...]:
+    """Earlier steps that say `sensitivity: local` and whose results reach *step*.
+
+    A step between them that says something else has let the data go; one that says nothing has not.
+    """
+    steps = {each.id: each for each in process.steps}
+    found: list[str] = []
+    waiting, seen = list(sources_of(step)), {step.id}
+    while waiting:
+        source = steps.get(waiting.pop(0))
+        if source is None or source.id in seen:
+            continue
+        seen.add(source.id)
+        if source.needs.sensitivity == "local":
+            found.append(source.id)
+        elif source.needs.sensitivity is None:
+            waiting += sources_of(source)
+    return tuple(found)
+
+
+def _refs(template: Template) -> Iterator[tuple[str, ...]]:
+    match template:
+        case Ref(path):
+            yield path
+        case Text(parts):
+            yield from (part.path for part in parts if isinstance(part, Ref))
+        case ListOf(items):
+            for item in items:
+                yield from _refs(item)
+        case MapOf(entries):
+            for _, value in entries:
+                yield from _refs(value)
+        case _:
+            return
