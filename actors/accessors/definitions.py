@@ -7,13 +7,19 @@ from typing import Any
 import msgspec
 
 from cortex.bus import CortexError, Event
-from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
+from cortex.bus.events import (
+    ProcessCompiled,
+    ProcessRejected,
+    ProcessRetired,
+    ProcessUnlinked,
+)
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
     Compilation,
     Diagnostic,
     LinkedInterface,
     LinkedProcess,
+    Rejections,
     errors_of,
     known_sources,
 )
@@ -32,6 +38,7 @@ class Kept(msgspec.Struct, frozen=True):
     compiled: tuple[ProcessCompiled, ...]
     missing: dict[str, tuple[str, ...]]
     retired: tuple[tuple[str, int, str], ...]  # name, version, reason
+    rejected: tuple[ProcessRejected, ...] = ()
 
 
 class Definitions:
@@ -39,6 +46,7 @@ class Definitions:
 
     def __init__(self, blobs: Blobs) -> None:
         self.sources: dict[str, str] = {}  # digest of the text's blob, by file
+        self.rejections = Rejections()  # of files; an older form may be among the sources
         self._blobs = blobs
         self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
         self._missing: dict[str, tuple[str, ...]] = {}  # by name
@@ -46,6 +54,9 @@ class Definitions:
 
     def fold(self, event: Event) -> None:
         """Take in what was said of a definition."""
+        if isinstance(event, ProcessRejected):
+            event = msgspec.structs.replace(event, diagnostics=())  # the log has them
+        self.rejections.fold(event, self.sources)
         match event:
             case ProcessCompiled():
                 self.sources[event.file] = event.source
@@ -63,7 +74,13 @@ class Definitions:
     def kept(self) -> Kept:
         """All of it, for `restore`."""
         retired = tuple((*key, reason) for key, reason in self._retired.items())
-        return Kept(dict(self.sources), tuple(self._compiled.values()), self._missing, retired)
+        return Kept(
+            dict(self.sources),
+            tuple(self._compiled.values()),
+            self._missing,
+            retired,
+            tuple(self.rejections.by_file.values()),
+        )
 
     def restore(self, kept: Kept) -> None:
         """Take up what `kept` gave."""
@@ -71,11 +88,13 @@ class Definitions:
         self._compiled = {(e.name, e.process_version): e for e in kept.compiled}
         self._missing = dict(kept.missing)
         self._retired = {(name, version): reason for name, version, reason in kept.retired}
+        self.rejections.by_file = {each.file: each for each in kept.rejected}
 
     def drop(self, files: Iterable[str]) -> None:
         """Forget files that are gone, or hold nothing any more."""
         for file in files:
             self.sources.pop(file, None)
+            self.rejections.by_file.pop(file, None)
 
     def known(self) -> dict[tuple[str, int], str]:
         """Source digest of every version that was ever compiled."""
@@ -107,9 +126,11 @@ class Definitions:
         words = text.lower().split()
         shown = self._compiled.values() if name else self._newest().values()
         for event in sorted(shown, key=lambda e: (e.name, e.process_version)):
+            if name and event.name != name:
+                continue
             about = self._about(event)
             said = f"{event.name} {about['description']}".lower().replace("_", " ")
-            if (not name or event.name == name) and all(word in said for word in words):
+            if all(word in said for word in words):
                 yield about
 
     def _about(self, event: ProcessCompiled) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class ProcessDefinitionAccessor(Component):
         ] = {}  # recalled, and not followed yet, by position
         self._answered = 0, ProcessSubmit(sources={})  # the last one that was followed
         self._position = 0
+        self._restored = 0  # position up to which a snapshot holds what was said of everything
         self._recalled = 0  # position up to which others than this instance handled everything
 
     def recall(self, event: Event, delivery: Delivery) -> None:
@@ -78,8 +79,7 @@ class ProcessDefinitionAccessor(Component):
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         elif not isinstance(event, KnowledgeIndex):  # that is answered by what it changed
-            self._follow(delivery.causation or 0, event)
-            self._definitions.fold(event)
+            self._fold_answer(event, delivery.causation or 0)
 
     def snapshot(self) -> bytes:
         """What is announced, what is defined, and what was recalled and not followed yet."""
@@ -102,7 +102,7 @@ class ProcessDefinitionAccessor(Component):
             self._announce(event, source)
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
-        self._position = self._recalled = kept.position
+        self._position = self._recalled = self._restored = kept.position
 
     @on(ComponentAnnounced)
     @on(ComponentWithdrawn)
@@ -113,7 +113,7 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         self._catch_up()
         again = delivery.attempt > 1  # folded by an attempt that did not come to its end
-        if (self._announce(event, delivery.source) or again) and self._definitions.sources:
+        if (self._announce(event, delivery.source) or again) and self._has_sources():
             yield from self._relinked()
 
     @on(ProcessSubmit)
@@ -129,19 +129,33 @@ class ProcessDefinitionAccessor(Component):
         changed = {f: d for f, d in event.sources.items() if kept.sources.get(f) != d}
         same = tuple(sorted(event.sources.keys() - changed.keys()))
         if same:
-            yield ProcessUnchanged(files=same)
+            yield self._folded(ProcessUnchanged(files=same))
         gone = [file for file in _removed(event) if file in kept.sources]
+        kept.rejections.fold(event, kept.sources)
         if not changed and not gone:
             yield from self._relinked()  # what the sources name may be other than it was
             return
-        sources = {f: d for f, d in kept.sources.items() if f not in gone} | changed
-        wrong = self._sort_out(sources, changed.keys(), strict=event.strict)
-        for file in sorted(wrong):
-            yield ProcessRejected(file=file, diagnostics=plain(wrong[file]))
+        sources = {f: d for f, d in kept.sources.items() if f not in gone}
+        sources |= kept.rejections.waiting() | changed
+        tried = changed.keys() | kept.rejections.waiting().keys()
+        wrong = self._sort_out(sources, tried, strict=event.strict)
+        for file in sorted(wrong.keys() & changed.keys()):
+            yield self._folded(
+                ProcessRejected(
+                    file=file,
+                    diagnostics=plain(wrong[file]),
+                    source=changed[file],
+                    strict=event.strict,
+                )
+            )
         yield from self._entered(sources)
         empty = changed.keys() - wrong.keys() - self._definitions.sources.keys()
         if empty:
-            yield ProcessUnchanged(files=tuple(sorted(empty)))
+            yield self._folded(ProcessUnchanged(files=tuple(sorted(empty))))
+
+    def _folded(self, event: Event) -> Event:
+        self._definitions.fold(event)
+        return event
 
     @on(KnowledgeIndex)
     def looked(self, event: KnowledgeIndex, delivery: Delivery) -> Iterator[Output]:
@@ -151,31 +165,36 @@ class ProcessDefinitionAccessor(Component):
         """
         self._position = delivery.position
         self._catch_up()
-        if self._definitions.sources:
+        if self._has_sources():
             yield from self._relinked()
 
     @on(ProcessCompiled)
+    @on(ProcessRejected)
     @on(ProcessUnchanged)
     @on(ProcessUnlinked)
     @on(ProcessRetired)
     def settled(self, event: Event, delivery: Delivery) -> None:
         """Take note; the answers are its own, and a recall finds them by this route.
 
-        One that was given before this start, and was not read then, is folded now.
+        One that was given before this start, and was not read then, is folded now; and so is what
+        somebody else says of a file that could not even be submitted.
         """
         self._position = delivery.position
         cause = delivery.causation or 0
         if cause <= self._recalled:
-            self._follow(cause, event)
-            self._definitions.fold(event)
+            self._fold_answer(event, cause)
 
     @on(ProcessList)
     def listed(self, event: ProcessList, delivery: Delivery) -> Iterator[Event]:
         """Every process, or the versions of one."""
         self._catch_up()
-        found = self._definitions.listed(event.name, event.text)
+        kept = self._definitions
+        found = () if event.sources else tuple(kept.listed(event.name, event.text))
         yield ProcessAnswer(
-            processes=tuple(found), position=self._position, sources=dict(self._definitions.sources)
+            processes=found,
+            position=self._position,
+            sources=dict(kept.sources),
+            rejected={f: each.source for f, each in kept.rejections.by_file.items()},
         )
 
     def _sort_out(
@@ -225,7 +244,12 @@ class ProcessDefinitionAccessor(Component):
         return compilation
 
     def _relinked(self) -> Iterator[Output]:
-        yield from self._entered(self._definitions.sources)
+        """Compile again; what was rejected, too, as something may be there now that it lacked."""
+        waiting = self._definitions.rejections.waiting()
+        sources = self._definitions.sources | waiting
+        if waiting:
+            self._sort_out(sources, waiting.keys(), strict=False)
+        yield from self._entered(sources)
 
     def _entered(self, sources: Mapping[str, str]) -> Iterator[Output]:
         compilation = self._compile(self._texts(sources)[0])
@@ -237,6 +261,9 @@ class ProcessDefinitionAccessor(Component):
             self._definitions.fold(event)
         self._definitions.sources = sources
         yield from changes
+
+    def _has_sources(self) -> bool:
+        return bool(self._definitions.sources or self._definitions.rejections.waiting())
 
     def _announce(self, event: ComponentAnnounced | ComponentWithdrawn, source: str) -> bool:
         """Take in what is there now; whether that changed anything."""
@@ -261,6 +288,12 @@ class ProcessDefinitionAccessor(Component):
         if isinstance(answer, ProcessUnchanged) and self._answered[0] == position:
             submitted, kept = self._answered[1].sources, self._definitions.sources
             self._definitions.drop([f for f in answer.files if submitted[f] != kept.get(f)])
+
+    def _fold_answer(self, event: Event, cause: int) -> None:
+        """Fold what was said about the event at position *cause*, unless a snapshot holds it."""
+        self._follow(cause, event)
+        if not cause or cause > self._restored:
+            self._definitions.fold(event)
 
     def _catch_up(self) -> None:
         """Fold what is left of the past; from here on events are handled."""

@@ -6,6 +6,7 @@ from .files import Change, fitting, folders_of, received
 from .knowledge_watch_manager import KnowledgeWatchManager
 from .preferences import Preferences
 from .process_manager import ProcessManager
+from .process_watch_manager import ProcessWatchManager
 from .schedules import Firing, firing, next_due_ns
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "KnowledgeWatchManager",
     "Preferences",
     "ProcessManager",
+    "ProcessWatchManager",
     "Refusal",
     "firing",
     "fitting",

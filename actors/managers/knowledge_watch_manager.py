@@ -1,49 +1,37 @@
 """The manager that has knowledge indexed when its files change; at work while a hub is up."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import structlog
-
-from cortex.bus import CortexError
 from cortex.bus.events import KnowledgeIndex, KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Component, Delivery, Home, on
-from cortex.runtime.knowledge import Shown, counts, roots_of_home, shown
+from cortex.runtime.knowledge import roots_of_home
 
-DEBOUNCE_MS = 400  # changes that follow each other so closely are indexed together
-STEP_MS = 50
+from .folder_watch import FolderWatch
+
 ANSWER_S = 30.0  # that an answer is waited for before more is asked
-AGAIN_S = 5.0  # after a failure of the system's own watching, or while there is no folder
-LOOKED_MS = 1_000  # after a watch began, and when nothing came
-
-log = structlog.get_logger("cortex.knowledge")
 
 
 class KnowledgeWatchManager(Component):
     """Watches the knowledge of the home, and asks the accessor of the store to look at it.
 
-    What changes while a request is under way is asked for together, once that was answered. What
-    the system's own watching cannot tell, such as a name that is not UTF-8, is looked for.
+    What changes while a request is under way is asked for together, once that was answered.
     """
 
     def __init__(self, publish: Callable[..., int], home: Home) -> None:
         self._publish = publish
-        self._roots = roots_of_home(home.path)
-        self._seen: Shown | None = None  # when it was last asked, or at the start
-        self._said: set[str] = set()
-        self._ending = threading.Event()
         self._answered = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="cortex-knowledge", daemon=True)
+        self._watch = FolderWatch("cortex-knowledge", roots_of_home(home.path), self._ask)
 
     def on_start(self) -> None:
         """Begin to watch."""
-        self._thread.start()
+        self._watch.start()
 
     def on_stop(self) -> None:
         """Watch no longer."""
-        self._ending.set()
+        self._watch.end()
         self._answered.set()
-        self._thread.join()
+        self._watch.stop()
 
     @on(KnowledgeIndexed)
     @on(KnowledgeRemoved)
@@ -51,83 +39,9 @@ class KnowledgeWatchManager(Component):
         """Ask again for what has changed since."""
         self._answered.set()
 
-    def _watch(self) -> None:
-        while not self._ending.is_set():
-            try:
-                self._look()  # what changed while nothing watched
-                self._follow()
-            except FileNotFoundError:  # a folder went before it was watched
-                continue
-            except (OSError, RuntimeError, CortexError) as error:
-                self._say(str(error))
-                self._ending.wait(AGAIN_S)
-
-    def _follow(self) -> None:
-        """Ask after each change, until the folders are others or it is to end."""
-        folders = shown(self._roots).folders
-        if not folders:
-            self._ending.wait(AGAIN_S)
-            return
-        began = True
-        for changes in self._changes(folders):
-            if self._ending.is_set():
-                return
-            if not changes and not began:
-                continue
-            if changes:
-                self._ask(shown(self._roots))
-            else:  # what came between the last look and the beginning of this watch
-                self._look()
-                began = False
-            # One that was made anew under its old name is not the one that is watched.
-            if shown(self._roots).folders != folders or changes & folders:
-                return
-
-    def _look(self) -> None:
-        """Ask if the files are not as they were at the last time; the first time there is none."""
-        now = shown(self._roots)
-        if self._seen is None:
-            self._seen = now
-        elif now != self._seen:
-            self._ask(now)
-
-    def _ask(self, seen: Shown) -> None:
+    def _ask(self) -> None:
         self._answered.clear()
-        if self._ending.is_set():
+        if self._watch.ending:
             return
         self._publish(KnowledgeIndex())
-        self._seen = seen
         self._answered.wait(ANSWER_S)
-
-    def _say(self, problem: str) -> None:
-        """Each problem once: what stays is met again and again."""
-        if problem not in self._said:
-            self._said.add(problem)
-            log.warning(
-                "watching_failed",
-                error=problem,
-                instead=f"the files are looked at every {AGAIN_S:.0f} s",
-            )
-
-    def _changes(self, folders: frozenset[str]) -> Iterator[set[str]]:
-        """The paths that changed together; none, now and then, while there are no changes.
-
-        Each folder is watched by itself: to watch one with all below it follows every link, also
-        out of the root to a whole disk, and ends at a name that is not UTF-8.
-        """
-        # Here, not at the top: it takes its time to load, and few commands keep a hub up.
-        from watchfiles import watch
-
-        for changes in watch(
-            *sorted(folders),
-            watch_filter=lambda _, path: counts(path.rpartition("/")[2]),
-            debounce=DEBOUNCE_MS,
-            step=STEP_MS,
-            stop_event=self._ending,
-            rust_timeout=LOOKED_MS,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-            recursive=False,
-            ignore_permission_denied=True,
-        ):
-            yield {path for _, path in changes}

@@ -40,12 +40,18 @@ class ProcessCompiled(Event, frozen=True, kw_only=True, tag="process.compiled"):
 
 
 class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
-    """A source was not compiled; nothing changed in the process table."""
+    """A source was not compiled; nothing changed in the process table.
+
+    It is compiled by itself once something comes without which it does not compile: a component, or
+    another source.
+    """
 
     belongs = ("source", "file")
 
     file: str
     diagnostics: tuple[dict[str, Any], ...]  # every one of the file, each with code and range
+    source: str = ""  # digest of the blob that holds the source text; "" where it was not read
+    strict: bool = False  # warnings counted as errors
 
     def stream(self) -> str:
         """That of the file; by the digest of its path where that is longer than a name may be."""

@@ -32,6 +32,7 @@ class ProcessList(Query, frozen=True, kw_only=True, tag="process.list"):
 
     name: str = ""
     text: str = ""  # words to find in name and description
+    sources: bool = False  # whether to give the sources alone
 
 
 class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
@@ -40,6 +41,7 @@ class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
     processes: tuple[dict[str, Any], ...]
     position: int
     sources: dict[str, str] = {}  # digest of the text of every accepted source, by file
+    rejected: dict[str, str] = {}  # of every one that was rejected since; "" if it was not read
 
 
 class RuntimeGet(Query, frozen=True, kw_only=True, tag="runtime.get"):

@@ -110,6 +110,24 @@ class HandlersConfig(Struct, frozen=True, forbid_unknown_fields=True):
     shell: ShellConfig = ShellConfig()
 
 
+class ProcessesConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How processes are compiled and chosen."""
+
+    watch: Annotated[
+        bool,
+        Meta(description="whether a hub that is up compiles processes soon after they change"),
+    ] = True
+    wait_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=31_536_000,
+            description="seconds that an event which no process answers, and a request for a "
+            "process that is unlinked, wait for one; 0 gives them up at once",
+        ),
+    ] = 600.0
+
+
 class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """One component that is started beside those that come with Cortex."""
 
@@ -148,6 +166,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tools: ToolsConfig = ToolsConfig()
     handlers: HandlersConfig = HandlersConfig()
     programs: ProgramsConfig = ProgramsConfig()
+    processes: ProcessesConfig = ProcessesConfig()
     limits: Limits = Limits()
     components: Annotated[
         tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")

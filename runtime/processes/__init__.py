@@ -18,6 +18,8 @@ from .errors import (
 from .evaluate import Scope, evaluate, fill
 from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
 from .expressions import Expression, MapOf, Ref, Template
+from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
+from .home_sources import sources_of as home_sources
 from .inspection import Inspection, Item, StepItem, inspect
 from .knowledge_topics import KnowledgeTopics
 from .language import keys_of_the_language, language_schema
@@ -60,11 +62,13 @@ from .registry import (
     Topics,
     TopicTable,
 )
+from .rejections import Rejections
 from .stale import known_sources
 from .submitting import submit
 from .work import inferred_needs, said_needs
 
 __all__ = [
+    "LIBRARY",
     "RULES",
     "SECTIONS",
     "ActionSpec",
@@ -113,6 +117,7 @@ __all__ = [
     "ProcessTable",
     "Ref",
     "Registry",
+    "Rejections",
     "Resolved",
     "Retry",
     "RunProcess",
@@ -120,6 +125,7 @@ __all__ = [
     "Scope",
     "SettlementError",
     "Severity",
+    "Sources",
     "Span",
     "StepItem",
     "Template",
@@ -130,6 +136,7 @@ __all__ = [
     "Trigger",
     "apply_edits",
     "compile_folder",
+    "compile_home",
     "compile_sources",
     "diagnostics_reference",
     "diff",
@@ -137,6 +144,9 @@ __all__ = [
     "evaluate",
     "fill",
     "fits_event",
+    "folders_of",
+    "gone",
+    "home_sources",
     "inferred_needs",
     "inspect",
     "is_empty",

@@ -9,22 +9,29 @@ from typing import Self
 from urllib.parse import urlsplit
 
 import msgspec
+import structlog
 
-from cortex.bus import Clock, Event, HubServer, Query, ServerTls
+from cortex.bus import AskTimeoutError, Clock, Event, HubServer, Query, ServerTls
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import HubAccess, client_authority, hub_certificate, read_certificate
 from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
 from cortex.runtime.log import EventLog, LogHeldError
+from cortex.runtime.processes import compile_home
 
 from .errors import AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
 
-# While a hub is up: files start something, and knowledge is indexed when it changes.
+# While a hub is up: files start something, and processes are compiled and knowledge is indexed
+# when they change.
 FILE_WATCHER = "cortex.actors.managers:FileWatchManager"
+PROCESS_WATCHER = "cortex.actors.managers:ProcessWatchManager"
 KNOWLEDGE_WATCHER = "cortex.actors.managers:KnowledgeWatchManager"
 TLS = "tls+tcp://"
 ROWS_TOLD = 1_000  # of those that are not as the hub has them
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
+
+
+log = structlog.get_logger("cortex.serving")
 
 
 class Service:
@@ -79,7 +86,9 @@ class Service:
             self._runtime.log.check_owner()
 
     def __enter__(self) -> Self:
-        """Start the runtime, then listen.
+        """Start the runtime, compile the processes of the home, then listen.
+
+        A source that does not compile is recorded as `process.rejected`, and keeps nothing else.
 
         Raises:
             AlreadyUpError: Another process serves the home, or runs a runtime on it.
@@ -112,7 +121,10 @@ class Service:
         urls = tuple(server.listen(u, tls=tls, insecure=self._insecure) for u in self._listen)
         runtime.start()  # after those, so that a port in use is said at once
         if self._components is None:
+            _compile(home, runtime)  # before anybody says what happened: that is answered by them
             runtime.add(FILE_WATCHER)
+            if runtime.config.processes.watch:
+                runtime.add(PROCESS_WATCHER)
             if runtime.config.knowledge.watch:
                 runtime.add(KNOWLEDGE_WATCHER)
         self._runtime, self._server = runtime, server
@@ -164,3 +176,14 @@ class Service:
             clients=clients,
             astray=tuple(runtime.hub.astray()[:ROWS_TOLD]) if wanted else (),
         )
+
+
+def _compile(home: Home, runtime: Runtime) -> None:
+    """Enter the processes of *home* in the table; what is wrong with one stops nobody else."""
+    try:
+        found = compile_home(home, runtime.client("processes"), runtime.blobs, relink=True)
+    except (AskTimeoutError, OSError) as error:
+        log.warning("processes_not_compiled", error=str(error))
+        return
+    for problem in found:
+        log.warning("process_rejected", problem=str(problem))

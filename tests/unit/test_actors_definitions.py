@@ -261,6 +261,46 @@ def test_a_parent_that_changed_gives_its_children_a_new_digest_and_no_error(desk
     assert before.process_version == after.process_version
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_rejected_file_is_compiled_when_what_it_lacks_comes(
+    desk: Desk, *, restarted: bool
+) -> None:
+    rejected = desk.submit(a=process("p", action="also"), b=CHILD)
+    if restarted:
+        desk = desk.restarted()
+
+    parent_came = desk.submit(c=parent("base"))
+    action_came = desk.tell(ALSO)
+
+    assert sorted(shape(rejected)) == [("rejected", "a"), ("rejected", "b")]
+    assert sorted(shape(parent_came)) == [("compiled", "base"), ("compiled", "child")]
+    assert shape(action_came) == [("compiled", "p")]
+    assert desk.answer().rejected == {}
+
+
+def test_what_was_rejected_for_its_warnings_or_removed_is_not_compiled_by_itself(
+    desk: Desk,
+) -> None:
+    desk.submit(a=process("p", more=WARNED), strict=True)
+    desk.submit(b=process("q", action="also"))
+    desk.submit("b")
+
+    assert shape(desk.tell(ALSO)) == []
+    assert set(desk.answer().rejected) == {"a"}
+
+
+def test_an_older_form_that_is_linked_anew_does_not_hide_that_its_file_was_rejected(
+    desk: Desk,
+) -> None:
+    desk.submit(a=process("p"))
+    desk.submit(a=process("p", 2, action="nope"))
+
+    said = desk.tell(GONE), desk.tell(SOON)
+
+    assert [shape(each) for each in said] == [[("unlinked", "p")], [("compiled", "p")]]
+    assert set(desk.answer().rejected) == {"a"}
+
+
 def test_an_interface_goes_on_to_compile_after_the_next_submission(desk: Desk) -> None:
     first = desk.submit(a=CONTRACT, b=process("p", more=FULFILS))
 

@@ -20,7 +20,7 @@ from cortex.runtime.serving import (
 
 from ..exits import NOT_FOUND, OK
 from ..options import with_home, with_screen
-from ..reading import duration, iso
+from ..reading import History, NotReady, duration, iso, not_ready_lines, not_ready_of
 from ..screen import Screen
 
 PATIENCE_S = 10.0  # for the hub's own word
@@ -50,6 +50,7 @@ class StatusDocument(msgspec.Struct):
     rates: list[Rate]
     clients: list[ClientRow]
     subscriptions: list[SubscriptionRow]
+    not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
 
 
 @click.command()
@@ -91,7 +92,13 @@ def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocum
         rates=rates,
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
+        not_ready=_not_ready(home),
     )
+
+
+def _not_ready(home: Home) -> list[NotReady]:
+    with History.open(home) as history:
+        return not_ready_of(history)
 
 
 def _client(said: dict[str, object]) -> ClientRow:
@@ -137,6 +144,8 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")
         screen.line("-> set the clock if it is wrong; nothing waits for it to catch up")
+    for line in not_ready_lines(document.not_ready):
+        screen.line(line, "yellow")
     if document.clients:
         screen.line()
         screen.table(

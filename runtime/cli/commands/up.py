@@ -10,6 +10,7 @@ from cortex.runtime.serving import Note, Service, start, tell_systemd
 
 from ..exits import OK
 from ..options import with_home, with_screen
+from ..reading import History, NotReady, not_ready_lines, not_ready_of
 from ..running import told_to_end, wait_for
 from ..screen import Screen
 
@@ -24,6 +25,7 @@ class UpDocument(msgspec.Struct):
     urls: list[str]
     fingerprint: str  # of the certificate shown on tls+tcp://; empty where there is none
     version: str
+    not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
 
 
 @click.command()
@@ -71,8 +73,14 @@ def up(
 
 def _show(screen: Screen, home: Home, note: Note) -> None:
     urls = [note.url, *note.urls]
-    screen.document(UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version))
+    with History.open(home) as history:
+        not_ready = not_ready_of(history)
+    screen.document(
+        UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version, not_ready)
+    )
     screen.line(f"up         {home.path} (process {note.pid})", "bold")
     for address in note.addresses:
         screen.line(f"listening  {address}")
+    for line in not_ready_lines(not_ready):
+        screen.line(line, "yellow")
     screen.line("cortex status", "cyan")

@@ -14,6 +14,7 @@ from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
 from .meaning import Hit, Hits, find_executions, find_processes
 from .models import ModelRow, models_of
+from .not_ready import NotReady, not_ready_lines, not_ready_of
 from .results import readable, scalars
 from .review import REVIEW_LINES, log_lines, review_of
 from .rows import rows_of
@@ -63,6 +64,7 @@ __all__ = [
     "ModelCall",
     "ModelChoice",
     "ModelRow",
+    "NotReady",
     "OpenQuestions",
     "Primitive",
     "Row",
@@ -97,6 +99,8 @@ __all__ = [
     "models_of",
     "narrowed",
     "needs_line",
+    "not_ready_lines",
+    "not_ready_of",
     "open_gate",
     "parse_end",
     "parse_time",

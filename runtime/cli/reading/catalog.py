@@ -3,7 +3,7 @@
 import msgspec
 
 from cortex.bus.events import ProcessCompiled, ProcessRejected, ProcessRetired, ProcessUnlinked
-from cortex.runtime.processes import LinkedInterface, LinkedProcess
+from cortex.runtime.processes import LinkedInterface, LinkedProcess, Rejections
 
 from ..errors import NotFoundError, RefusedError
 from .history import History
@@ -26,24 +26,27 @@ class Catalog:
     def __init__(self, history: History) -> None:
         self.compiled: dict[tuple[str, int], Compiled] = {}  # the newest form of each version
         self.sources: dict[str, str] = {}  # digest of the accepted text, by file
-        self.rejected: dict[str, ProcessRejected] = {}  # by file, until it is accepted
         self.missing: dict[str, tuple[str, ...]] = {}
         self.retired: dict[str, str] = {}
         self._history = history
+        rejections = Rejections()
+        self.rejected: dict[str, ProcessRejected] = rejections.by_file  # until it is accepted
         for record in history.select(CHANGES):
-            match history.event(record):
-                case ProcessCompiled() as event:
+            event = history.event(record)
+            if event is None:
+                continue
+            at, cause = record.position, record.causation or record.position
+            rejections.fold(event, self.sources, position=at, cause=cause)
+            match event:
+                case ProcessCompiled():
                     key = event.name, event.process_version
                     self.compiled[key] = Compiled(record.position, record.time_ns, event)
                     self.sources[event.file] = event.source
-                    self.rejected.pop(event.file, None)
                     self.missing.pop(event.name, None)
                     self.retired.pop(event.name, None)
-                case ProcessRejected() as event:
-                    self.rejected[event.file] = event
-                case ProcessUnlinked() as event:
+                case ProcessUnlinked():
                     self.missing[event.name] = event.missing
-                case ProcessRetired() as event:
+                case ProcessRetired():
                     self.retired[event.name] = event.reason
                     for file in event.files:
                         self.sources.pop(file, None)

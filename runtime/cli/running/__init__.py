@@ -17,7 +17,7 @@ from .registry import knowledge_roots, knowledge_topics, registry_of, topics_of
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
 from .settlements import settlement_of
 from .shelf import open_shelf
-from .sources import Sources, changed, gone, is_path, source_at, sources_of
+from .sources import changed, gone, is_path, source_at, sources_of
 from .station import Station
 from .tally import Tally
 from .telling import Teller, Told
@@ -34,7 +34,6 @@ __all__ = [
     "LiveView",
     "ModelCheck",
     "Rehearsal",
-    "Sources",
     "Station",
     "StepReport",
     "Tally",

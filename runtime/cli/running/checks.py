@@ -12,6 +12,7 @@ from importlib import metadata
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
+from ..reading import History, not_ready_of
 from .comparing import live_differences
 from .findings import Check, guarded
 from .holder import is_held, lock_of
@@ -47,6 +48,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     if config.state == "ok":  # which components there are stands in it
         yield from guarded("components", lambda: _components(home, loading=loading))
     yield from guarded("log", lambda: recorded(home, deep=deep))
+    yield from guarded("processes", lambda: _processes(home))
     yield _owner(home)
     yield from guarded("hub", lambda: _hub(home))
 
@@ -188,6 +190,21 @@ def _owner(home: Home) -> Check:
     return Check(
         "runtime", "ok", f"process {pid} runs one; commands that record are refused until it ends"
     )
+
+
+def _processes(home: Home) -> Iterator[Check]:
+    """Which sources were rejected, and which processes lost something they need."""
+    with History.open(home) as history:
+        found = not_ready_of(history)
+    if not found:
+        yield Check("processes", "ok", "all that were compiled can run")
+        return
+    said = "; ".join(f"{each.name} is {each.kind}: {each.problem}" for each in found[:SHOWN])
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    todo = "start the worker or load the plugin that served it"
+    if any(each.kind == "rejected" for each in found):
+        todo = "`cortex process validate` says what to do"
+    yield Check("processes", "warn", f"{said}{more}", todo)
 
 
 def _hub(home: Home) -> Iterator[Check]:

@@ -17,6 +17,7 @@ from cortex.runtime.kernel import (
 )
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.processes import (
+    LIBRARY,
     Announced,
     KnowledgeTopics,
     LinkedProcess,
@@ -26,7 +27,6 @@ from cortex.runtime.processes import (
 from cortex.runtime.serving import found
 
 from ..reading import Catalog, History
-from .sources import LIBRARY
 
 REGISTRY = "registry"  # the stream of announcements
 TOPIC = "topic "  # before the name of a topic that an unlinked process waits for

@@ -83,7 +83,7 @@ class Submitter:
         sources, catalog = sources_of(self._home), Catalog(self._history)
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")
-        texts, left = changed(sources.texts, catalog), gone(sources, catalog)
+        texts, left = changed(sources.texts, catalog), gone(sources, catalog.sources)
         again = bool(texts or left) or topics_moved(self._home, catalog)
         rejected = self._submit(texts, left) if again else []
         return _Outcome(rejected, sources.texts, catalog)

@@ -1,0 +1,48 @@
+"""What of a home's processes does not run, as the log has it: rejected sources, lost links."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from .catalog import Catalog
+from .history import History
+
+
+class NotReady(msgspec.Struct):
+    """A source that does not compile, or a process that lacks what it was compiled with."""
+
+    kind: str  # "rejected" or "unlinked"
+    name: str  # of the file, or of the process
+    problem: str  # the first of them
+    problems: int
+
+
+def not_ready_of(history: History) -> list[NotReady]:
+    """All of them, sources first."""
+    catalog = Catalog(history)
+    found = [
+        NotReady("rejected", file, _first(event.diagnostics), len(event.diagnostics))
+        for file, event in sorted(catalog.rejected.items())
+    ]
+    offered = set(catalog.names())
+    for name, missing in sorted(catalog.missing.items()):
+        if name in offered:
+            found.append(NotReady("unlinked", name, f"{missing[0]} is gone", len(missing)))
+    return found
+
+
+def not_ready_lines(found: Sequence[NotReady]) -> Iterator[str]:
+    """A line for each of them, and one that says how to see what to do."""
+    for each in found:
+        more = f" (and {each.problems - 1} more)" if each.problems > 1 else ""
+        yield f"{each.kind}   {each.name}: {each.problem}{more}"
+    if any(each.kind == "rejected" for each in found):
+        yield "-> cortex process validate"
+
+
+def _first(diagnostics: tuple[dict[str, object], ...]) -> str:
+    """The first diagnostic as `process validate` begins its line, without the file."""
+    if not diagnostics:
+        return "it does not compile"
+    first = diagnostics[0]
+    return f"{first.get('code')}: {first.get('message')}"
