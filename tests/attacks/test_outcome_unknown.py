@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,20 @@ from .hub_process import HubProcess, Said
 PATIENCE_S = 1.0  # instead of a minute: how long an answer is waited for
 
 
+class StandingHub(HubProcess):
+    """One whose clients wait less for it, but only while it stands still: it may be slow."""
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patched, super().stopped():
+            for constant in ("PATIENCE_S", "DIAL_S"):
+                patched.setattr(f"cortex.bus.wire.channel.{constant}", PATIENCE_S)
+            yield
+
+
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubProcess]:
-    for constant in ("PATIENCE_S", "DIAL_S"):
-        monkeypatch.setattr(f"cortex.bus.wire.channel.{constant}", PATIENCE_S)
-    made = HubProcess(tmp_path)
+def hub(tmp_path: Path) -> Iterator[HubProcess]:
+    made = StandingHub(tmp_path)
     yield made
     made.close()
 

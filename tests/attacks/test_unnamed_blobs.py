@@ -14,8 +14,8 @@ from cortex.runtime.log import BlobStore
 
 from .hub_process import HubProcess, Said
 
-KEPT_S = 4
-SOON_S = 30.0
+KEPT_S = 8  # a hub that was killed has to be back before that
+SOON_S = 60.0
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -49,7 +49,7 @@ from ..staff_world import QUICK, World
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3_600 * SECOND_NS
 YEARS_NS = 10 * 365 * 24 * HOUR_NS
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 EITHER_WAY = pytest.mark.parametrize("by_ns", [YEARS_NS, -YEARS_NS], ids=["ahead", "back"])
 
 
@@ -259,7 +259,7 @@ def test_a_lease_lapses_and_a_backoff_ends_on_time(by_ns: int) -> None:
         hub = world.runtime.hub
         hub.ask_one("w", Subscribe("w", "work", (("runtime.started", None),)))
         noted(world.client)
-        assert claimed(hub, lease_s=0.5)
+        assert claimed(hub, lease_s=4.0)  # a slow machine needs most of it for what follows
 
         blink(world, clock, by_ns)
 

@@ -257,7 +257,7 @@ def test_a_trace_has_the_turns_the_calls_and_the_tools(
 
 
 def test_one_ctrl_c_keeps_the_answer_that_is_coming(desk: Desk) -> None:
-    slow = Answer(text=("It comes\n", *("and comes\n",) * 30, "end"), pause_s=0.05)
+    slow = Answer(text=("It comes\n", *("and comes\n",) * 100, "end"), pause_s=0.05)
     with ScriptedOpenAI(default=slow) as server:
         desk.configure(MODELS.replace("URL", server.base_url))
 

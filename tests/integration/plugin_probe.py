@@ -45,7 +45,7 @@ FRAGILE = Manifest(
     limits=Limits(restarts=0, events_per_s=20),
 )
 STURDY = msgspec.structs.replace(FRAGILE, name="sturdy", effects={"fragile": "idempotent"})
-SLEEPER = msgspec.structs.replace(FRAGILE, name="sleeper", limits=Limits(restarts=0, silent_s=1.0))
+SLEEPER = msgspec.structs.replace(FRAGILE, name="sleeper", limits=Limits(restarts=0, silent_s=5.0))
 ODD = Manifest(
     name="odd",
     version="1.0.0",

@@ -238,7 +238,7 @@ def test_its_log_holds_what_it_prints_without_its_secrets(world: World) -> None:
     [
         ("fragile", "flood", "it floods the bus"),
         ("fragile", "hang", "a handler of it hangs"),
-        ("sleeper", "stop", "it hangs: it was not heard of for 1 s"),
+        ("sleeper", "stop", "it hangs: it was not heard of for 5 s"),
     ],
 )
 def test_one_that_floods_or_hangs_is_ended_and_recorded(
