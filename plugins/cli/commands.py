@@ -6,7 +6,15 @@ from pathlib import Path
 import click
 
 from cortex.bus.events import PluginLoad, PluginUnload
-from cortex.runtime.cli.adding import OK, Family, Screen, with_home, with_screen
+from cortex.runtime.cli.adding import (
+    OK,
+    Family,
+    Screen,
+    with_any_home,
+    with_home,
+    with_new_home,
+    with_screen,
+)
 from cortex.runtime.cli.reading import History, Selection
 from cortex.runtime.cli.running import Station, has_person
 from cortex.runtime.kernel import Home
@@ -38,7 +46,7 @@ def plugin() -> None:
 
 
 @plugin.command("list")
-@with_home
+@with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
     """List the plugins that are installed, and those that were loaded.
@@ -59,7 +67,7 @@ def list_(home: Home, screen: Screen) -> None:
 @plugin.command()
 @click.argument("name")
 @UNCONFINED
-@with_home
+@with_any_home
 @with_screen
 def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
     """Show what the plugin NAME is, everything that it asks for, and what it was granted.
@@ -81,7 +89,7 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
 )
 @click.option("-y", "--yes", is_flag=True, help="Grant without being asked.")
 @UNCONFINED
-@with_home
+@with_new_home
 @with_screen
 def load(
     name: str,

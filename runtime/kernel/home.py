@@ -18,7 +18,14 @@ from cortex.runtime.log import create_private
 
 from .config import Config
 from .errors import HomeError
-from .home_damage import FOLDERS, examine, exposed, refuse_exposed, refuse_unwritable
+from .home_damage import (
+    FOLDERS,
+    examine,
+    exposed,
+    is_of_something_else,
+    refuse_exposed,
+    refuse_unwritable,
+)
 
 FOLDER = ".cortex"  # looked for from the working folder upward, as git looks for .git
 VARIABLE = "CORTEX_HOME"
@@ -78,7 +85,7 @@ class Home(msgspec.Struct, frozen=True):
 
         Raises:
             HomeError: It cannot be made there, a newer version of Cortex made it, something else
-                stands in the place of one of its files, or its log is lost.
+                stands there or in the place of one of its files, or its log is lost.
             TrustError: That it is the user's own cannot be noted.
         """
         home = cls(path.expanduser().absolute())
@@ -92,6 +99,7 @@ class Home(msgspec.Struct, frozen=True):
             HomeError: As for `create`.
             UntrustedHomeError: This user has not trusted it.
         """
+        self._refuse_other()
         self._refuse_newer()
         self.require_trust()
         self.complete()
@@ -121,12 +129,23 @@ class Home(msgspec.Struct, frozen=True):
         """Say what keeps this home from being read; nothing is made.
 
         Raises:
-            HomeError: It is not there, is no folder, or as for `create`.
+            HomeError: It is not there, is no home, or as for `create`.
         """
-        if not self.path.exists():
-            raise HomeError(str(self.path), "there is no home here: make one with `cortex init`")
+        self.require()
         self._refuse_newer()
         examine(self.path)
+
+    def require(self) -> None:
+        """Return if a home is there, whatever its state.
+
+        Raises:
+            HomeError: Nothing is there, or a file, or a folder of something else.
+        """
+        if not self.path.exists():
+            raise HomeError(
+                str(self.path), f"there is no home here: make one with `{self._making}`"
+            )
+        self._refuse_other()
 
     def exposed(self) -> tuple[str, ...]:
         """Which code and keys of it others may write, and what to do."""
@@ -182,9 +201,22 @@ class Home(msgspec.Struct, frozen=True):
         """The folder that a project's home stands in; for another home, itself."""
         return self.path.parent if self.path.name == FOLDER else self.path
 
+    @staticmethod
+    def is_named() -> bool:
+        """Whether `CORTEX_HOME` names a home, so that `find` looks for no other."""
+        return bool(os.environ.get(VARIABLE))
+
     @property
     def _is_users_own(self) -> bool:
         return self.own.path == Home.of_user().path
+
+    @property
+    def _making(self) -> str:
+        """The command that makes a home for whoever named this one."""
+        if self._is_users_own:
+            return "cortex init"
+        inside = self.path.name == FOLDER
+        return f"cortex init {self.path.parent if inside else self.path}"
 
     def complete(self) -> None:
         """Make what is missing of this home, whether it may act or not.
@@ -192,6 +224,7 @@ class Home(msgspec.Struct, frozen=True):
         Raises:
             HomeError: As for `create`.
         """
+        self._refuse_other()
         self._refuse_newer()
         examine(self.path)
         refuse_unwritable(self.path)
@@ -224,9 +257,17 @@ class Home(msgspec.Struct, frozen=True):
                 _write_whole(path, text)
         create_private(self.path / "snapshots.db")  # SQLite would let everybody read it
 
-    def _refuse_newer(self) -> None:
+    def _refuse_other(self) -> None:
+        """Refuse a place where a home would stand among what does not belong to it."""
         if self.path.exists() and not self.path.is_dir():
             raise HomeError(str(self.path), "is a file, not a home: name a folder")
+        if self.path.name == FOLDER or self._is_users_own or not is_of_something_else(self.path):
+            return
+        inner = self.path / FOLDER
+        todo = f"name {inner}" if inner.is_dir() else f"make one in it with `{self._making}`"
+        raise HomeError(str(self.path), f"is a folder of something else, no home: {todo}")
+
+    def _refuse_newer(self) -> None:
         try:
             if self.version_path.exists() and not self.version_path.is_file():
                 raise HomeError(str(self.version_path), "is no plain file: remove it")

@@ -6,16 +6,33 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from cortex.runtime.access.trust import UNFINISHED
+
 from .errors import HomeError
 
 LOG, LOG_LOCK, WAL = "log.db", "log.db.lock", "log.db-wal"
 DERIVED = ("projections.db", "snapshots.db")  # made again from the log
 FILES = (LOG, LOG_LOCK, *DERIVED, "projections.db.lock", "config.toml", "version")
 FOLDERS = ("archive", "blobs", "keys", "knowledge", "plugins", "processes")
+SIGNS = ("config.toml", "version", LOG)  # of these one at least is in every home
 CODE_AND_KEYS = ("config.toml", "keys", "plugins", "processes", "skills")
 LOOKED_AT = 5_000  # files below each of them
 HEADER_BYTES = 4_096  # of a database in which no table was made yet
 WAL_HEADER_BYTES = 32
+
+
+def is_of_something_else(folder: Path) -> bool:
+    """Whether *folder* holds what is of no home; one that could not be finished is still one.
+
+    Raises:
+        HomeError: It cannot be looked at.
+    """
+    try:
+        names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    except OSError as error:
+        raise _unseen(folder, error) from error
+    names -= {name for name in names if name.startswith(UNFINISHED)}
+    return bool(names - {*FOLDERS, ".gitignore"}) and names.isdisjoint(SIGNS)
 
 
 def examine(home: Path) -> None:
@@ -28,10 +45,7 @@ def examine(home: Path) -> None:
         _refuse_misplaced(home)
         _refuse_lost_log(home)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise HomeError(
-            error.filename or str(home), f"cannot be looked at: {why}; check its owner and mode"
-        ) from error
+        raise _unseen(home, error) from error
 
 
 def refuse_unwritable(home: Path) -> None:
@@ -50,6 +64,13 @@ def refuse_unwritable(home: Path) -> None:
                 "may not be read and written: check its owner and mode, or delete it, it is made "
                 "again from the log",
             )
+
+
+def _unseen(home: Path, error: OSError) -> HomeError:
+    why = error.strerror or str(error)
+    return HomeError(
+        error.filename or str(home), f"cannot be looked at: {why}; check its owner and mode"
+    )
 
 
 def _refuse_misplaced(home: Path) -> None:

@@ -84,7 +84,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (info / "entry_points.txt").write_text("[cortex.plugins]\nticker = cortex_ticker:PLUGIN\n")
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("CORTEX_HOME", str(tmp_path / ".cortex"))
-    yield tmp_path / ".cortex"
+    yield Home.create(tmp_path / ".cortex").path
     for name in [name for name in sys.modules if name.startswith("cortex_ticker")]:
         del sys.modules[name]
 

@@ -5,7 +5,7 @@ import click
 from cortex.runtime.kernel import Home
 
 from ..exits import OK, UNUSABLE
-from ..options import with_home, with_screen
+from ..options import with_any_home, with_screen
 from ..running import checks_of
 from ..screen import Screen
 
@@ -15,7 +15,7 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.command()
 @click.option("--quick", is_flag=True, help="Do not read every event of the log and every blob.")
 @click.option("--load", is_flag=True, help="Import components of your own, too: their code runs.")
-@with_home
+@with_any_home
 @with_screen
 def doctor(quick: bool, load: bool, home: Home, screen: Screen) -> int:
     """Check this installation, the home, its log and its blobs.

@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 
 from ..completing import process_names_or_files
 from ..exits import FAILED, OK
-from ..options import with_home, with_screen
+from ..options import with_any_home, with_screen
 from ..reading import Catalog, dollars, needs_line, readable
 from ..running import (
     DryRunDocument,
@@ -33,7 +33,7 @@ _STYLES = {"passed": "green", "failed": "red"}
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
 @click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
-@with_home
+@with_any_home
 @with_screen
 def dry_run(
     process: str, inputs: tuple[str, ...], goal: str, workspace: Path, home: Home, screen: Screen

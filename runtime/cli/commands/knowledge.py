@@ -13,7 +13,7 @@ from cortex.runtime.knowledge import KnowledgeError, Resolved, above_and_itself
 from cortex.runtime.knowledge.finding import Knowledge
 
 from ..errors import NotFoundError
-from ..options import question_of, with_home, with_screen
+from ..options import question_of, with_any_home, with_home, with_screen
 from ..running import knowledge_roots, knowledge_topics
 from ..screen import Screen
 from ..tree import Family
@@ -115,7 +115,7 @@ def find(
 
 
 @knowledge.command("list")
-@with_home
+@with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
     """List the topics that processes may declare, with the file that each stands for.

@@ -11,7 +11,7 @@ from cortex.runtime.models import Price, Usage
 from ..completing import execution_ids, model_names
 from ..errors import NotFoundError
 from ..exits import OK, UNUSABLE
-from ..options import with_home, with_screen
+from ..options import with_any_home, with_home, with_screen
 from ..reading import (
     History,
     ModelCall,
@@ -49,7 +49,7 @@ def model() -> None:
 
 
 @model.command("list")
-@with_home
+@with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
     """List the models that steps may get.
@@ -70,7 +70,7 @@ def list_(home: Home, screen: Screen) -> None:
 
 @model.command()
 @click.argument("name", required=False, shell_complete=model_names)
-@with_home
+@with_any_home
 @with_screen
 def check(name: str | None, home: Home, screen: Screen) -> int:
     """Check that the models, or the one called NAME, can be asked.

@@ -20,7 +20,7 @@ from cortex.runtime.processes import (
 
 from ..completing import process_names
 from ..errors import RefusedError
-from ..options import question_of, with_home, with_screen
+from ..options import question_of, with_any_home, with_screen
 from ..reading import (
     Catalog,
     Compiled,
@@ -85,7 +85,7 @@ process.add_command(dry_run)
 
 @process.command(name="list")
 @click.option("--all", "all_", is_flag=True, help="Also those that were retired.")
-@with_home
+@with_any_home
 @with_screen
 def list_(all_: bool, home: Home, screen: Screen) -> None:
     """List processes and interfaces in their newest versions."""
@@ -96,7 +96,7 @@ def list_(all_: bool, home: Home, screen: Screen) -> None:
 @process.command()
 @click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@with_home
+@with_any_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
     """Find the processes that have most to do with TEXT, best first.
@@ -124,7 +124,7 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 @process.command(name="inspect")
 @click.argument("name", shell_complete=process_names)
 @click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
-@with_home
+@with_any_home
 @with_screen
 def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
     """Show what a process is made of, and where each part comes from."""
@@ -153,7 +153,7 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
 @click.argument("name", shell_complete=process_names)
 @click.argument("before", type=int, required=False)
 @click.argument("after", type=int, required=False)
-@with_home
+@with_any_home
 @with_screen
 def diff_(name: str, before: int | None, after: int | None, home: Home, screen: Screen) -> None:
     """Show what changed in NAME from version BEFORE to AFTER (the last two unless given)."""
@@ -172,7 +172,7 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 
 @process.command()
 @click.argument("name", shell_complete=process_names)
-@with_home
+@with_any_home
 @with_screen
 def history(name: str, home: Home, screen: Screen) -> None:
     """Show the versions of a process, and how each of them fared."""

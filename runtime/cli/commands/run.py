@@ -11,7 +11,7 @@ from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
 from ..completing import process_names_or_files
 from ..exits import OK
-from ..options import with_home, with_running, with_screen
+from ..options import with_new_home, with_running, with_screen
 from ..reading import Catalog
 from ..running import (
     Station,
@@ -48,7 +48,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     help="What its models may take, in US dollars [default: `max_cost` in [models]].",
 )
 @with_running
-@with_home
+@with_new_home
 @with_screen
 def run(
     process: str,

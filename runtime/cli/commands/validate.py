@@ -22,7 +22,7 @@ from cortex.runtime.serving import found as hub_on
 
 from ..errors import NotFoundError
 from ..exits import FAILED, OK
-from ..options import with_home, with_screen
+from ..options import with_any_home, with_screen
 from ..reading import Catalog, History
 from ..running import mask_of, registry_of, sources_of, topics_of
 from ..screen import Screen
@@ -45,7 +45,7 @@ class ValidateDocument(msgspec.Struct):
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option("--fix", is_flag=True, help="Show the fixes that are offered and write them.")
-@with_home
+@with_any_home
 @with_screen
 def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, screen: Screen) -> int:
     """Check sources: FILE:LINE:COLUMN: severity, code, what is wrong; then what to do.

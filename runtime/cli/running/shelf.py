@@ -9,6 +9,7 @@ from ..reading import Catalog, History
 from ..screen import Screen
 from .errors import HomeHeldError
 from .registry import topics_moved
+from .rehearsal import stage_of
 from .sources import changed, gone, sources_of
 from .station import Station
 
@@ -18,8 +19,14 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
     """The history of *home*, up to date with its sources.
 
     Where a source is new or changed, a runtime compiles it first; where another process runs one,
-    or the home is not trusted, what was compiled is shown.
+    or the home is not trusted, what was compiled is shown. Where there is no home the library is
+    compiled on a stage: to read makes none.
     """
+    if not home.path.exists():
+        with stage_of(home) as stage, Station.open(stage, screen) as station:
+            station.submitter.changed()
+            yield station.history
+        return
     if home.untrusted_because:
         with History.open(home) as history:
             yield history
