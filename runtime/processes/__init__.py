@@ -18,6 +18,7 @@ from .errors import (
 from .evaluate import Scope, evaluate, fill
 from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
 from .expressions import Expression, MapOf, Ref, Template
+from .fixes import apply_fixes
 from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
 from .home_sources import sources_of as home_sources
 from .inspection import Inspection, Item, StepItem, inspect
@@ -135,6 +136,7 @@ __all__ = [
     "Topics",
     "Trigger",
     "apply_edits",
+    "apply_fixes",
     "compile_folder",
     "compile_home",
     "compile_sources",

@@ -193,7 +193,8 @@ INHERITANCE: tuple[Rule, ...] = (
     Rule(
         "P314",
         "nothing to inherit",
-        "`- inherit: all` stands for what the parent has; this process has no parent.",
+        "`- inherit: all` stands for what the parent has; this process has no parent, or the step "
+        "takes the place of none of its steps.",
         "remove the line, or add `extends:`",
     ),
     Rule(

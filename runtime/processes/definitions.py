@@ -112,7 +112,7 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     timeout_s: float | None = None
     on_failure: FailureDefinition | None = None
     breakpoint: bool = False
-    gates: list[GateUse] = []
+    gates: list[GateUse | Inherit] = []
     knowledge: list[TopicUse | Inherit] | None = None
     find: FindDefinition | None = None
     carry: list[CarryUse] = []
@@ -138,7 +138,7 @@ class ProcessDefinition(Struct, gc=False, kw_only=True):
     implements: list[str] = []
     triggers: list[Trigger] = []
     knowledge: list[TopicUse | Inherit] = []
-    gates: list[GateUse] = []
+    gates: list[GateUse | Inherit] = []
     inputs: list[FieldDefinition] = []
     outputs: list[FieldDefinition] = []
     steps: list[StepDefinition | Inherit] = []

@@ -231,7 +231,7 @@ class Record(Struct, frozen=True):
         for name, (key_node, value_node) in node.entries.items():
             key = self.keys.get(name)
             if key is None:
-                self._report_unknown(name, key_node, reporter)
+                self._report_unknown(name, key_node, node, reporter)
                 continue
             value = key.form.read(value_node, reporter, name)
             if value is not None:
@@ -265,21 +265,31 @@ class Record(Struct, frozen=True):
             else:
                 values[key.field or name] = key.fallback
             if name not in node.entries:
-                fix = insertion(node, key.insert) if key.insert else None
+                misspelt = any(self._meant(each, node) == name for each in node.entries)
+                fix = insertion(node, key.insert) if key.insert and not misspelt else None
                 reporter.report("P102", f"{self.what} needs `{name}:`", node, fix=fix)
         return complete
 
-    def _report_unknown(self, name: str, node: ScalarNode, reporter: Reporter) -> None:
-        if not isinstance(node.value, str):
+    def _report_unknown(
+        self, name: str, key: ScalarNode, node: MappingNode, reporter: Reporter
+    ) -> None:
+        if not isinstance(key.value, str):
             return  # reported as it was read
-        found = nearest(name, self.keys)
+        found = self._meant(name, node)
+        known = f"known keys are {listed(self.keys, 30)}"
         reporter.report(
             "P101",
             f"`{name}` is not a key of {self.what}",
-            node,
-            remedy=did_you_mean(name, self.keys, f"known keys are {listed(self.keys, 30)}"),
-            fix=(TextEdit(span_of(node), found),) if found else None,
+            key,
+            remedy=f"did you mean `{found}`?" if found else known,
+            fix=(TextEdit(span_of(key), found),) if found else None,
         )
+
+    def _meant(self, name: str, node: MappingNode) -> str | None:
+        """The key that the unknown key *name* of *node* stands for; one that is given is not it."""
+        if name in self.keys:
+            return None
+        return nearest(name, (key for key in self.keys if key not in node.entries))
 
 
 class OneOf(Struct, frozen=True):

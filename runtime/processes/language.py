@@ -53,7 +53,7 @@ def _read_version(node: Node, reporter: Reporter, label: str) -> int | None:
     return None
 
 
-GATES = ListOf(OneOf(read_gate, (PUBLIC_NAME.schema, any_map)))
+GATES = ListOf(OneOf(read_gate, (PUBLIC_NAME.schema, _inherit_schema, any_map)))
 KNOWLEDGE = ListOf(OneOf(read_topic, (TOPIC.schema, _inherit_schema)))
 VERSION = OneOf(_read_version, (Number(1, 2**31).schema,))
 

@@ -123,8 +123,13 @@ def read_condition(node: Node, reporter: Reporter, label: str) -> Condition | No
     return Condition(expression, references, node)
 
 
-def read_gate(node: Node, reporter: Reporter, label: str) -> GateUse | None:
-    """Return a gate: its name, ``{name: parameters}``, or ``{gate: name, with: parameters}``."""
+def read_gate(node: Node, reporter: Reporter, label: str) -> GateUse | Inherit | None:
+    """Return a gate: its name, ``{name: parameters}``, or ``{gate: name, with: parameters}``.
+
+    ``inherit: all`` stands for the inherited ones; a gate of that name takes its parameters as map.
+    """
+    if isinstance(node, MappingNode) and isinstance(node.get("inherit"), ScalarNode):
+        return read_inherit(node, reporter)
     if isinstance(node, ScalarNode):
         name = PUBLIC_NAME.read(node, reporter, label)
         return GateUse(name, None, node, node) if name else None

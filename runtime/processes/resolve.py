@@ -6,6 +6,7 @@ topics it saw all of the parent's process, so those are what its override adds t
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from .definitions import (
     FieldDefinition,
@@ -13,6 +14,7 @@ from .definitions import (
     Inherit,
     ProcessDefinition,
     StepDefinition,
+    TopicUse,
 )
 from .diagnostics import TextEdit
 from .nodes import Reporter, column_of, end_of, point
@@ -27,19 +29,20 @@ from .resolved import (
 )
 from .suggest import did_you_mean, listed
 
+Use = TypeVar("Use", GateUse, TopicUse)
+
 
 def resolve(
     definition: ProcessDefinition, parent: ResolvedProcess | None, reporter: Reporter
 ) -> ResolvedProcess:
     """Return *definition* with all that *parent*, itself resolved, hands down."""
     name = definition.name
-    own_gates = [ResolvedGate(use, name) for use in definition.gates]
     implements = dict.fromkeys([*(parent.implements if parent else ()), *definition.implements])
     resolved = ResolvedProcess(
         definition=definition,
         chain=(name, *(parent.chain if parent else ())),
         implements=tuple(implements),
-        gates=_merge_gates(parent.gates if parent else (), own_gates),
+        gates=_merge_gates(parent.gates if parent else (), definition.gates, name),
         knowledge=_merge_knowledge(parent, definition),
         inputs=_merge_fields(parent.inputs if parent else (), definition, "inputs", reporter),
         outputs=_merge_fields(parent.outputs if parent else (), definition, "outputs", reporter),
@@ -51,12 +54,33 @@ def resolve(
 
 
 def _merge_gates(
-    inherited: Iterable[ResolvedGate], own: Iterable[ResolvedGate]
+    inherited: Iterable[ResolvedGate], own: Iterable[GateUse | Inherit], owner: str
 ) -> tuple[ResolvedGate, ...]:
+    """The inherited gates where the marker stands, or in front; each once, as first asked for."""
+    kept = {_identity(gate.use): gate for gate in inherited}
+    before, after = _split_at_marker(own)
     gates: dict[object, ResolvedGate] = {}
-    for gate in (*inherited, *own):
+    for use in before:
+        gates.setdefault(_identity(use), kept.get(_identity(use), ResolvedGate(use, owner)))
+    for gate in inherited:
         gates.setdefault(_identity(gate.use), gate)
+    for use in after:
+        gates.setdefault(_identity(use), ResolvedGate(use, owner))
     return tuple(gates.values())
+
+
+def _split_at_marker(uses: Iterable[Use | Inherit]) -> tuple[list[Use], list[Use]]:
+    """What stands before ``- inherit: all``, and what after it; all of it after, without one."""
+    before: list[Use] = []
+    after: list[Use] = []
+    items = list(uses)
+    own = before if any(isinstance(use, Inherit) for use in items) else after
+    for use in items:
+        if isinstance(use, Inherit):
+            own = after
+        else:
+            own.append(use)
+    return before, after
 
 
 def _identity(use: GateUse) -> object:
@@ -67,14 +91,9 @@ def _identity(use: GateUse) -> object:
 def _merge_knowledge(
     parent: ResolvedProcess | None, definition: ProcessDefinition
 ) -> tuple[OwnedTopic, ...]:
-    before: list[OwnedTopic] = []
-    after: list[OwnedTopic] = []
-    own = before if any(isinstance(use, Inherit) for use in definition.knowledge) else after
-    for use in definition.knowledge:
-        if isinstance(use, Inherit):
-            own = after
-        else:
-            own.append((use, definition.name))
+    before, after = (
+        [(use, definition.name) for use in uses] for uses in _split_at_marker(definition.knowledge)
+    )
     inherited = list(parent.knowledge) if parent else []
     # Who asked first keeps the topic, wherever the child puts it.
     owners = {use.topic: (use, owner) for use, owner in (*reversed(after), *reversed(before))}
@@ -153,9 +172,16 @@ def _override(
         definition=step,
         owner=owner,
         overrides=(parent.owner, *parent.overrides),
-        gates=_merge_gates(parent.gates, [ResolvedGate(use, owner) for use in step.gates]),
+        gates=_merge_gates(parent.gates, step.gates, owner),
         knowledge=knowledge,
     )
+
+
+def _report_marker(step: StepDefinition, definition: ProcessDefinition, reporter: Reporter) -> None:
+    """A step that is new has no gates to inherit; of a process without a parent that is told."""
+    for use in step.gates:
+        if isinstance(use, Inherit) and definition.extends is not None:
+            reporter.report("P314", f"step `{step.id}` replaces no inherited step", use.node)
 
 
 def _report_nothing_done(
@@ -187,6 +213,7 @@ def _insert(
     for step, in_front in added:
         if not (step.action or step.process or step.abstract):
             _report_nothing_done(step, None, reporter)
+        _report_marker(step, definition, reporter)
         by_id[step.id] = _new(step, definition.name)
         anchor = step.before or step.after
         if anchor is not None and anchor not in order:
@@ -236,7 +263,7 @@ def _new(step: StepDefinition, owner: str) -> ResolvedStep:
     knowledge: tuple[OwnedUse, ...] | None = None
     if step.knowledge is not None:
         knowledge = tuple((use, owner) for use in step.knowledge)
-    gates = _merge_gates((), [ResolvedGate(use, owner) for use in step.gates])
+    gates = _merge_gates((), step.gates, owner)
     return ResolvedStep(step, owner, (), gates, knowledge)
 
 

@@ -1,6 +1,6 @@
 """Stage two: what is wrong with one definition, looked at on its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .definitions import (
     Definition,
@@ -55,7 +55,9 @@ def _check_step(step: StepDefinition, process: ProcessDefinition, reporter: Repo
 
 
 def _check_markers(process: ProcessDefinition, reporter: Reporter) -> None:
-    for items in (process.steps, process.knowledge):
+    of_steps = [step.gates for step in process.steps if isinstance(step, StepDefinition)]
+    lists: list[Sequence[object]] = [process.steps, process.knowledge, process.gates, *of_steps]
+    for items in lists:
         markers = [item for item in items if isinstance(item, Inherit)]
         if process.extends is None:
             for marker in markers:
@@ -83,10 +85,12 @@ def _at(field: FieldDefinition, key: str) -> Node:
 
 
 def _check_twice(
-    gates: Iterable[GateUse], knowledge: Iterable[TopicUse | Inherit], reporter: Reporter
+    gates: Iterable[GateUse | Inherit], knowledge: Iterable[TopicUse | Inherit], reporter: Reporter
 ) -> None:
     seen: set[str] = set()
     for gate in gates:
+        if isinstance(gate, Inherit):
+            continue
         key = f"{gate.name} {plain_value(gate.parameters.node) if gate.parameters else ''}"
         if key in seen:
             reporter.report("P208", f"gate `{gate.name}` stands here twice", gate.node)

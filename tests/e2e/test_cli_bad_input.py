@@ -156,6 +156,18 @@ def test_a_fix_is_shown_and_written(tmp_path: Path) -> None:
     assert "    action: shell" in (tmp_path / "misspelled.yaml").read_text()
 
 
+def test_two_fixes_that_mean_one_key_leave_a_file_that_compiles(tmp_path: Path) -> None:
+    sources(tmp_path)
+    (tmp_path / "twice.yaml").write_text(
+        "process: twice\nversoin: 1\nsteps:\n  - {id: a, action: shell, with: {run: echo}}\n"
+    )
+
+    done = cortex(tmp_path, "process", "validate", "--fix", "twice.yaml")
+
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "twice.yaml").read_text().count("version: 1") == 1
+
+
 NOT_TEXT = os.fsdecode(b"caf\xe9")
 
 

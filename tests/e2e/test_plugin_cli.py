@@ -127,6 +127,10 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
 
     ended = said("run", str(EXAMPLE / "countdown.yaml"))
     assert ended["outputs"] == {"text": "3 2 1 0"}
+    # What the plugin serves is known to whoever looks at the process, too.
+    assert said("process", "validate", str(EXAMPLE / "countdown.yaml"))["errors"] == 0
+    rehearsed = said("process", "dry-run", str(EXAMPLE / "countdown.yaml"))
+    assert [step["runs"] for step in rehearsed["steps"]] == ["count_down"]
     assert said("plugin", "reload", "ticker")["granted"] == loaded["granted"]
     assert said("plugin", "logs", "ticker")["lines"]
     assert main(["plugin", "logs", "nobody"]) == 3

@@ -121,3 +121,20 @@ def test_where_no_hub_is_up_it_is_said_that_a_worker_must_serve_it(desk: Desk) -
 
     assert code == "P401"
     assert message == "no component here carries out `greet`: a worker or a plugin must"
+
+
+def test_a_dry_run_sees_what_workers_serve_as_validate_and_run_do_and_asks_none_of_them(
+    desk: Desk,
+) -> None:
+    desk.worker("steps:Greet")
+    source = desk.home.processes / "greeting.yaml"
+
+    (checked, rehearsed, ran) = desk.many(
+        ("process", "validate", str(source)),
+        ("process", "dry-run", "greeting"),
+        ("run", "greeting"),
+    )
+
+    assert [code for code, _, _ in (checked, rehearsed, ran)] == [0, 0, 0]
+    assert [step["runs"] for step in rehearsed[1]["steps"]] == ["greet"]
+    assert desk.topics().count("step.execute") == 1

@@ -53,3 +53,33 @@ def test_it_names_a_source_by_its_place_in_the_users_home(
     said = capsys.readouterr()
     assert str(source) in said.out + said.err
     assert "/tmp/cortex-" not in said.out + said.err
+
+
+def test_a_gate_after_steps_that_change_something_is_not_asked_and_denies_none_of_them(
+    checkout: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout.path.parent / "ci.log").write_text("FAILED tests/x.py::t - assert 1 == 2\n")
+
+    main(["process", "dry-run", "fix_ci_failure", "-i", "log=ci.log", "--json"])
+
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [step["step"] for step in steps][-2:] == ["verify", "commit"]
+    (gate,) = steps[-1]["gates"]
+    assert (gate["gate"], gate["outcome"]) == ("tests_pass", "not asked")
+    assert gate["reason"] == "it depends on what implement_fix, verify will have done"
+
+
+def test_a_gate_after_steps_that_only_read_is_asked(
+    checkout: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout.processes / "reads.yaml").write_text(
+        "process: reads\nversion: 1\nsteps:\n"
+        "  - {id: look, action: read_text, with: {path: a.txt}}\n"
+        "  - {id: say, action: shell, with: {run: echo}, gates: [{file_exists: {path: a.txt}}]}\n"
+        "  - {id: next, action: shell, with: {run: echo}, gates: [{file_exists: {path: a.txt}}]}\n"
+    )
+
+    assert main(["process", "dry-run", "reads", "--json"]) != 0
+
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [gate["outcome"] for step in steps for gate in step["gates"]] == ["failed", "not asked"]

@@ -247,6 +247,45 @@ SEEN = [
 ]
 
 
+def gates_of_child(gates: str, step_gates: str = "[]") -> tuple[list[str], list[str]]:
+    """Gates of a child of BASE, and of its step `a`."""
+    compilation = compiled(
+        f"{BASE}process: child\nversion: 1\nextends: base\ngates: {gates}\nsteps:\n"
+        f"  - {{id: a, action: other, gates: {step_gates}}}\n"
+    )
+    assert codes(compilation) == []
+    child = compilation.processes["child"]
+    return [gate.name for gate in child.gates], [gate.name for gate in child.step("a").gates]
+
+
+def test_the_marker_among_gates_stands_for_the_inherited_ones_where_it_stands() -> None:
+    assert gates_of_child("[inherit: all, g2]") == (["g0", "g2"], ["g1"])
+    assert gates_of_child("[g2, inherit: all, g3]") == (["g2", "g0", "g3"], ["g1"])
+    assert gates_of_child("[g2]", "[g3, inherit: all]") == (["g0", "g2"], ["g3", "g1"])
+
+
+def test_a_gate_that_is_inherited_and_asked_for_again_stands_once_as_its_first_owner_asked() -> (
+    None
+):
+    compilation = compiled(
+        f"{BASE}process: child\nversion: 1\nextends: base\ngates: [g2, g0, inherit: all]\n"
+    )
+
+    gates = compilation.processes["child"].gates
+    assert [(gate.name, gate.origin.process) for gate in gates] == [("g2", "child"), ("g0", "base")]
+
+
+def test_the_marker_among_gates_needs_something_to_inherit() -> None:
+    alone = "process: p\nversion: 1\ngates: [inherit: all]\nsteps: [{id: a, action: work}]\n"
+    new = "process: p\nversion: 1\nextends: base\nsteps:\n  - {id: x, action: work, gates: [{}]}\n"
+
+    assert codes(compiled(alone)) == ["P314"]
+    assert codes(compiled(BASE + new.replace("{}", "inherit: all"))) == ["P314"]
+    assert "P104" in codes(compiled(BASE + new.replace("{}", "inherit: some")))
+    twice = "process: p\nversion: 1\nextends: base\ngates: [inherit: all, inherit: all]\n"
+    assert codes(compiled(BASE + twice)) == ["P208"]
+
+
 def seen_by(parent_step: str, child_step: str) -> list[tuple[str, str]]:
     """Topic and origin of what step `a` sees in a child whose process adds t1."""
     compilation = compiled(

@@ -17,6 +17,7 @@ from ..running import (
     Rehearsal,
     Station,
     StepReport,
+    announced_elsewhere,
     inputs_of,
     is_path,
     pairs_of,
@@ -40,18 +41,23 @@ def dry_run(
 ) -> int:
     """Show what PROCESS (a name or a file) would ask, without doing it.
 
-    Gates that only read are evaluated; for each step that asks a model, the exact prompt is shown
-    as it can be compiled before the steps ahead of it have run. No model is called, nothing is
-    recorded.
+    Gates that only read are evaluated, but for those after a step that changes something; for each
+    step that asks a model, the exact prompt is shown as it can be compiled before the steps ahead
+    of it have run. What workers and plugins serve is known, and none of them is asked. No model is
+    called, nothing is recorded.
     """
     given = pairs_of(inputs, "NAME")
+    elsewhere = announced_elsewhere(home)
     with stage_of(home) as stage, Station.open(stage, screen) as station:
+        if elsewhere:  # before what needs it is compiled
+            station.publish(*elsewhere)
         station.submitter.changed("" if is_path(process) else process)
         name = station.submitter.file(Path(process)) if is_path(process) else process
         linked = Catalog(station.history).process(name)
         values = inputs_of(given, None, linked.inputs)
         about = goal or linked.description or f"run {name}"
-        rehearsal = Rehearsal(station, linked, values, about, str(workspace.absolute()))
+        others = frozenset(each.component for each in elsewhere)
+        rehearsal = Rehearsal(station, linked, values, about, str(workspace.absolute()), others)
         document = rehearsal.report()
     screen.document(document)
     _show(screen, document)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     Diagnostic,
-    apply_edits,
+    apply_fixes,
     compile_sources,
     errors_of,
     known_sources,
@@ -29,7 +29,6 @@ from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}
 _UNSERVED = ("P401", "P402")
-ROUNDS = 20  # of fixes, each of which may allow the next
 
 
 class ValidateDocument(msgspec.Struct):
@@ -56,9 +55,10 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
     """
     sources, problems = _named(paths or (home.processes,), required=bool(paths))
     checker = _Checker(home, strict=strict)
-    found = checker.check(sources)
     if fix:
-        sources, found = _fixed(checker, sources, found, screen)
+        sources, found = _fixed(checker, sources, screen)
+    else:
+        found = checker.check(sources)
     found = sorted([*problems, *found], key=lambda each: (each.file, each.span))
     errors = found if strict else list(errors_of(found))
     screen.document(ValidateDocument(sorted(sources), len(errors), len(found) - len(errors), found))
@@ -144,16 +144,10 @@ def _named(paths: tuple[Path, ...], *, required: bool) -> tuple[dict[str, str], 
 
 
 def _fixed(
-    checker: _Checker, sources: dict[str, str], found: list[Diagnostic], screen: Screen
+    checker: _Checker, sources: dict[str, str], screen: Screen
 ) -> tuple[dict[str, str], list[Diagnostic]]:
-    """Apply fixes one by one, since each moves what stands behind it; show and write the result."""
-    texts = dict(sources)
-    for _ in range(ROUNDS):
-        offered = next((each for each in found if each.fix), None)
-        if offered is None or offered.fix is None:
-            break
-        texts[offered.file] = apply_edits(texts[offered.file], offered.fix)
-        found = checker.check(texts)
+    """Apply the fixes that hold; show and write the result."""
+    texts, found = apply_fixes(sources, checker.check)
     for file, text in texts.items():
         if text == sources[file]:
             continue

@@ -13,7 +13,13 @@ from .live import LiveView
 from .people import answer_to, has_person, input_text, user_name, written_answer
 from .progress import in_order
 from .recorded import blobs_of
-from .registry import knowledge_roots, knowledge_topics, registry_of, topics_of
+from .registry import (
+    announced_elsewhere,
+    knowledge_roots,
+    knowledge_topics,
+    registry_of,
+    topics_of,
+)
 from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
 from .settlements import settlement_of
 from .shelf import open_shelf
@@ -40,6 +46,7 @@ __all__ = [
     "Teller",
     "Terminated",
     "Told",
+    "announced_elsewhere",
     "answer_to",
     "asked_for_trust",
     "blobs_of",

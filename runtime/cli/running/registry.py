@@ -1,6 +1,6 @@
 """What the compiler binds to, without a runtime: what components serve, and knowledge topics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,18 +44,32 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    config = Config.shown(home)
     announced = Announced()
-    for event in _announced_elsewhere(home):
+    for event in (*announced_elsewhere(home), *_announced_here(home)):
         announced.fold(event)
-    entries = built_in() if home.untrusted_because else configured(home, config)
-    for component in (load(entry.component) for entry in entries):
-        for serves in component.announces(config):
-            announced.fold(announcement_of(component, serves))
     return announced.registry()
 
 
-def _announced_elsewhere(home: Home) -> Iterable[ComponentAnnounced]:
+def announced_elsewhere(home: Home) -> tuple[ComponentAnnounced, ...]:
+    """What the workers and plugins of *home* serve that a runtime on it does not serve itself.
+
+    Raises:
+        ConfigError, ManifestError: As for `registry_of`.
+    """
+    here = {(event.kind, event.name) for event in _announced_here(home)}
+    events = _announced_by_others(home)
+    return tuple(event for event in events if (event.kind, event.name) not in here)
+
+
+def _announced_here(home: Home) -> Iterator[ComponentAnnounced]:
+    config = Config.shown(home)
+    entries = built_in() if home.untrusted_because else configured(home, config)
+    for component in (load(entry.component) for entry in entries):
+        for serves in component.announces(config):
+            yield announcement_of(component, serves)
+
+
+def _announced_by_others(home: Home) -> Iterable[ComponentAnnounced]:
     if not home.path.exists():
         return ()
     everybody = found(home) is not None

@@ -7,7 +7,7 @@ the real one; what it asks of components is answered there.
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -116,11 +116,14 @@ class Rehearsal:
         inputs: dict[str, Any],
         goal: str,
         workspace: str,
+        elsewhere: frozenset[str] = frozenset(),
     ) -> None:
+        """Rehearse *process*; what the gates *elsewhere* say cannot be asked."""
         self._station = station
         self._process = process
         declared = {f.name: f.default for f in process.inputs if f.default is not None}
         given = {**declared, **inputs}
+        self._elsewhere = elsewhere
         self._scope = Scope(inputs=given, execution={"id": ID, "attempt": 1})
         self._state = _begun(process, given, goal, workspace)
 
@@ -145,7 +148,10 @@ class Rehearsal:
             step=step.id,
             runs=named or "abstract",
             when=self._when(step),
-            gates=[self._gate(gate, step.id, index) for index, gate in enumerate(step.gates)],
+            gates=[
+                self._gate(gate, step.id, index, self._acting_before(step))
+                for index, gate in enumerate(step.gates)
+            ],
             parameters=parameters,
             later=sorted(set(later)),
         )
@@ -153,10 +159,26 @@ class Rehearsal:
             self._compile(step, parameters, report)
         return report
 
-    def _gate(self, gate: LinkedGate, step_id: str, index: int) -> GateReport:
+    def _acting_before(self, step: LinkedStep) -> list[str]:
+        """The steps before *step* that change something, which a gate of it would look at."""
+        ids = [each.id for each in self._process.steps]
+        before = self._process.steps[: ids.index(step.id)]
+        return [
+            each.id
+            for each in before
+            if each.child or (each.action and each.action.effect not in ("none", "read"))
+        ]
+
+    def _gate(
+        self, gate: LinkedGate, step_id: str, index: int, acting: Sequence[str] = ()
+    ) -> GateReport:
         parameters, later = self._filled(gate.parameters)
         if not gate.read_only:
             why = "it asks a person or changes something"
+        elif gate.component in self._elsewhere:
+            why = f"{gate.component} is a worker's or a plugin's, and none is at work in a dry run"
+        elif acting:
+            why = f"it depends on what {', '.join(acting)} will have done"
         elif later:
             why = f"it depends on {', '.join(later)}"
         else:

@@ -1,0 +1,98 @@
+"""Fixes are applied one at a time, and none is kept that breaks what it stands in."""
+
+import pytest
+from msgspec.structs import replace
+
+from cortex.runtime.processes import (
+    ActionSpec,
+    Diagnostic,
+    GateSpec,
+    Registry,
+    Span,
+    TextEdit,
+    TopicTable,
+    apply_fixes,
+    compile_sources,
+)
+
+REGISTRY = Registry(
+    [ActionSpec(name="work", component="Worker")],
+    [GateSpec(name=name, component="Judge") for name in ("ready", "clean")],
+)
+STEPS = "steps: [{id: a, action: work}]\n"
+
+
+def check(texts: dict[str, str]) -> list[Diagnostic]:
+    return list(compile_sources(texts, REGISTRY, TopicTable({"a.b": "a.md"})).diagnostics)
+
+
+def fixed(text: str, **others: str) -> tuple[str, list[str]]:
+    texts, found = apply_fixes({"p": text, **others}, check)
+    assert all(each.fix is None for each in found)
+    return texts["p"], [each.code for each in found]
+
+
+def test_a_misspelt_key_that_is_required_is_renamed_and_not_added_beside() -> None:
+    assert fixed(f"process: p\nversoin: 1\n{STEPS}") == (f"process: p\nversion: 1\n{STEPS}", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"process: p\nversion: 1\nversoin: 2\n{STEPS}",
+        f"process: p\nversion: 1\ngates: [ready]\ngaets: [clean]\n{STEPS}",
+        "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, acton: work}\n",
+    ],
+)
+def test_a_key_that_is_there_already_is_not_made_a_second_time(text: str) -> None:
+    assert fixed(text) == (text, ["P101"])
+
+
+def test_of_two_fixes_that_make_the_same_key_one_is_applied_and_the_file_can_be_read() -> None:
+    text, left = fixed(f"process: p\nversion: 1\ngatse: [ready]\ngaets: [clean]\n{STEPS}")
+
+    assert left == ["P101"]
+    assert [each.code for each in check({"p": text})] == ["P101"]
+    assert text.count("gates:") == 1
+
+
+def test_fixes_of_two_interfaces_on_one_key_are_both_made() -> None:
+    contract = "interface: {}\nversion: 1\nrequired_gates: [{}]\n"
+
+    text, left = fixed(
+        f"process: p\nversion: 1\nimplements: [one, two]\n{STEPS}",
+        one=contract.format("one", "ready"),
+        two=contract.format("two", "clean"),
+    )
+
+    assert left == []
+    assert text.count("gates:") == 1
+
+
+def test_a_fix_that_brings_hidden_findings_to_light_is_kept() -> None:
+    text, left = fixed(f"process: p\nversion: 1\ngaets: [nothing_like_it]\n{STEPS}")
+
+    assert "\ngates: [nothing_like_it]\n" in text
+    assert left == ["P402"]
+
+
+def test_any_number_of_misspelt_names_is_fixed() -> None:
+    steps = "".join(f"  - {{id: s{n}, action: wrok}}\n" for n in range(60))
+
+    text, left = fixed(f"process: p\nversion: 1\nsteps:\n{steps}")
+
+    assert left == []
+    assert text.count("action: work") == 60
+
+
+def test_a_fix_that_breaks_what_it_stands_in_is_taken_back_and_offered_no_more() -> None:
+    source = f"process: p\nversion: 1\ngates: [ready]\ngaets: [clean]\n{STEPS}"
+
+    def misled(texts: dict[str, str]) -> list[Diagnostic]:
+        rename = (TextEdit(Span(4, 1, 4, 6), "gates"),)
+        return [replace(each, fix=rename if each.code == "P101" else None) for each in check(texts)]
+
+    texts, found = apply_fixes({"p": source}, misled)
+
+    assert texts == {"p": source}
+    assert [(each.code, each.fix) for each in found] == [("P101", None)]
