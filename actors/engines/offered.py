@@ -8,7 +8,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
-from cortex.runtime.access import OWNER, Announcers
+from cortex.runtime.access import OWNER, SERVER, Announcers
 from cortex.runtime.context import Item, Tool
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.models import ModelDescription
@@ -50,11 +50,15 @@ class Offered:
         """Take up what `snapshot` gave."""
         self._standing = _READ(snapshot)
         self._announcers = Announcers(self._standing.announcers)
+        for listed in self._standing.listed.values():
+            if self._announcers.serves(SERVER, listed.server) == ("", ""):  # of a snapshot of old
+                self._announcers.lists(listed, OWNER)
 
     def fold(self, event: Event, source: str = OWNER) -> None:
         """Take in what *source* said of models and tools; anything else says nothing."""
         if isinstance(event, ToolListed):
-            self._standing.listed[event.server] = event
+            if self._announcers.lists(event, source):
+                self._standing.listed[event.server] = event
         elif (
             isinstance(event, ComponentAnnounced | ComponentWithdrawn)
             and event.kind in KINDS

@@ -2,7 +2,7 @@
 
 from cortex.bus import root_of
 
-from .announcers import Announcers
+from .announcers import LISTER, SERVER, Announcers
 from .certificates import (
     Certificate,
     client_authority,
@@ -22,8 +22,10 @@ from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, t
 __all__ = [
     "GRANTS",
     "GUARDED",
+    "LISTER",
     "OWNER",
     "OWNER_FILE",
+    "SERVER",
     "Announcers",
     "Certificate",
     "Grant",

@@ -1,10 +1,13 @@
-"""Who serves what: the component that announced it, and the client that said so."""
+"""Who serves what: the component that announced or listed it, and the client that said so."""
 
 from collections.abc import Iterable
 
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 
 from .grants import OWNER, person_of
+
+SERVER = "server"  # the kind under which a tool server stands here
+LISTER = "McpTools"  # the runtime's component that lists the servers of config.toml
 
 
 class Announcers:
@@ -35,6 +38,18 @@ class Announcers:
         if component != event.component or not own:
             return False
         self._by.pop(key, None)
+        return True
+
+    def lists(self, event: ToolListed, source: str) -> bool:
+        """Take in what *source* lists of a tool server; whether it counts.
+
+        It does from whoever listed that server first, and from the owner, who takes it over.
+        """
+        key, who = (SERVER, event.server), OWNER if source == LISTER else person_of(source)
+        _, by = self._by.get(key, ("", who))
+        if who not in (by, OWNER):
+            return False
+        self._by[key] = event.component or ("" if who == OWNER else who), who
         return True
 
     def announcer(self, kind: str, name: str) -> str:

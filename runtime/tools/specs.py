@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.bus import UNDECLARED, Effect, effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
-from cortex.runtime.access import OWNER, Announcers, person_of
+from cortex.runtime.access import OWNER, SERVER, Announcers
 
 from .names import wire_name
 
@@ -49,18 +49,16 @@ class Tools:
         self._announced: dict[str, ComponentAnnounced] = {}
         self._announcers = Announcers()
         self._listed: dict[str, ToolListed] = {}
-        self._listers: dict[str, tuple[str, str]] = {}  # component and client, by server
 
     def fold(
         self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed, source: str = OWNER
     ) -> bool:
         """Take in what *source* said; whether it changed anything."""
         if isinstance(event, ToolListed):
+            if not self._announcers.lists(event, source):
+                return False
             changed = self._listed.get(event.server) != event
             self._listed[event.server] = event
-            who = person_of(source)
-            host = "" if who == OWNER else who
-            self._listers[event.server] = event.component or host, host
             return changed
         if event.kind != KIND or not self._announcers.take(event, source):
             return False
@@ -80,10 +78,9 @@ class Tools:
 
     def _served(self, spec: ToolSpec) -> ToolSpec:
         """*spec*, with who serves it."""
-        if spec.name in self._announced:
-            component, host = self._announcers.serves(KIND, spec.name)
-        else:
-            component, host = self._listers.get(spec.pack, ("", ""))
+        announced = spec.name in self._announced
+        place = (KIND, spec.name) if announced else (SERVER, spec.pack)
+        component, host = self._announcers.serves(*place)
         return msgspec.structs.replace(spec, component=component, host=host)
 
 

@@ -1,9 +1,15 @@
 """Who announced what: what one client serves, no other takes over or takes back."""
 
+import importlib
+from typing import Any
+
 import pytest
 
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.access import Announcers
+from cortex.runtime.tools import Tools
+
+Offered: Any = importlib.import_module("cortex.actors.engines.offered").Offered
 
 
 def announced(component: str) -> ComponentAnnounced:
@@ -46,3 +52,47 @@ def test_only_who_announced_it_and_the_owner_take_it_back(source: str, counts: b
 
     assert announcers.take(withdrawn("Tidy"), source) is counts
     assert announcers.take(announced("Other"), "mallory") is counts
+
+
+def listed(tool: str) -> ToolListed:
+    component = "McpTools" if tool == "read" else ""
+    return ToolListed(server="files", tools=({"name": tool},), component=component)
+
+
+@pytest.mark.parametrize("first", ["McpTools", "alice/worker", "mallory"])
+@pytest.mark.parametrize("fold", [Tools, Offered])
+def test_nobody_lists_other_tools_for_a_server_that_another_listed(fold: Any, first: str) -> None:
+    offered = fold()
+    offered.fold(listed("old"), first)
+    offered.fold(listed("evil"), "mallory")
+
+    specs = offered.specs() if isinstance(offered, Tools) else offered.tools()
+
+    assert [spec.name for spec in specs] == ["files.evil" if first == "mallory" else "files.old"]
+
+
+@pytest.mark.parametrize("fold", [Tools, Offered])
+def test_the_owner_takes_over_what_a_client_listed_for_a_server(
+    fold: Any,
+) -> None:
+    offered = fold()
+    offered.fold(listed("evil"), "mallory")
+    offered.fold(listed("read"), "McpTools")  # config.toml names a server of that name
+    offered.fold(listed("evil"), "mallory")
+
+    specs = offered.specs() if isinstance(offered, Tools) else offered.tools()
+
+    assert [spec.name for spec in specs] == ["files.read"]
+    if isinstance(offered, Tools):
+        assert [(spec.component, spec.host) for spec in specs] == [("McpTools", "")]
+
+
+def test_a_listing_in_a_snapshot_is_still_that_of_who_said_it() -> None:
+    offered, later = Offered(), Offered()
+    offered.fold(listed("old"), "alice")
+    later.restore(offered.snapshot())
+    later.fold(listed("evil"), "mallory")
+    assert [spec.name for spec in later.tools()] == ["files.old"]
+
+    later.fold(listed("new"), "alice")
+    assert [spec.name for spec in later.tools()] == ["files.new"]

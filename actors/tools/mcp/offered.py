@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus.events import ToolListed
+from cortex.runtime.access import LISTER
 from cortex.runtime.tools import NOT_YET, McpServer
 
 from ..answers import one_line
@@ -15,7 +16,7 @@ from .pace import SHORTEST_S, Pace
 from .server import Server
 
 PROVIDER = "mcp"
-COMPONENT = "McpTools"  # which takes calls, whoever records what there is
+COMPONENT = LISTER  # which takes calls, whoever records what there is
 NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
 
 
