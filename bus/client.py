@@ -233,8 +233,9 @@ class Client:
         Raises:
             SubscriptionError: It exists and is work.
             NotGrantedError: The client may not.
+            TopicUnknownError: No event has one of these topics.
         """
-        return Subscription(self._hub, self.name, name, pairs or (("*", None),), start)
+        return Subscription(self._hub, self.name, name, self._known(pairs), start)
 
     def work(self, name: str, *pairs: Pair) -> Work:
         """Matching events from now on, each for one of the workers that share *name*.
@@ -242,8 +243,9 @@ class Client:
         Raises:
             SubscriptionError: It exists and is ordered.
             NotGrantedError: The client may not.
+            TopicUnknownError: No event has one of these topics.
         """
-        return Work(self._hub, self.name, name, pairs)
+        return Work(self._hub, self.name, name, self._known(pairs))
 
     def follow(self, *pairs: Pair, after: int | None = None, epochs: Epochs = ()) -> "Feed":
         """A live feed of matching events, ephemeral ones too, from *after* or from now on.
@@ -255,8 +257,15 @@ class Client:
 
         Raises:
             TailLostError: The log has lost the event at *after*: follow from its `common` instead.
+            TopicUnknownError: No event has one of these topics.
         """
-        return Feed(self, self._hub, pairs or (("*", None),), after, epochs)
+        return Feed(self, self._hub, self._known(pairs), after, epochs)
+
+    def _known(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+        # Here, not at the hub: that serves clients which know topics that it does not.
+        for topic, _ in pairs:
+            self.vocabulary.check_pattern(topic)
+        return pairs or (("*", None),)
 
     def _epoch(self) -> int:
         """The epoch in which this client came to know what it publishes about.

@@ -74,6 +74,21 @@ class Vocabulary:
         cls = self._classes.get(topic)
         return cls.granted_by if cls is not None else ""
 
+    def check_pattern(self, pattern: str) -> None:
+        """Refuse a topic, or a family of topics, that no event of this bus has.
+
+        Raises:
+            TopicUnknownError: Nothing here fits it, and it is no plugin's.
+        """
+        if pattern == "*" or pattern in self._classes or pattern.startswith(FOREIGN):
+            return
+        beginning = pattern[:-1] if pattern.endswith(".*") else None
+        if beginning and any(topic.startswith(beginning) for topic in self._classes):
+            return
+        families = {f"{topic.partition('.')[0]}.*" for topic in self._classes}
+        near = difflib.get_close_matches(pattern, [*self._classes, *sorted(families)], n=1)
+        raise TopicUnknownError(pattern, near[0] if near else None)
+
     def check(self, draft: Draft) -> None:
         """Refuse at the door what a subscriber could not read.
 

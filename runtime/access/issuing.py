@@ -5,14 +5,15 @@ from typing import TypeVar
 
 import msgspec
 
-from cortex.bus import Client, ConflictError
+from cortex.bus import VERBS, Client, ConflictError, TopicUnknownError
 from cortex.bus.events import GrantGiven, GrantRevoked
 from cortex.runtime.secrets import redacted
 
 from .errors import GrantInvalidError, NoSuchClientError
-from .grants import GRANTS, Grant, Grants, checked, checked_name, folded
+from .grants import APPROVE, GRANTS, Grant, Grants, checked, checked_name, folded
 from .tokens import digest_of, new_token
 
+TOPICS = tuple(verb for verb in VERBS if verb != APPROVE)  # verbs that are granted by topic
 TRIES = 8  # somebody else may give a grant at the same moment
 
 Result = TypeVar("Result")
@@ -57,7 +58,7 @@ def issue(client: Client, name: str, terms: Terms) -> str:
         NotGrantedError: *client* may not give grants.
     """
     token = new_token()
-    given = checked(_given(name, digest_of(token), terms))
+    given = _checked(client, _given(name, digest_of(token), terms))
 
     def give(grants: Grants) -> str:
         if grants.grant(name) is not None:
@@ -81,7 +82,8 @@ def change(client: Client, name: str, changed: Callable[[Terms], Terms]) -> Gran
 
     def give(grants: Grants) -> GrantGiven:
         before = found(grants, name).given
-        given = checked(_given(name, before.token_sha256, changed(Terms.of(before))))
+        asked = _given(name, before.token_sha256, changed(Terms.of(before)))
+        given = _checked(client, asked, before)
         client.publish(given, expected_version=grants.version)
         return given
 
@@ -127,6 +129,23 @@ def found(grants: Grants, name: str) -> Grant:
 def _given(name: str, token_sha256: str, terms: Terms) -> GrantGiven:
     fields = {field: getattr(terms, field) for field in terms.__struct_fields__}
     return GrantGiven(client=checked_name(name), token_sha256=token_sha256, **fields)
+
+
+def _checked(client: Client, given: GrantGiven, before: GrantGiven | None = None) -> GrantGiven:
+    """*given* in order; what it has in common with *before* may be of a topic that was."""
+    given = checked(given)
+    for verb in TOPICS:
+        for pattern in getattr(given, verb):
+            if before is None or pattern not in getattr(before, verb):
+                _check_topic(client, f"--{verb}", pattern)
+    return given
+
+
+def _check_topic(client: Client, what: str, pattern: str) -> None:
+    try:
+        client.vocabulary.check_pattern(pattern)
+    except TopicUnknownError as error:
+        raise GrantInvalidError(what, pattern, str(error)) from None
 
 
 def _trying(client: Client, act: Callable[[Grants], Result]) -> Result:

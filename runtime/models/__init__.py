@@ -3,7 +3,7 @@
 from .address import Address, address_of
 from .caching import Caching
 from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
-from .configured import ModelConfig, ModelsConfig
+from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
 from .description import Level, ModelDescription, Price, Usage, cost
 from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
 from .errors import ModelConfigError
@@ -12,6 +12,7 @@ from .selection import TYPICAL, Selected, select, without_stand_ins
 
 __all__ = [
     "ASSUMED_WINDOW",
+    "EMBEDDED_MODEL",
     "TYPICAL",
     "Address",
     "Caching",

@@ -56,6 +56,11 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: tuple[Known, ...] = ()
     caches: tuple[Kept, ...] = ()
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The providers that come with Cortex."""
+        return (*(each.provider for each in self.vendors), *(e.provider for e in self.embedded))
+
     def vendor(self, provider: str) -> Vendor | None:
         """The vendor whose endpoint *provider* speaks to, where it has one."""
         return next((v for v in self.vendors if v.provider == provider), None)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -12,6 +13,7 @@ from .description import Level
 from .errors import ModelConfigError
 
 EMBEDDED_MODEL = "extractive"  # the name that is always taken
+NEAR = 0.8  # how like one of ours a provider's name is before it counts as misspelled
 LONGEST = 256  # characters of what an endpoint calls a model; some call it by its path
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
@@ -208,6 +210,8 @@ def faults_of(model: ModelConfig) -> Iterator[tuple[str, str]]:
         yield "local", problem
     if model.key_env and (problem := _wrong_variable(model.key_env)):
         yield "key_env", problem
+    elif near := _misspelled(model.provider):
+        yield "provider", f"nobody is called {model.provider!r}: did you mean {near!r}?"
     if model.provider == "replay" and not model.log:
         yield "provider", "replay needs `log`, the home or log.db whose answers are given again"
     if not _has_price(model):
@@ -216,6 +220,14 @@ def faults_of(model: ModelConfig) -> Iterator[tuple[str, str]]:
             "price_output, US dollars a million tokens (0 where it costs nothing)"
         )
         yield ("price_input" if model.price_input is None else "price_output"), problem
+
+
+def _misspelled(provider: str) -> str:
+    """The provider of Cortex that is meant; empty where it is right, or a component's own."""
+    known = catalogue().providers
+    near = get_close_matches(provider, known, n=1, cutoff=NEAR)
+    # A name that has one of ours in it was chosen so: `openai2`, `team-openai`.
+    return near[0] if near and provider not in known and near[0] not in provider else ""
 
 
 def _wrong_url(model: ModelConfig, address: Address | None) -> str:

@@ -120,7 +120,7 @@ CALLS: list[tuple[str, ...]] = [
     ("knowledge", "list"),
     ("knowledge", "stats"),
     ("model", "list"),
-    ("model", "check"),
+    ("model", "check", "extractive"),
     ("prompt", "list"),
     ("prompt", "list", "ASKED"),
     ("prompt", "show", "ASKED"),

@@ -161,6 +161,30 @@ def test_a_default_that_is_no_model_is_told(desk: Desk, tmp_path: Path) -> None:
     assert "fail  sonett: the default is no model: correct `default` in [models]" in done.stdout
 
 
+def test_that_no_model_can_be_asked_is_an_error(desk: Desk, tmp_path: Path) -> None:
+    home = Home.create(tmp_path / "home")
+
+    done = desk.run("model", "check", "--home", str(home.path))
+
+    assert done.returncode == 4
+    assert f"fail  models: none is configured: name one in {home.config_path}" in done.stdout
+
+
+def test_doctor_names_a_model_that_nobody_asks(desk: Desk, tmp_path: Path) -> None:
+    home = Home.create(tmp_path / "home")
+    home.config_path.write_text(
+        '[[models.use]]\nname = "sonnet"\nprovider = "mistral"\nprice_input = 0\nprice_output = 0\n'
+    )
+
+    done = desk.run("doctor", "--quick", "--home", str(home.path))
+    checked = desk.run("model", "check", "sonnet", "--home", str(home.path))
+
+    assert done.returncode == checked.returncode == 4
+    said = "sonnet: no component answers for the provider 'mistral'"
+    assert f"fail  models      {said}" in done.stdout
+    assert f"fail  {said}: name one of anthropic, openai, extractive" in checked.stdout
+
+
 def test_one_model_can_be_checked_alone(desk: Desk) -> None:
     assert desk.run("model", "check", "extractive").returncode == 0
     unknown = desk.run("model", "check", "sonett")

@@ -190,3 +190,17 @@ def test_an_empty_list_says_how_one_is_let_in_and_a_time_has_its_zone(shell: She
 
     assert empty == "no clients: `cortex client add NAME` lets one in\n"
     assert re.search(r"until +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z+\-\d]+\n", shown), shown
+
+
+@pytest.mark.parametrize("verb", ["publish", "subscribe", "read", "work"])
+def test_a_grant_of_a_topic_that_there_is_not_is_refused_with_the_nearest(
+    shell: Shell, verb: str
+) -> None:
+    _, added = shell.run("add", "alice", f"--{verb}", "step.complted", code=2)
+    shell.json("add", "bob", f"--{verb}", "step.completed", f"--{verb}", "x.his.*")
+    _, granted = shell.run("grant", "bob", f"--{verb}", "stp.*", code=2)
+
+    assert f"--{verb} 'step.complted': " in added
+    assert "did you mean step.completed?" in added
+    assert "did you mean step.*?" in granted
+    assert [each["client"] for each in shell.json("list")] == ["bob"]

@@ -13,6 +13,7 @@ from cortex.bus import (
     Hub,
     LocalHub,
     SystemClock,
+    TopicUnknownError,
     decode,
     system_entropy,
 )
@@ -124,3 +125,16 @@ def test_two_clients_of_one_name_never_lose_an_event_to_each_other(
     bus.hub.close()
 
     assert bus.plans() == expected
+
+
+@pytest.mark.parametrize("pattern", ["plan.writen", "pln.*"])
+def test_what_no_event_can_be_is_not_waited_for(bus: Restarted, pattern: str) -> None:
+    client = bus.client()
+
+    for wait in (
+        lambda: client.follow((pattern, None)),
+        lambda: client.subscribe("me/s", (pattern, None)),
+        lambda: client.work("me/w", ("plan.written", None), (pattern, None)),
+    ):
+        with pytest.raises(TopicUnknownError, match=r"did you mean plan\."):
+            wait()

@@ -242,3 +242,31 @@ def test_a_stream_becomes_the_runtimes_own_with_the_event_that_is_adopted() -> N
 
     with pytest.raises(EventInvalidError):
         known.check(foreign)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("step.complted", "step.completed"),
+        ("stp.*", "step.*"),
+        ("step.", "step.*"),
+        ("qqq", None),
+    ],
+)
+def test_a_topic_that_no_event_has_is_refused_with_the_nearest(
+    pattern: str, meant: str | None
+) -> None:
+    with pytest.raises(TopicUnknownError) as refused:
+        VOCABULARY.check_pattern(pattern)
+
+    assert refused.value.nearest == meant
+
+
+def test_a_pattern_of_verbs_is_none() -> None:
+    with pytest.raises(TopicUnknownError):
+        VOCABULARY.check_pattern("*.failed")
+
+
+@pytest.mark.parametrize("pattern", ["*", "step.*", "step.completed", "x.a.b", "x.a.*", "x.*"])
+def test_a_topic_that_events_may_have_is_taken(pattern: str) -> None:
+    VOCABULARY.check_pattern(pattern)

@@ -94,16 +94,27 @@ def test_a_topic_that_no_event_has_is_answered_with_the_nearest(
     code = main(["events", "query", "--topic", asked])
 
     said = capsys.readouterr()
-    assert (code, said.out) == (0, "")
-    assert said.err == f"cortex: there is no topic {asked!r}: did you mean {meant}?\n"
+    assert (code, said.out) == (2, "")
+    assert f"there is no topic {asked!r}: did you mean {meant}?" in said.err
 
 
 def test_a_topic_that_is_like_none_is_told_without_a_guess(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["events", "tail", "--topic", "qqq"])
+    code = main(["events", "tail", "--topic", "qqq"])
 
-    assert capsys.readouterr().err == "cortex: there is no topic 'qqq'\n"
+    assert code == 2
+    assert (
+        "there is no topic 'qqq': `cortex events schema` shows what is" in capsys.readouterr().err
+    )
+
+
+def test_a_topic_of_a_plugin_that_has_said_nothing_yet_is_no_mistake(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["events", "query", "--topic", "x.ticker.*", "--topic", "x.ticker.ticked"])
+
+    assert (code, *capsys.readouterr()) == (0, "", "")
 
 
 def test_a_topic_that_is_there_is_not_commented(
@@ -132,11 +143,15 @@ def test_a_healthy_home_has_nothing_to_be_done(
     assert "ok runtime none runs on this home" in said
 
 
-def test_a_home_that_is_missing_is_no_failure_and_init_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_that_nobody_made_a_home_yet_is_no_failure_and_init_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = doctor(capsys, tmp_path / "none")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
+    code = main(["doctor"])
+
+    said = " ".join(capsys.readouterr().out.split())
     assert code == 0
     assert "warn home" in said
     assert "`cortex init` makes it" in said

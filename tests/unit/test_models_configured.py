@@ -389,3 +389,19 @@ def test_any_table_is_taken_or_refused_in_one_line_with_its_place(
 
     assert not said or re.match(r"config\.toml(:\d+)?: `models\.use", said)
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("opnai", "openai"), ("opneai", "openai"), ("antropic", "anthropic"), ("humna", "human")],
+)
+def test_a_misspelled_provider_is_named_before_anything_else(given: str, meant: str) -> None:
+    said = refused(f'name = "x"\nprovider = "{given}"\nmodel = "gpt"\n')
+
+    assert "`models.use.provider` is wrong" in said
+    assert f"nobody is called '{given}': did you mean '{meant}'?" in said
+
+
+@pytest.mark.parametrize("own", ["openai2", "team-openai", "thinkers", "mistral", "humane_corpus"])
+def test_a_provider_of_ones_own_may_be_called_anything_else(own: str) -> None:
+    used(f'name = "x"\nprovider = "{own}"\nprice_input = 0\nprice_output = 0\n')

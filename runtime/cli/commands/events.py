@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from cortex.bus import Recorded, as_map
+from cortex.bus import FOREIGN, Recorded, as_map
 from cortex.runtime.kernel import Home
 
 from ..completing import execution_ids
@@ -141,8 +141,7 @@ def _selection(
 ) -> Selection:
     now_ns = time.time_ns()
     for each in topic:
-        if hint := _hint(history, each):
-            click.echo(f"cortex: {hint}", err=True)
+        _check_topic(history, each)
     return Selection(
         topics=topic,
         since_ns=parse_time(since, now_ns) if since else None,
@@ -153,15 +152,20 @@ def _selection(
     )
 
 
-def _hint(history: History, topic: str) -> str:
-    """What may have been meant by a topic that no event has; empty where all is well."""
+def _check_topic(history: History, topic: str) -> None:
+    """Refuse a topic that no event has; one that a plugin brings may have none yet.
+
+    Raises:
+        UsageError: It names what may have been meant.
+    """
     topics = [cls.topic_name() for cls in history.vocabulary]
-    if any(fnmatchcase(each, topic) for each in topics):
-        return ""
+    if topic.startswith(FOREIGN) or any(fnmatchcase(each, topic) for each in topics):
+        return
     if next(history.select(Selection(topics=(topic,))), None):
-        return ""  # a plugin's
+        return  # of a version that knew it
     near = get_close_matches(topic, [*topics, *(f"{t.partition('.')[0]}.*" for t in topics)], n=1)
-    return f"there is no topic {topic!r}" + (f": did you mean {near[0]}?" if near else "")
+    hint = f"did you mean {near[0]}?" if near else "`cortex events schema` shows what is"
+    raise click.UsageError(f"there is no topic {topic!r}: {hint}")
 
 
 def _show(screen: Screen, record: Recorded) -> None:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.models import Price, Usage
+from cortex.runtime.models import EMBEDDED_MODEL, Price, Usage
 
 from ..completing import execution_ids, model_names
 from ..errors import NotFoundError
@@ -79,7 +79,8 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
     connection and, where it is OpenAI-compatible, has the model. No prompt is sent, and no endpoint
     but the model's own is spoken to.
 
-    Ends with 4 if a model cannot be asked.
+    Ends with 4 if a model cannot be asked, or if there is none but the embedded one, which quotes
+    and does not think.
     """
     rows = models_of(home)
     asked = [row for row in rows if name in (None, row.name)]
@@ -89,6 +90,9 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
     used = {each.name: each for each in models.use}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(lambda row: check_model(row, used.get(row.name), home), asked))
+    if name is None and not models.use and all(row.provider == EMBEDDED_MODEL for row in rows):
+        todo = f"name one in {home.config_path}, as [[models.use]]"
+        found.append(ModelCheck("models", "fail", "none is configured", todo))
     if name is None and models.default and models.default not in {row.name for row in rows}:
         todo = "correct `default` in [models], or it chooses nothing"
         found.append(ModelCheck(models.default, "fail", "the default is no model", todo))

@@ -12,7 +12,7 @@ from importlib import metadata
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
-from ..reading import History, not_ready_of
+from ..reading import History, models_of, not_ready_of
 from .comparing import live_differences
 from .findings import Check, guarded
 from .holder import is_held, lock_of
@@ -47,6 +47,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     yield config
     if config.state == "ok":  # which components there are stands in it
         yield from guarded("components", lambda: _components(home, loading=loading))
+        yield from guarded("models", lambda: _models(home))
     yield from guarded("log", lambda: recorded(home, deep=deep))
     yield from guarded("processes", lambda: _processes(home))
     yield _owner(home)
@@ -171,6 +172,14 @@ def _components(home: Home, *, loading: bool) -> Iterator[Check]:
     if own and loading:
         found += "; each was"
     yield Check("components", "ok", found)
+
+
+def _models(home: Home) -> Iterator[Check]:
+    """Whether somebody asks each model that is configured; nothing where none is."""
+    unasked = [row for row in models_of(home) if not row.component]
+    for row in unasked:
+        found = f"{row.name}: no component answers for the provider {row.provider!r}"
+        yield Check("models", "fail", found, "`cortex model check` says what to do")
 
 
 def _load(name: str, home: Home) -> None:

@@ -77,7 +77,9 @@ def check_model(
     if row.component:
         return _with_unsaid(found, model)
     word = f"no component answers for the provider {row.provider!r}"
-    return ModelCheck(row.name, "fail", word, "name a provider that a component brings")
+    there = ", ".join(catalogue().providers)
+    todo = f"name one of {there}, or start what brings it"
+    return ModelCheck(row.name, "fail", word, todo)
 
 
 def _with_unsaid(found: ModelCheck, model: ModelConfig) -> ModelCheck:
