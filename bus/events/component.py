@@ -61,3 +61,4 @@ class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
     position: int = 0  # of the parked event; 0 where no event is to blame
     about: str = ""  # topic of that event
     attempts: int = 0
+    trace: str = ""  # digest of the blob that holds the traceback of the last try

@@ -45,6 +45,7 @@ class EffectUnknown(Event, frozen=True, kw_only=True, tag="effect.unknown"):
     began_ns: int = 0  # UTC, when it was asked for or begun
     reason: str  # one line: why nobody knows
     parameters: dict[str, Any] = {}  # of the action, or arguments of the tool
+    trace: str = ""  # digest of the blob that holds the traceback, where its handler broke off
 
 
 class EffectSettle(Event, frozen=True, kw_only=True, tag="effect.settle"):

@@ -15,7 +15,7 @@ from cortex.runtime.cli.adding import (
     with_new_home,
     with_screen,
 )
-from cortex.runtime.cli.reading import History, Selection
+from cortex.runtime.cli.reading import History, Selection, failing_of, times
 from cortex.runtime.cli.running import Station, has_person
 from cortex.runtime.kernel import Home
 
@@ -26,7 +26,7 @@ from ..hosting import Fared, after, lines_of, unavailable
 from ..installed import Installed, installed, installed_as
 from ..writing import write_package
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
-from .loading import fared, load_of, looked_at, settled
+from .loading import counted, fared, load_of, looked_at, settled
 
 HEADERS = ("name", "version", "package", "state", "place", "about")
 _MEANS = {  # what is done with it after a kill
@@ -279,6 +279,8 @@ def _all_fared(home: Home) -> dict[str, Fared]:
                 event = history.event(record)
                 if event is not None:
                     found[name] = after(found.get(name, Fared()), event)
+            failing = failing_of(history)
+            found = {name: counted(how, failing) for name, how in found.items()}
     return found
 
 
@@ -292,11 +294,13 @@ def _row(name: str, found: Installed | None, how: Fared) -> PluginRow:
         place=loaded.place if loaded else "",
         confined=loaded.confined if loaded else False,
         reason=how.reason,
+        failures=how.failures,
     )
 
 
 def _cells(row: PluginRow) -> tuple[str, ...]:
-    return (row.name, row.version, row.package, row.state, row.place or "-", row.reason)
+    about = f"{times(row.failures)}: {row.reason}" if row.failures else row.reason
+    return (row.name, row.version, row.package, row.state, row.place or "-", about)
 
 
 def _document(found: Installed, described: Description, how: Fared) -> PluginDocument:
@@ -316,6 +320,7 @@ def _document(found: Installed, described: Description, how: Fared) -> PluginDoc
         state=how.state,
         problems=tuple(problems),
         reason=how.reason,
+        failures=how.failures,
         limits=manifest.limits,
         effects=dict(manifest.effects),
     )
@@ -336,6 +341,9 @@ def _show(screen: Screen, document: PluginDocument) -> None:
     for problem in document.problems:
         screen.paragraph(problem, lead="problem: ", style="red")
     if document.reason:
-        screen.paragraph(document.reason, lead=f"{document.state}: ")
+        failures = f"{times(document.failures)}, " if document.failures else ""
+        screen.paragraph(f"{failures}{document.reason}", lead=f"{document.state}: ")
+    if document.failures:
+        screen.note(f"`cortex plugin logs {document.name}` shows where it came from")
     if unavailable():
         screen.note(f"plugins cannot be confined here: {unavailable()}", "yellow")

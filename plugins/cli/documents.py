@@ -11,10 +11,11 @@ class PluginRow(Struct, frozen=True):
     name: str
     package: str  # that brings it; empty where it is not installed any more
     version: str
-    state: str  # "unloaded", "loading", "loaded", "crashed", "given up" or "denied"
+    state: str  # "unloaded", "loading", "loaded", "failing", "crashed", "given up" or "denied"
     place: str = ""  # "process" or "runtime", where it is loaded
     confined: bool = False
     reason: str = ""  # of what became of it
+    failures: int = 0  # events that its components could not handle since it was loaded
 
 
 class PluginDocument(Struct, frozen=True):
@@ -31,6 +32,7 @@ class PluginDocument(Struct, frozen=True):
     state: str
     problems: tuple[str, ...] = ()  # that keep it from being loaded
     reason: str = ""
+    failures: int = 0  # events that its components could not handle since it was loaded
     limits: Limits = Limits()  # after which it is ended, as it sets them itself
     effects: dict[str, str] = {}  # what its manifest declares, by action, tool or component
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from cortex.bus import Event
 from cortex.bus.events import (
     PluginCrashed,
@@ -12,7 +14,7 @@ from cortex.bus.events import (
     PluginUnload,
     PluginUnloaded,
 )
-from cortex.runtime.cli.reading import History
+from cortex.runtime.cli.reading import Failing, History, failing_of
 from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
 
@@ -42,7 +44,16 @@ def fared(history: History, name: str) -> Fared:
     for record in history.stream(f"plugin/{name}"):
         event = history.event(record)
         found = found if event is None else after(found, event)
-    return found
+    return counted(found, failing_of(history))
+
+
+def counted(how: Fared, failing: Sequence[Failing]) -> Fared:
+    """The same with what its components could not handle; one that fails is not just loaded."""
+    own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
+    if not own or how.state != "loaded":
+        return how
+    failures = sum(each.failures for each in own)
+    return replace(how, state="failing", reason=own[-1].reason, failures=failures)
 
 
 def load_of(

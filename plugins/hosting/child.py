@@ -18,7 +18,7 @@ import msgspec
 from cortex.bus import CortexError, NotGrantedError
 from cortex.bus.wire import connect
 from cortex.runtime.isolation import enter_process
-from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load
+from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load, trace_of
 
 from ..checking import described
 from ..installed import Installed, manifest_here
@@ -52,6 +52,8 @@ def main() -> None:
         if line:
             _run(spec, msgspec.json.decode(line, type=Go).token, manifest, telling)
     except CortexError as error:
+        if error.__cause__ is not None:  # code of the plugin's own, while it was imported
+            print(trace_of(error.__cause__), file=sys.stderr)  # noqa: T201  # its log
         # What it was not granted it does not get by starting again.
         denied = isinstance(error, NotGrantedError)
         telling.write(line_of(Told(failed=str(error), denied=denied)))

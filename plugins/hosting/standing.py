@@ -23,6 +23,7 @@ class Fared(Struct, frozen=True):
     load: PluginLoad | None = None  # as it is to run; None where it is not to
     components: tuple[str, ...] = ()  # by name, when it was last at work
     reason: str = ""  # of what became of it
+    failures: int = 0  # of its components since it was loaded, where somebody has counted them
 
 
 def after(before: Fared, event: Event) -> Fared:

@@ -17,6 +17,7 @@ from .config import Config
 from .effect import Begun
 from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
 from .home import Home
+from .host import trace_of
 from .logs import Stderr
 from .manifest import Entry, built_in, configured, load, located
 from .masking import key_names, mask_for, open_blobs
@@ -57,4 +58,5 @@ __all__ = [
     "on",
     "open_blobs",
     "routes_of",
+    "trace_of",
 ]

@@ -20,7 +20,7 @@ from cortex.bus.events import (
 from .async_component import AsyncComponent
 from .component import Delivery, is_query, routes_of
 from .errors import ComponentInvalidError
-from .host import NOTHING, Effects, Gathered, Outcome, told
+from .host import NOTHING, Effects, Gathered, Outcome, told, trace_of
 
 # Events that end whatever is still done for an execution, or for the attempt of a step.
 ENDINGS = (ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionHalted, StepFailed)
@@ -93,7 +93,7 @@ class AsyncHost:
             one = self._given(self._handle(record, attempt, begun=begun)).result()
             outcome.done += one.done
             if one.failure is not None:
-                outcome.failure = one.failure
+                outcome.failure, outcome.trace = one.failure, one.trace
                 break
         return outcome
 
@@ -207,7 +207,7 @@ class AsyncHost:
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
-            return Outcome([], told(error))
+            return Outcome([], told(error), trace_of(error))
         finally:
             self._flush()
 

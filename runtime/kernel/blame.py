@@ -34,14 +34,17 @@ def backoff_ns(attempt: int) -> int:
     return int(min(RETRY_NS * 2 ** (attempt - 1), RETRY_MOST_NS))
 
 
-def parked(component: str, record: Recorded, reason: str, attempts: int) -> Effects:
-    """What is said of an event that *component* gives up."""
+def parked(
+    component: str, record: Recorded, reason: str, attempts: int, trace: str = ""
+) -> Effects:
+    """What is said of an event that *component* gives up; *trace* is a blob's digest."""
     failed = ComponentFailed(
         component=component,
         reason=reason,
         position=record.position,
         about=record.topic,
         attempts=attempts,
+        trace=trace,
     )
     draft = Draft.of(failed, correlation=record.correlation, causation=record.position)
     return Effects((draft,))

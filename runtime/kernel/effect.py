@@ -50,9 +50,10 @@ class Begun(msgspec.Struct, frozen=True):
         del said["parameters"]
         return EffectIntended(**said)
 
-    def unknown(self, reason: str, began_ns: int) -> EffectUnknown:
+    def unknown(self, reason: str, began_ns: int, trace: str = "") -> EffectUnknown:
         """It was begun, and nobody knows how it ended."""
-        return EffectUnknown(**msgspec.structs.asdict(self), reason=reason, began_ns=began_ns)
+        said = msgspec.structs.asdict(self)
+        return EffectUnknown(**said, reason=reason, began_ns=began_ns, trace=trace)
 
 
 class Contract:
@@ -108,9 +109,9 @@ class Contract:
         event = self.begun(record).intended()
         return Draft.of(event, correlation=record.correlation, causation=record.position)
 
-    def unknown(self, record: Recorded, reason: str) -> Draft:
-        """That nobody knows how the effect ended."""
-        event = self.begun(record).unknown(reason, record.time_ns)
+    def unknown(self, record: Recorded, reason: str, trace: str = "") -> Draft:
+        """That nobody knows how the effect ended; *trace* is a blob's digest."""
+        event = self.begun(record).unknown(reason, record.time_ns, trace)
         return Draft.of(event, correlation=record.correlation, causation=record.position)
 
     def _key(self, record: Recorded) -> str:

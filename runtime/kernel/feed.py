@@ -26,6 +26,7 @@ from cortex.bus import (
     LeaseLostError,
     Page,
     Pair,
+    Recorded,
     Refused,
     Release,
     Request,
@@ -40,6 +41,7 @@ from .effect import Contract
 from .host import Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall
+from .tracebacks import Tracebacks
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory
 QUICK_NS = 5_000_000  # work that takes less is claimed several at a time, and committed together
@@ -84,6 +86,7 @@ class Feeding(msgspec.Struct, frozen=True):
     lease_ns: int = 30_000_000_000
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
     contract: Contract | None = None  # None where all that it handles may just be repeated
+    traces: Tracebacks | None = None  # shows and keeps what handlers raise
 
     @property
     def keyed(self) -> bool:
@@ -192,7 +195,7 @@ def _handle_once(
     host.make_ready()
     record = page.records[0]
     intent = yield from intend(contract, record)
-    effects = try_once(contract, host, record, 1, intent)
+    effects = try_once(contract, host, record, 1, intent, feeding.traces)
     host.handle(page.ephemeral, 1)
     return (yield from _commit(feeding, cursor, record.position, (effects,)))
 
@@ -215,6 +218,9 @@ def _handle_page(
     Returns where the cursor stands, and what was handled.
     """
     outcome = host.handle((*page.records, *page.ephemeral), shown(begun))
+    if outcome.failure is not None and feeding.traces is not None:
+        failing = (*page.records, *page.ephemeral)[len(outcome.done)]
+        feeding.traces.take(failing, outcome, max(own(begun), 1))
     if outcome.failure is None or len(outcome.done) >= len(page.records):
         lazy = not begun.attempts and page.through - cursor < LAZY
         if lazy and not any(e.events or e.due or e.forget for e in outcome.done):
@@ -237,11 +243,13 @@ def _handle_failing(
         begun = yield from _begin(feeding)
     while outcome.failure is not None:
         if own(begun) >= feeding.max_attempts:
-            given_up = parked(feeding.name, failing, outcome.failure, begun.attempts)
+            given_up = _given_up(feeding, failing, outcome, begun.attempts)
             return (yield from _commit(feeding, cursor, failing.position, (given_up,)))
         yield Backoff(backoff_ns(own(begun)))
         begun = yield from _begin(feeding)
         outcome = host.handle((failing,), shown(begun))
+        if outcome.failure is not None and feeding.traces is not None:
+            feeding.traces.take(failing, outcome, own(begun))
     return (yield from _commit(feeding, cursor, failing.position, outcome.done))
 
 
@@ -317,7 +325,7 @@ def _end_all(
     plain: list[Request] = []
     for lease, outcome in ended:
         if contract is not None and contract.is_once(lease.record):
-            effects = settled(contract, lease.record, outcome)
+            effects = settled(contract, lease.record, outcome, feeding.traces)
             yield from report(_finish(feeding, lease, effects))
         else:
             plain.append(_settled(feeding, lease, outcome))
@@ -336,7 +344,7 @@ def _work_once(
 ) -> Generator[Step, Sequence[Answer], None]:
     """Work on an event whose effect may happen once only."""
     intent = yield from intend(contract, lease.record)
-    effects = try_once(contract, host, lease.record, shown(lease), intent)
+    effects = try_once(contract, host, lease.record, shown(lease), intent, feeding.traces)
     yield from report(_finish(feeding, lease, effects))
 
 
@@ -364,12 +372,18 @@ def _settled(feeding: Feeding, lease: Lease, outcome: Outcome) -> Request:
     """What came of a try: the result, another try later, or the end of trying."""
     if outcome.failure is None:
         return _finish(feeding, lease, outcome.done[0])
+    if feeding.traces is not None:
+        feeding.traces.take(lease.record, outcome, own(lease))
     if own(lease) < feeding.max_attempts:
         backoff = backoff_ns(own(lease))
         held = lease.record.position, lease.epoch
         return Release(feeding.name, *held, backoff, lease.log_epoch)
-    given_up = parked(feeding.name, lease.record, outcome.failure, lease.attempts)
-    return _finish(feeding, lease, given_up)
+    return _finish(feeding, lease, _given_up(feeding, lease.record, outcome, lease.attempts))
+
+
+def _given_up(feeding: Feeding, record: Recorded, outcome: Outcome, attempts: int) -> Effects:
+    trace = "" if feeding.traces is None else feeding.traces.kept(outcome)
+    return parked(feeding.name, record, outcome.failure or "", attempts, trace)
 
 
 def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:

@@ -1,6 +1,8 @@
 """Where a component's handlers run: in this thread, or in a spawned process (see `spawned`)."""
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -34,6 +36,7 @@ class Outcome(msgspec.Struct, array_like=True):
 
     done: list[Effects]
     failure: str | None = None  # of the event after the done ones; one line
+    trace: str = ""  # where that came from, as Python shows it; no secret-like text is in it
 
 
 class Host(Protocol):
@@ -131,7 +134,7 @@ class LocalHost:
             try:
                 outcome.done.append(self._handle(record, attempt, begun=begun))
             except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it
-                outcome.failure = told(error)
+                outcome.failure, outcome.trace = told(error), trace_of(error)
                 break
         return outcome
 
@@ -258,5 +261,19 @@ def told(error: BaseException) -> str:
     return line.encode("utf-8", "backslashreplace").decode()
 
 
+def trace_of(error: BaseException) -> str:
+    """The traceback of *error* from its handler on, of bounded length: no secret is in it."""
+    shown = traceback.TracebackException.from_exception(error, compact=True)
+    while len(shown.stack) > 1 and shown.stack[0].filename.startswith(_KERNEL):
+        del shown.stack[0]
+    text = redacted("".join(shown.format()).rstrip())
+    if len(text) > LONGEST_TRACE:
+        half = LONGEST_TRACE // 2
+        text = f"{text[:half]}\n  … {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+    return text
+
+
 NOTHING = Effects()
 LONGEST_REASON = 2_000  # characters
+LONGEST_TRACE = 16_000  # characters; of a longer one the middle is left out
+_KERNEL = str(Path(__file__).parent)

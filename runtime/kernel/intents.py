@@ -22,6 +22,7 @@ from cortex.bus import (
 
 from .effect import Contract
 from .host import NOTHING, Effects, Host, Outcome
+from .tracebacks import Tracebacks
 
 LOST = "it was begun, and whoever did it ended or was not heard of again"
 RAISED = "it was begun, and its handler broke off:"
@@ -44,20 +45,31 @@ def intend(
 
 
 def try_once(
-    contract: Contract, host: Host, record: Recorded, attempt: int, intent: Intent
+    contract: Contract,
+    host: Host,
+    record: Recorded,
+    attempt: int,
+    intent: Intent,
+    traces: Tracebacks | None = None,
 ) -> Effects:
     """What comes of an effect that is begun now, or of looking for one that was begun before."""
     if intent == "new" or (intent == "begun" and contract.recovers):
         outcome = host.handle((record,), attempt, begun=intent == "begun")
-        return settled(contract, record, outcome)
+        return settled(contract, record, outcome, traces)
     return left(contract, record, intent)
 
 
-def settled(contract: Contract, record: Recorded, outcome: Outcome) -> Effects:
+def settled(
+    contract: Contract, record: Recorded, outcome: Outcome, traces: Tracebacks | None = None
+) -> Effects:
     """What a handler says of its effect; one that broke off says nothing of it."""
     if outcome.failure is None:
         return outcome.done[0]
-    return Effects((contract.unknown(record, f"{RAISED} {outcome.failure}"),))
+    trace = ""
+    if traces is not None:
+        traces.take(record, outcome, 1)
+        trace = traces.kept(outcome)
+    return Effects((contract.unknown(record, f"{RAISED} {outcome.failure}", trace),))
 
 
 def left(contract: Contract, record: Recorded, intent: Intent) -> Effects:

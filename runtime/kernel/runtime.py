@@ -115,6 +115,8 @@ class Runtime:
             self._ports_for,
             str(home.path) if home else "",
             self.config,
+            self.blobs.put,
+            self.mask,
         )
         self._started = self._stopped = False
 

@@ -21,6 +21,7 @@ import structlog
 from cortex.bus import (
     Answer,
     Claimed,
+    CortexError,
     Event,
     HubClosedError,
     HubPort,
@@ -32,7 +33,7 @@ from cortex.bus import (
 )
 
 from .feed import Backoff, Flush, Idle, Program, Quiet, Step
-from .host import Host, told
+from .host import Host, told, trace_of
 from .leases import Leases
 from .spawned import ChildDiedError
 
@@ -266,7 +267,11 @@ class Shell(pykka.ThreadingActor):
             # No `exc_info`: where nobody has configured structlog it would draw every local of
             # every frame, secrets too, and take longer for that than the restart does.
             log.warning(
-                "component_failed", component=self._label, error=told(error), where=_where(error)
+                "component_failed",
+                component=self._label,
+                error=told(error),
+                where=_where(error),
+                **({} if isinstance(error, CortexError) else {"exception": trace_of(error)}),
             )
             self._hooks.failed(told(error))
         self._end()

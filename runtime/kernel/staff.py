@@ -23,6 +23,7 @@ from cortex.bus import (
     Vocabulary,
     lasting,
 )
+from cortex.runtime.secrets import Mask
 
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
@@ -38,6 +39,7 @@ from .shared_host import SharedHost
 from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost
 from .supervisor import Staffed, Supervisor
+from .tracebacks import Tracebacks
 
 STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page after this
 
@@ -80,11 +82,14 @@ class Staff:
         ports_for: PortsFor,
         home: str,
         config: Config,
+        keep: Callable[[bytes], str],
+        mask: Mask,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._snapshots, self._supervisor = snapshots, supervisor
         self._ports_for, self._home = ports_for, home
         self._config = config
+        self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
         self._leases = Leases(hub)
         self._posts: dict[str, Post] = {}
 
@@ -215,6 +220,7 @@ class Staff:
             component.max_attempts,
             int(component.lease_s * 1e9),
             contract=contract_of(component, self._config, post.entry.effects),
+            traces=Tracebacks(post.name, self._keep, self._mask.text),
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)

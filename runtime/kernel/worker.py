@@ -101,6 +101,8 @@ class Worker:
             self._ports_for,
             str(home.path) if home else "",
             self._config,
+            self._blobs.put,
+            mask,
         )
         self._user_preferences = preferences_of_user(home)
         self._ending = threading.Event()

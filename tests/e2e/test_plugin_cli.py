@@ -107,6 +107,7 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
         "place": "",
         "confined": False,
         "reason": "",
+        "failures": 0,
     }
     assert rows["webhook"]["package"] == "cortex-runtime"
     document = said("plugin", "info", "ticker", *UNCONFINED)

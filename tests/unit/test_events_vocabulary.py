@@ -42,7 +42,7 @@ ON_DISK = {
     "client.left": "client carrier address reason times",
     "client.limited": "client what limit times",
     "component.announced": "component kind name parameters result traits answer",
-    "component.failed": "component reason position about attempts",
+    "component.failed": "component reason position about attempts trace",
     "component.restarted": "component runtime reason times",
     "component.started": "component runtime",
     "component.withdrawn": "component kind name",
@@ -61,7 +61,7 @@ ON_DISK = {
     "effect.settled": ("execution_id step_id attempt effect_key outcome by turn call_id note"),
     "effect.unknown": (
         "execution_id step_id attempt effect_key component kind name turn call_id began_ns "
-        "reason parameters"
+        "reason parameters trace"
     ),
     "execution.cancel": "execution_id reason",
     "execution.cancelled": "execution_id reason tokens cost usage",

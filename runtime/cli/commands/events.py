@@ -12,7 +12,9 @@ import click
 import msgspec
 
 from cortex.bus import FOREIGN, Recorded, as_map
+from cortex.bus.events import ComponentFailed, EffectUnknown
 from cortex.runtime.kernel import Home
+from cortex.runtime.log import BlobError
 
 from ..completing import execution_ids
 from ..options import with_home, with_screen
@@ -21,6 +23,7 @@ from ..screen import Screen
 from ..tree import Family
 from .events_schema import schema
 
+TRACED = frozenset((ComponentFailed.topic_name(), EffectUnknown.topic_name()))
 SHORT_ID = 8  # letters of an execution's id on a terminal; they name it, too
 LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
 
@@ -42,6 +45,12 @@ class EventLine(msgspec.Struct):
     source: str
     key: str | None
     body: dict[str, Any]
+    traceback: str | None = None  # with --traceback, of what failed
+
+
+TRACEBACK = click.option(
+    "--traceback", is_flag=True, help="Show of what failed where the exception came from, too."
+)
 
 
 @click.group(cls=Family)
@@ -75,9 +84,10 @@ events.add_command(schema)
 @events.command()
 @with_selection
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many, the newest.")
+@TRACEBACK
 @with_home
 @with_screen
-def query(home: Home, screen: Screen, limit: int | None, **asked: Any) -> None:
+def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **asked: Any) -> None:
     """Show the events that fit everything given, the oldest first.
 
     With --json one JSON document a line.
@@ -85,7 +95,7 @@ def query(home: Home, screen: Screen, limit: int | None, **asked: Any) -> None:
     with History.open(home) as history:
         chosen = history.select(_selection(history, **asked))
         for record in deque(chosen, limit) if limit else chosen:
-            _show(screen, record)
+            _show(screen, record, _traceback(history, record) if traceback else None)
 
 
 @events.command()
@@ -168,7 +178,18 @@ def _check_topic(history: History, topic: str) -> None:
     raise click.UsageError(f"there is no topic {topic!r}: {hint}")
 
 
-def _show(screen: Screen, record: Recorded) -> None:
+def _traceback(history: History, record: Recorded) -> str | None:
+    """What is kept of the exception that *record* is about; None where it is about none."""
+    digest = as_map(record).get("trace") if record.topic in TRACED else None
+    if not digest:
+        return None
+    try:
+        return history.blobs.get(str(digest)).decode(errors="replace")
+    except BlobError as error:
+        return f"(its traceback is not kept any more: {error})"
+
+
+def _show(screen: Screen, record: Recorded, traceback: str | None = None) -> None:
     body = as_map(record)
     screen.record(
         EventLine(
@@ -184,16 +205,24 @@ def _show(screen: Screen, record: Recorded) -> None:
             record.source,
             record.key,
             body,
+            traceback,
         )
     )
     if screen.as_json:
         return
     if screen.terminal:
         _show_briefly(screen, record, body)
+        _show_traceback(screen, traceback)
         return
     said = msgspec.json.encode({k: v for k, v in body.items() if k != "topic"}).decode()
     when = local(record.time_ns)
     screen.line("\t".join((str(record.position), when, record.topic, record.stream, said)))
+    _show_traceback(screen, traceback)
+
+
+def _show_traceback(screen: Screen, traceback: str | None) -> None:
+    for line in (traceback or "").splitlines():
+        screen.line(f"    {line}")
 
 
 def _show_briefly(screen: Screen, record: Recorded, body: dict[str, Any]) -> None:

@@ -20,7 +20,17 @@ from cortex.runtime.serving import (
 
 from ..exits import NOT_FOUND, OK
 from ..options import with_home, with_screen
-from ..reading import History, NotReady, duration, iso, not_ready_lines, not_ready_of
+from ..reading import (
+    Failing,
+    History,
+    NotReady,
+    duration,
+    failing_lines,
+    failing_of,
+    iso,
+    not_ready_lines,
+    not_ready_of,
+)
 from ..screen import Screen
 
 PATIENCE_S = 10.0  # for the hub's own word
@@ -51,6 +61,7 @@ class StatusDocument(msgspec.Struct):
     clients: list[ClientRow]
     subscriptions: list[SubscriptionRow]
     not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
+    failing: list[Failing]  # components that could not handle an event since they started
 
 
 @click.command()
@@ -80,6 +91,7 @@ def status(every: bool, home: Home, screen: Screen) -> int:
 def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocument:
     events, behind_s, rates, subscriptions = _standing(home)
     clients = [_client(each) for each in answer.clients] if answer else []
+    not_ready, failing = _problems(home)
     return StatusDocument(
         home=str(home.path),
         up=answer is not None,
@@ -92,13 +104,14 @@ def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocum
         rates=rates,
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
-        not_ready=_not_ready(home),
+        not_ready=not_ready,
+        failing=failing,
     )
 
 
-def _not_ready(home: Home) -> list[NotReady]:
+def _problems(home: Home) -> tuple[list[NotReady], list[Failing]]:
     with History.open(home) as history:
-        return not_ready_of(history)
+        return not_ready_of(history), failing_of(history)
 
 
 def _client(said: dict[str, object]) -> ClientRow:
@@ -144,7 +157,7 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")
         screen.line("-> set the clock if it is wrong; nothing waits for it to catch up")
-    for line in not_ready_lines(document.not_ready):
+    for line in (*not_ready_lines(document.not_ready), *failing_lines(document.failing)):
         screen.line(line, "yellow")
     if document.clients:
         screen.line()

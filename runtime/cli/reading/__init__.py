@@ -10,6 +10,7 @@ from .choices import ModelCall, ModelChoice, WhyDocument, why_of
 from .columns import GAP, narrowed
 from .contract import asyncapi_document, schema_document
 from .demands import demands_of, fields_of, needs_line
+from .failing import Failing, failing_lines, failing_of, times
 from .fortune import Fared, fared
 from .history import REQUESTS, STREAM, History
 from .meaning import Hit, Hits, find_executions, find_processes
@@ -54,6 +55,7 @@ __all__ = [
     "Dialogue",
     "ExecutionDocument",
     "ExecutionSummary",
+    "Failing",
     "Fared",
     "GivenAnswer",
     "History",
@@ -87,6 +89,8 @@ __all__ = [
     "dollars",
     "duration",
     "exit_code",
+    "failing_lines",
+    "failing_of",
     "fared",
     "fields_of",
     "find_executions",
@@ -114,6 +118,7 @@ __all__ = [
     "schema_document",
     "spans_of",
     "state_document",
+    "times",
     "took_s",
     "why_of",
 ]

@@ -12,7 +12,7 @@ from importlib import metadata
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 
-from ..reading import History, models_of, not_ready_of
+from ..reading import History, failing_of, models_of, not_ready_of, times
 from .comparing import live_differences
 from .findings import Check, guarded
 from .holder import is_held, lock_of
@@ -50,6 +50,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
         yield from guarded("models", lambda: _models(home))
     yield from guarded("log", lambda: recorded(home, deep=deep))
     yield from guarded("processes", lambda: _processes(home))
+    yield from guarded("failures", lambda: _failures(home))
     yield _owner(home)
     yield from guarded("hub", lambda: _hub(home))
 
@@ -214,6 +215,19 @@ def _processes(home: Home) -> Iterator[Check]:
     if any(each.kind == "rejected" for each in found):
         todo = "`cortex process validate` says what to do"
     yield Check("processes", "warn", f"{said}{more}", todo)
+
+
+def _failures(home: Home) -> Iterator[Check]:
+    """Which components could not handle an event since they started."""
+    with History.open(home) as history:
+        found = failing_of(history)
+    if not found:
+        yield Check("failures", "ok", "no component failed since the newest start")
+        return
+    said = "; ".join(f"{e.component}: {times(e.failures)}, {e.reason}" for e in found[:SHOWN])
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    todo = "`cortex events query --topic component.failed --traceback` shows where it came from"
+    yield Check("failures", "warn", f"{said}{more}", todo)
 
 
 def _hub(home: Home) -> Iterator[Check]:
