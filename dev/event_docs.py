@@ -123,7 +123,8 @@ def _written(annotation: object) -> str:
     arguments = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
-        return f"{_written(arguments[0])} {' '.join(_bounds(each) for each in arguments[1:])}"
+        bounds = filter(None, (_bounds(each) for each in arguments[1:]))
+        return " ".join((_written(arguments[0]), *bounds))
     if origin is typing.Literal:
         return " \\| ".join(f'"{each}"' for each in arguments)
     if arguments and isinstance(origin, type) and origin is not types.UnionType:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -10,6 +10,7 @@ from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
 from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.processes import ALSO_FROM
 
 from .answers import completed, failed, parameters_of
 from .source import Checkout, CheckoutError, Location, find_relevant_code
@@ -17,11 +18,13 @@ from .source import Checkout, CheckoutError, Location, find_relevant_code
 AROUND = 6  # lines of code on each side that a model may want to see
 MOST = 20  # locations, whatever is asked for
 
+FailureText: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={ALSO_FROM: ["excerpt"]})]
+
 
 class FindRelevantCodeParameters(msgspec.Struct, frozen=True):
     """What `find_relevant_code` takes."""
 
-    text: str  # what the failure says: an excerpt of a log, a stack trace
+    text: FailureText  # what the failure says: an excerpt of a log, a stack trace
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
     limit: Annotated[int, msgspec.Meta(ge=1)] = 8
 

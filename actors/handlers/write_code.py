@@ -34,6 +34,8 @@ from .repair import (
     uncommitted,
     write,
 )
+from .source import Location
+from .triage import Finding
 
 INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
 INLINE_CHARS = 16_000
@@ -48,6 +50,9 @@ class WriteCodeParameters(msgspec.Struct, frozen=True):
     """What `write_code` takes."""
 
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
+    analysis: str = ""  # for the model: what is to be repaired, as an earlier step understood it
+    findings: list[Finding] = []  # the same: a step that is bound to them shows where they stand
+    locations: list[Location] = []
 
 
 class WriteCodeResult(msgspec.Struct, frozen=True):

@@ -345,18 +345,27 @@ def _matched(
         because=chosen.because,
         runners_up=chosen.runners_up,
     )
-    declared = {field.name for field in process.inputs}
     yield ExecutionRequest(
         execution_id=execution_id,
         process=process.name,
         process_version=process.version,
-        # A trigger offers inputs to whichever process is chosen; it takes what it declares.
-        inputs={name: value for name, value in event.inputs.items() if name in declared},
+        inputs=_offered(event, process),
         goal=event.goal,
         workspace=event.workspace,
         trigger=event.trigger_id,
         requested_by=person_of(delivery.source),
     )
+
+
+def _offered(event: TriggerReceived, process: LinkedProcess) -> dict[str, object]:
+    """A trigger offers inputs to whichever process is chosen; it takes what it declares.
+
+    What its steps need and no source declares may stand among the fields as well.
+    """
+    bound = process.from_trigger or ()
+    fields = {name: event.fields[name] for name in bound if name in event.fields}
+    declared = {field.name for field in process.inputs}
+    return fields | {name: value for name, value in event.inputs.items() if name in declared}
 
 
 def _unmatched(

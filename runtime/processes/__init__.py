@@ -2,6 +2,7 @@
 
 from .announced import Announced
 from .answers import is_empty, object_schema, schema_problem, typed_answer
+from .bound import ALSO_FROM
 from .codes import RULES, SECTIONS, diagnostics_reference
 from .compilation import Compilation
 from .compile import compile_sources
@@ -69,6 +70,7 @@ from .submitting import submit
 from .work import inferred_needs, said_needs
 
 __all__ = [
+    "ALSO_FROM",
     "LIBRARY",
     "RULES",
     "SECTIONS",

@@ -317,6 +317,21 @@ LINK: tuple[Rule, ...] = (
         "no such field, or has it as another type.",
         "declare what it gives, or run what gives it",
     ),
+    Rule(
+        "P418",
+        "parameter could be bound in several ways",
+        "The step leaves out a parameter that it needs. Several inputs and results of earlier "
+        "steps have its name and type.",
+        "say which under `with:`",
+    ),
+    Rule(
+        "P419",
+        "optional parameter could be bound in several ways",
+        "The step leaves out a parameter that several inputs and results of earlier steps could "
+        "be. It stays left out.",
+        "say which under `with:`",
+        "warning",
+    ),
 )
 
 VERSIONS: tuple[Rule, ...] = (

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from .expressions import Ref
 from .linked import LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
 
 
@@ -24,6 +25,7 @@ class StepItem(Struct, frozen=True, kw_only=True):
     overrides: tuple[str, ...] = ()  # whose forms it replaced, nearest first
     gates: tuple[Item, ...] = ()
     knowledge: tuple[Item, ...] = ()
+    bound: tuple[str, ...] = ()  # "log: ${inputs.log}": parameters that the source leaves out
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -73,6 +75,11 @@ def _step(step: LinkedStep) -> StepItem:
         overrides=step.origin.overrides,
         gates=_gates(step.gates),
         knowledge=_topics(step.knowledge),
+        bound=tuple(
+            f"{name}: ${{{'.'.join(value.path)}}}"
+            for name, value in step.parameters.entries
+            if name in (step.bound or ()) and isinstance(value, Ref)
+        ),
     )
 
 
@@ -100,6 +107,8 @@ def _lines(inspection: Inspection) -> Iterable[str]:
     for number, step in enumerate(inspection.steps, 1):
         instead = f", overrides {', '.join(step.overrides)}" if step.overrides else ""
         yield f"step {number:<6} {step.id} -> {step.runs}  from {step.origin}{instead}"
+        for binding in step.bound:
+            yield f"            bound {binding}"
         for gate in step.gates:
             yield f"            gate {gate.name} -> {gate.bound_to}  from {gate.origin}"
         if step.knowledge != inspection.knowledge:

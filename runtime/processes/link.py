@@ -1,12 +1,13 @@
 """Stage four: bind every name of a resolved process to what it stands for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from .answers import schema_of_fields
 from .bind import Binder, child_of
+from .bound import Bound, bound_parameters, offered_by, without_required
 from .conditions import asked_about, check_condition
 from .definitions import (
     FailureDefinition,
@@ -66,14 +67,18 @@ class Linker:
         self._ids = tuple(step.definition.id for step in process.steps)
         inputs = tuple(field_of(field) for field, _ in process.inputs)
         self._inputs = inputs
+        self._from_trigger: tuple[str, ...] = ()  # those of them that no source declares
         self._names = Names(shape_of_fields(inputs, given=False), self._ids)
         self._jumps: dict[str, set[str]] = {}  # at a step: what a jump to it may have left out
 
     def link(self) -> LinkedProcess:
         """Return the linked process; it counts only if no error was reported."""
         process, definition = self._process, self._process.definition
+        parent = self._linked_parent()  # what changes in it changes this process, too
         start = Names(shape_of_fields(self._inputs, given=False), self._ids)
         knowledge = tuple(self._topic(use, owner) for use, owner in process.knowledge)
+        gates = tuple(self._gate(gate, start, frozenset()) for gate in process.gates)
+        steps = tuple(self._step(step, knowledge) for step in process.steps)
         linked = LinkedProcess(
             name=definition.name,
             version=definition.version,
@@ -82,7 +87,7 @@ class Linker:
             description=definition.description,
             abstract=definition.abstract,
             chain=process.chain,
-            parent=self._parent(),
+            parent=parent.digest if parent else UNSET,
             implements=tuple(
                 (name, self._world.interfaces[name].digest)
                 for name in process.implements
@@ -90,19 +95,29 @@ class Linker:
             ),
             triggers=tuple(definition.triggers),
             inputs=self._inputs,
-            gates=tuple(self._gate(gate, start, frozenset()) for gate in process.gates),
+            from_trigger=self._from_trigger or UNSET,
+            gates=gates,
             knowledge=knowledge,
-            steps=tuple(self._step(step, knowledge) for step in process.steps),
+            steps=steps,
             outputs=link_outputs(process, self._names, self._reporter),
         )
         return replace(linked, digest=_digest(linked))
 
-    def _parent(self) -> str | UnsetType:
-        """The digest of the parent: what changes in it changes this process, too."""
-        parent = (
-            self._world.processes.get(self._process.chain[1]) if self._process.chain[1:] else None
-        )
-        return parent.digest if parent else UNSET
+    def _linked_parent(self) -> LinkedProcess | None:
+        above = self._process.chain[1:2]
+        return self._world.processes.get(above[0]) if above else None
+
+    def _offers(self) -> Sequence[str] | None:
+        """Names that whatever triggers it, or its parent, may say; None for any.
+
+        Who runs what implements an interface gives the inputs of that, so nothing is added to them.
+        """
+        if self._process.implements:
+            return ()
+        offers = offered_by(self._process.definition.triggers)
+        parent = self._linked_parent()
+        inherited = parent.from_trigger if parent else UNSET
+        return offers if offers is None or inherited is UNSET else (*offers, *inherited)
 
     def _step(self, step: ResolvedStep, knowledge: tuple[LinkedTopic, ...]) -> LinkedStep:
         definition = step.definition
@@ -116,7 +131,8 @@ class Linker:
         if when:
             check_condition(when, self._names, self._reporter)
         output = output_schema(definition, self._reporter)
-        action, child, result = self._work(step, guarded, output)
+        bound = self._bound(definition)
+        action, child, result = self._work(step, guarded, output, bound)
         found = linked_find(
             definition.find,
             ValueChecker(self._names, self._reporter, guarded),
@@ -130,7 +146,8 @@ class Linker:
             child=child,
             description=definition.description,
             abstract=definition.abstract,
-            parameters=map_of(definition.parameters),
+            parameters=bound.joined(map_of(definition.parameters)),
+            bound=tuple(name for name, _ in bound.parameters) or UNSET,
             when=when.expression if when else None,
             retry=definition.retry or Retry(),
             timeout_s=definition.timeout_s,
@@ -139,7 +156,7 @@ class Linker:
             gates=gates,
             knowledge=topics,
             find=found,
-            carry=self._carry(definition),
+            carry=(*self._carry(definition), *bound.carry),
             strategy=definition.strategy or UNSET,
             needs=definition.needs or Needs(),
             tools=tuple(dict.fromkeys(definition.tools)),
@@ -155,8 +172,23 @@ class Linker:
 
     # What a step does.
 
+    def _bound(self, definition: StepDefinition) -> Bound:
+        """What the step leaves out and can be given; what only a trigger gives is an input then."""
+        spec = self._world.registry.actions.get(definition.action or "")
+        if spec is None or definition.abstract:
+            return Bound()
+        takes = self._world.parameters_of(spec)
+        bound = bound_parameters(
+            definition, spec, takes, self._names, self._offers(), self._reporter
+        )
+        if bound.inputs:
+            self._inputs = (*self._inputs, *bound.inputs)
+            self._from_trigger += tuple(field.name for field in bound.inputs)
+            self._names.add_inputs(shape_of_fields(self._inputs, given=False))
+        return bound
+
     def _work(
-        self, step: ResolvedStep, guarded: frozenset[str], output: Declared
+        self, step: ResolvedStep, guarded: frozenset[str], output: Declared, bound: Bound
     ) -> tuple[LinkedAction | None, LinkedChild | None, Shape]:
         """Return what *step* runs, and the shape of what that gives."""
         definition, world = step.definition, self._world
@@ -177,7 +209,7 @@ class Linker:
         if spec is None:
             return None, None, with_output(Shape({}), definition, output)
         if not definition.abstract:
-            shape = world.parameters_of(spec)
+            shape = without_required(world.parameters_of(spec), bound.settled())
             checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
             if spec.answers_output is UNSET:
                 given = world.result_of(spec)

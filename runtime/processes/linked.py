@@ -209,6 +209,7 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     description: str = ""
     abstract: bool = False  # only ever in an abstract process
     parameters: MapOf = MapOf(())  # of the action, or inputs of the child
+    bound: tuple[str, ...] | UnsetType = UNSET  # those of them that the source leaves out
     when: Expression | None = None  # None runs always
     retry: Retry = Retry()
     timeout_s: float | None = None
@@ -242,6 +243,9 @@ class LinkedProcess(Struct, gc=False, frozen=True, kw_only=True):
     implements: tuple[tuple[str, str], ...] = ()  # (interface, digest), inherited ones included
     triggers: tuple[Trigger, ...] = ()
     inputs: tuple[Field, ...] = ()
+    from_trigger: tuple[str, ...] | UnsetType = (
+        UNSET  # inputs that no source declares: steps need them
+    )
     outputs: tuple[Output, ...] = ()
     gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the first step
     knowledge: tuple[LinkedTopic, ...] = ()

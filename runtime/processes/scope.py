@@ -1,6 +1,6 @@
 """The names that a step may refer to, with the shapes of what they stand for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from .expressions import Ref
@@ -52,6 +52,18 @@ class Names:
         remedy = did_you_mean(root, ("inputs", "steps", "execution"), "")
         message = f"`{root}` is not `inputs`, `steps` or `execution`"
         return NotFound("P204", message, remedy or None)
+
+    def called(self, name: str) -> Iterator[tuple[Ref, Shape]]:
+        """Everything here that is called *name* and is surely there, the inputs first."""
+        if name in self._inputs.properties:
+            yield Ref(("inputs", name)), self._inputs.properties[name]
+        for step, result in self.results.items():
+            if step not in self.unsure and name in result.properties:
+                yield Ref(("steps", step, name)), result.properties[name]
+
+    def add_inputs(self, inputs: Shape) -> None:
+        """From here on *inputs* are known: what was known before and more."""
+        self._inputs = inputs
 
     def _step(self, ref: Ref, rest: list[str]) -> Found | NotFound:
         step, *fields = rest
