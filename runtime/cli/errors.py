@@ -43,7 +43,9 @@ class NotFoundError(CortexError, LookupError):
         self.what, self.name, self.hint = what, name, hint
 
     def __str__(self) -> str:
-        return f"{self.what} {self.name!r} {self.hint}"
+        return (
+            f"{self.what} {self.name!r} {self.hint}" if self.name else f"{self.what}: {self.hint}"
+        )
 
 
 class PromptGoneError(CortexError):

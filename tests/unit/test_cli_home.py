@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem, ShellComplete
 from cortex.bus.events import ExecutionCompleted, ExecutionRequest
 from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.serving import Service
 
 root: click.Group = importlib.import_module("cortex.runtime.cli.tree").root
 IDS = ("aaaabbbbccccdddd", "aaaaeeeeffffgggg", "zzzzyyyyxxxxwwww")
@@ -248,3 +249,45 @@ def test_a_source_that_holds_a_secret_is_refused_before_it_runs_with_a_mask(
     assert "name that in the step's `env`" in validated.out
     assert "P015: a secret is written here" in run.err
     assert "k3yOfTheDeployment99" not in validated.out + run.err + run.out
+
+
+def test_trace_without_a_name_shows_the_newest_that_a_person_or_a_trigger_asked_for(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Runtime(home, components=[]) as runtime:
+        child = ExecutionRequest(execution_id="child", process="p", goal="p", parent=IDS[0])
+        runtime.client("me").publish(child)
+
+    assert main(["trace"]) == 0
+
+    assert f"execution {IDS[-1]}  " in capsys.readouterr().out
+
+
+def test_trace_says_where_there_is_nothing_to_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["trace", "--home", str(Home.create(tmp_path / "new").path)])
+
+    assert code == 3
+    assert "execution: there is none yet, `cortex run PROCESS` makes one" in capsys.readouterr().err
+
+
+def test_doctor_says_of_a_runtime_that_serves_nobody_that_commands_are_refused(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Runtime(home, components=[]):
+        code, said = doctor(capsys, home.path)
+
+    assert code == 0
+    assert "serves nobody else; commands that record are refused until it ends" in said
+
+
+def test_doctor_says_of_a_hub_that_commands_use_it(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Service(home, components=()):
+        code, said = doctor(capsys, home.path)
+
+    assert code == 0
+    assert "is its hub, which commands that record use" in said
+    assert "refused" not in said

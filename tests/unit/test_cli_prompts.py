@@ -116,6 +116,13 @@ def test_how_full_the_window_is_counts_what_is_kept_for_the_answer() -> None:
     assert row.utilisation == round(taken / made.manifest.effective_window, 4)
 
 
+def test_a_list_shows_what_a_prompt_itself_takes_of_the_window() -> None:
+    about = document(prompt(note("a", "A comma."))).about
+    about.tokens, about.window = 950, 24_000
+
+    assert f"{about.share:.0%}" == "4%"
+
+
 def test_a_manifest_that_is_none_is_an_error_where_it_is_named_and_left_out_of_many() -> None:
     made = prompt(note("a", "A comma."))
     blobs = MemoryBlobs()

@@ -175,7 +175,7 @@ def _cells(row: PromptRow) -> tuple[str, ...]:
         row.step,
         str(row.turn),
         f"{row.tokens:,}",
-        f"{row.utilisation:.0%}",
+        f"{row.share:.0%}",
         f"{row.included}/{row.considered}",
         f"{row.eligible:,}",
         row.model,

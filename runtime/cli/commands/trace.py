@@ -24,18 +24,20 @@ class TraceDocument(msgspec.Struct):
 
 
 @click.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
 @click.option("--full", is_flag=True, help="Show answers, results and evidence uncut.")
 @with_home
 @with_screen
 def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
     """Show everything that happened in an execution.
 
-    EXECUTION is an id, or as much of it as no other has. Columns: position in the log, seconds
-    since the start, time taken.
+    EXECUTION is an id, or as much of it as no other has; without it, the newest one. Columns:
+    position in the log, seconds since the start, time taken.
     """
     with History.open(home) as history:
-        document = _trace(history, history.execution_id(execution_id), DEEPEST)
+        newest = history.newest_execution_id
+        found = history.execution_id(execution_id) if execution_id else newest()
+        document = _trace(history, found, DEEPEST)
     screen.document(document)
     if not screen.as_json:
         _show(screen, document, full=full, indent="")

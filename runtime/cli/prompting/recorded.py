@@ -46,6 +46,11 @@ class PromptRow(msgspec.Struct):
     epochs: int
     strategy: str
 
+    @property
+    def share(self) -> float:
+        """What the prompt itself takes of the window."""
+        return self.tokens / max(self.window, 1)
+
 
 class PromptDocument(msgspec.Struct):
     """One prompt with its manifest."""

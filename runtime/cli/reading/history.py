@@ -128,6 +128,18 @@ class History:
             "execution", prefix, "is not in this home: `cortex execution list` shows what is"
         )
 
+    def newest_execution_id(self) -> str:
+        """The execution that was requested last, and not by another one.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        for record in self.newest(REQUESTS):
+            found = record.correlation
+            if record.version == 1 and found and not self.execution(found).parent:
+                return found
+        raise NotFoundError("execution", "", "there is none yet, `cortex run PROCESS` makes one")
+
     def _each(self, positions: Sequence[int]) -> Iterator[Recorded]:
         """The events at *positions*, in order; those that stand near one another by one read."""
         start = 0

@@ -11,6 +11,7 @@ from importlib import metadata
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
+from cortex.runtime.serving import found as hub_on
 
 from ..reading import History, failing_of, models_of, not_ready_of, times
 from .comparing import live_differences
@@ -197,8 +198,13 @@ def _owner(home: Home) -> Check:
     if not is_held(home):
         return Check("runtime", "ok", "none runs on this home")
     pid = lock_of(home).read_text(errors="replace").strip() or "?"
+    if hub_on(home):
+        return Check("runtime", "ok", f"process {pid} is its hub, which commands that record use")
     return Check(
-        "runtime", "ok", f"process {pid} runs one; commands that record are refused until it ends"
+        "runtime",
+        "ok",
+        f"process {pid} runs one that serves nobody else; commands that record are refused until "
+        "it ends",
     )
 
 
