@@ -6,12 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from cortex.runtime.processes import LinkedProcess, ManualTrigger, Match, Tie
+from cortex.runtime.processes import MANUAL, LinkedProcess, ManualTrigger, Match, Tie
 
 from .catalogue import Catalogue
 from .preferences import Preferences
-
-MANUAL = "manual"  # the field `source` of a trigger that names its process
 
 
 class Chosen(Struct, frozen=True):
@@ -27,6 +25,8 @@ class Refusal(Struct, frozen=True):
 
     reason: str
     candidates: tuple[str, ...] = ()  # those that fit equally
+    unlinked: Chosen | None = None  # what was meant, where it only lacks something
+    missing: tuple[str, ...] = ()  # what that lacks
 
 
 def for_request(
@@ -51,7 +51,18 @@ def for_request(
 def for_trigger(
     catalogue: Catalogue, preferences: Preferences, fields: Mapping[str, Any]
 ) -> Chosen | Refusal:
-    """The process that answers a trigger with *fields*."""
+    """The process that answers a trigger with *fields*; one that is unlinked does, too."""
+    return meant(_for_trigger(catalogue, preferences, fields))
+
+
+def meant(chosen: Chosen | Refusal) -> Chosen | Refusal:
+    """What was chosen, if it is unlinked, too: its execution waits until it is linked again."""
+    return chosen.unlinked or chosen if isinstance(chosen, Refusal) else chosen
+
+
+def _for_trigger(
+    catalogue: Catalogue, preferences: Preferences, fields: Mapping[str, Any]
+) -> Chosen | Refusal:
     if fields.get("source") == MANUAL and "process" in fields:
         return _manual(catalogue, str(fields["process"]))
     wanted = preferences.for_trigger(fields)
@@ -108,7 +119,9 @@ def _runnable(catalogue: Catalogue, chosen: Chosen) -> Chosen | Refusal:
     if missing:
         what = ", ".join(missing)
         return Refusal(
-            f"{process.name} is unlinked: {what} is not there; it runs again once that is back"
+            f"{process.name} is unlinked: {what} is not there; it runs again once that is back",
+            unlinked=chosen,
+            missing=missing,
         )
     return chosen
 

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from cortex.bus import Event, Recorded
+from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import (
+    VOCABULARY,
     ComponentFailed,
+    ExecutionDeferred,
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
+    GrantRevoked,
     LogClockJumped,
     ProcessCompiled,
     ProcessRejected,
@@ -19,11 +22,10 @@ from cortex.bus.events import (
     ProcessUnchanged,
     ProcessUnlinked,
     StepWake,
-    TriggerMatched,
     TriggerReceived,
     TriggerUnmatched,
+    TriggerWake,
 )
-from cortex.runtime.access import person_of
 from cortex.runtime.kernel import Component, Config, Delivery, Forget, Home, Later, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
@@ -32,9 +34,11 @@ from cortex.runtime.processes.execution import checked_inputs, too_large
 from . import files, schedules
 from .calendar import Calendar
 from .catalogue import Catalogue
-from .choosing import Chosen, Refusal, for_request, for_trigger
+from .choosing import Chosen, Refusal, for_request, for_trigger, meant
+from .matching import matched, not_matched
 from .preferences import Preferences
-from .waiting import WAKE, Waiting
+from .unmatched import Unmatched, forgotten
+from .waiting import UNLINKED, WAKE, Waiting
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -43,6 +47,7 @@ class Kept(msgspec.Struct, frozen=True):
     catalogue: bytes
     waiting: bytes
     calendar: Calendar = msgspec.field(default_factory=Calendar)
+    unmatched: bytes = b""
 
 
 class ProcessManager(Component):
@@ -57,9 +62,12 @@ class ProcessManager(Component):
         history: Callable[[str], Iterator[Recorded]],
         home: Home | None = None,
         user_preferences: Mapping[str, str] | None = None,
+        vocabulary: Vocabulary = VOCABULARY,
     ) -> None:
         self._catalogue = Catalogue(blobs)
-        self._waiting = Waiting()
+        self._wait_s = config.processes.wait_s
+        self._waiting = Waiting(history, vocabulary)
+        self._unmatched = Unmatched(history, vocabulary, self._wait_s)
         self._calendar = Calendar()
         self._max_cost = config.models.max_cost
         self._history = history
@@ -80,14 +88,24 @@ class ProcessManager(Component):
                 self._calendar.jumped(event)
             case TriggerReceived():
                 self._fired(event, delivery)
-            case StepWake() if event.what == WAKE:
-                self._waiting.release(event.execution_id)
+            case StepWake() if event.what in (WAKE, UNLINKED):
+                self._waiting.woken(event)
+            case ExecutionDeferred():
+                self._waiting.take_up(event)
+            case TriggerUnmatched() | TriggerWake() | GrantRevoked():
+                self._unmatched.recall(event)
             case _:
                 self._waiting.answered(delivery.causation or 0, delivery.time_ns)
 
     def snapshot(self) -> bytes:
         """The catalogue, what waits, and what ran by the calendar."""
-        return _ENCODE(Kept(self._catalogue.snapshot(), self._waiting.snapshot(), self._calendar))
+        kept = Kept(
+            self._catalogue.snapshot(),
+            self._waiting.snapshot(),
+            self._calendar,
+            self._unmatched.snapshot(),
+        )
+        return _ENCODE(kept)
 
     def restore(self, snapshot: bytes) -> None:
         """Take all of it up."""
@@ -95,6 +113,7 @@ class ProcessManager(Component):
         self._catalogue.restore(kept.catalogue)
         self._waiting.restore(kept.waiting)
         self._calendar = kept.calendar
+        self._unmatched.restore(kept.unmatched)
 
     @on(ProcessCompiled)
     @on(ProcessRetired)
@@ -113,6 +132,9 @@ class ProcessManager(Component):
                 trigger_id = delivery.new_id(index + 1)
                 now_ns = delivery.time_ns - self._calendar.ahead_ns
                 yield from self._rearmed(event.name, index, schedule, now_ns, trigger_id)
+        if new is not None and isinstance(event, ProcessCompiled):
+            yield from self._waiting.linked(new, delivery.time_ns)
+            yield from self._unmatched.arrived(new, delivery.time_ns)
         yield from self.answered(event, delivery)
 
     @on(LogClockJumped)
@@ -153,10 +175,15 @@ class ProcessManager(Component):
 
     @on(StepWake)
     def woken(self, event: StepWake, delivery: Delivery) -> Iterator[Output]:
-        """Begin an execution that waited for the compiler."""
-        request = self._waiting.release(event.execution_id) if event.what == WAKE else None
+        """Begin an execution that waited for the compiler, or for its process."""
+        request = self._waiting.woken(event) if event.what in (WAKE, UNLINKED) else None
         if request is not None:
-            yield from self._begin(request)
+            yield from self._begin(request, delivery, last=event.what == UNLINKED)
+
+    @on(ExecutionDeferred)
+    def deferred(self, event: ExecutionDeferred, delivery: Delivery) -> Iterator[Output]:
+        """Take up what was deferred before this start."""
+        yield from self._waiting.said(event, delivery.time_ns)
 
     @on(ExecutionRequest)
     def start_execution(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
@@ -165,7 +192,7 @@ class ProcessManager(Component):
         if bound is not None:
             yield bound
         else:
-            yield from self._begin(event)
+            yield from self._begin(event, delivery)
 
     def _hold(self, event: ExecutionRequest, delivery: Delivery) -> Later | None:
         # A child was linked with its parent, and ad-hoc work needs no process.
@@ -175,13 +202,22 @@ class ProcessManager(Component):
             return None  # that very version is there
         return self._waiting.hold(event, delivery.time_ns)
 
-    def _begin(self, event: ExecutionRequest) -> Iterator[Output]:
+    def _begin(
+        self, event: ExecutionRequest, delivery: Delivery, *, last: bool = False
+    ) -> Iterator[Output]:
+        """Begin *event* or say why not; it may wait for its process, but not at the last try."""
         begun = self._begun(event)
-        problem = begun if isinstance(begun, str) else too_large(begun)
-        if isinstance(begun, str) or problem:
+        waits_s = self._wait_s if event.wait_s is None else max(0.0, event.wait_s)
+        if isinstance(begun, Refusal) and begun.unlinked and waits_s and not last:
+            name = begun.unlinked.process.name
+            yield from self._waiting.defer(event, name, begun.missing, delivery.time_ns, waits_s)
+            return
+        problem = begun.reason if isinstance(begun, Refusal) else too_large(begun)
+        if isinstance(begun, Refusal) or problem:
             yield ExecutionFailed(execution_id=event.execution_id, reason=str(problem))
         else:
             yield begun
+        yield from self._waiting.begun(event.execution_id)
 
     @on(TriggerReceived)
     def answer(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
@@ -195,20 +231,50 @@ class ProcessManager(Component):
             yield from self._of_files(event, delivery)
             return
         chosen = for_trigger(self._catalogue, self._preferences, event.fields)
-        yield from _matched(event, chosen, delivery)
+        if isinstance(chosen, Refusal):
+            yield from self._unmatched.refused(event, chosen, delivery)
+        else:
+            yield from matched(event, chosen, delivery, delivery.source)
 
-    def _begun(self, event: ExecutionRequest) -> ExecutionStarted | str:
+    @on(TriggerUnmatched)
+    def unmatched(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
+        """Take up what waited before this start."""
+        yield from self._unmatched.said(event, delivery)
+
+    @on(TriggerWake)
+    def look_again(self, event: TriggerWake, delivery: Delivery) -> Iterator[Output]:
+        """Choose again for a trigger that waits, or give it up."""
+        held = self._unmatched.open(event)
+        if held is None:
+            return
+        chosen = for_trigger(self._catalogue, self._preferences, held.event.fields)
+        if isinstance(chosen, Refusal) and not event.last:
+            return  # a tie, or it was retired meanwhile
+        if isinstance(chosen, Chosen):
+            yield forgotten(held.event)
+        yield from matched(held.event, chosen, delivery, held.source)
+        self._unmatched.drop(held.event)
+
+    @on(GrantRevoked)
+    def revoked(self, event: GrantRevoked, delivery: Delivery) -> Iterator[Output]:
+        """Let nothing wait that a client said whose grant is gone."""
+        for held in self._unmatched.of_client(event.client):
+            yield forgotten(held.event)
+            yield not_matched(held.event, f"the grant of {event.client}, who said it, was revoked")
+            self._unmatched.drop(held.event)
+
+    def _begun(self, event: ExecutionRequest) -> ExecutionStarted | Refusal:
         """The beginning of an execution, or why there is none."""
         if not event.process:
             return self._started(event, None, "", dict(event.inputs))
         version = event.process_version
         chosen = for_request(self._catalogue, self._preferences, event.process, version)
         if isinstance(chosen, Refusal):
-            return chosen.reason
+            return chosen
         process = chosen.process
         inputs, wrong = checked_inputs(process.inputs, event.inputs)
         if wrong:
-            return f"the inputs of {process.name} are wrong: {'; '.join(wrong)}"
+            return Refusal(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}")
         return self._started(event, process, self._catalogue.linked(process), inputs)
 
     def _started(
@@ -239,21 +305,21 @@ class ProcessManager(Component):
         name = str(event.fields["process"])
         found = self._fired(event, delivery)
         if found is None:
-            yield _unmatched(event, f"{name} no longer has this schedule")
+            yield not_matched(event, f"{name} no longer has this schedule")
             return
         index, schedule, firing = found
         if firing.run:
-            chosen = for_request(self._catalogue, self._preferences, name, 0)
+            chosen = meant(for_request(self._catalogue, self._preferences, name, 0))
             if isinstance(chosen, Chosen):
                 chosen = Chosen(chosen.process, "its schedule")
-            yield from _matched(event, chosen, delivery)
+            yield from matched(event, chosen, delivery, delivery.source)
         else:
             reason = f"it came {firing.late_s:.0f} s late, and {name} skips missed times"
             if firing.early:
                 reason = f"it came before its time, as the clock was set back; {name} waits for it"
             elif schedule.missed != "skip":
                 reason = f"{name} ran for that time already, before the clock was set back"
-            yield _unmatched(event, reason)
+            yield not_matched(event, reason)
         yield from self._armed(name, index, schedule, firing.next_ns, delivery.new_id(index + 1))
 
     def _fired(
@@ -308,12 +374,12 @@ class ProcessManager(Component):
     def _of_files(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])
         if not files.triggers_of(self._catalogue.table.get(name)):
-            yield _unmatched(event, f"{name} no longer watches files")
+            yield not_matched(event, f"{name} no longer watches files")
             return
-        chosen = for_request(self._catalogue, self._preferences, name, 0)
+        chosen = meant(for_request(self._catalogue, self._preferences, name, 0))
         if isinstance(chosen, Chosen):
             chosen = Chosen(chosen.process, "its file trigger")
-        yield from _matched(event, chosen, delivery)
+        yield from matched(event, chosen, delivery, delivery.source)
 
     def _repeated(self, event: TriggerReceived, delivery: Delivery) -> bool:
         """Whether this trigger was received before: whoever sends one may send it again."""
@@ -327,48 +393,3 @@ class ProcessManager(Component):
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 _KEPT = msgspec.msgpack.Decoder(Kept).decode
-
-
-def _matched(
-    event: TriggerReceived, chosen: Chosen | Refusal, delivery: Delivery
-) -> Iterator[Output]:
-    if isinstance(chosen, Refusal):
-        yield _unmatched(event, chosen.reason, chosen.candidates)
-        return
-    process = chosen.process
-    execution_id = delivery.new_id()
-    yield TriggerMatched(
-        trigger_id=event.trigger_id,
-        execution_id=execution_id,
-        process=process.name,
-        digest=process.digest,
-        because=chosen.because,
-        runners_up=chosen.runners_up,
-    )
-    yield ExecutionRequest(
-        execution_id=execution_id,
-        process=process.name,
-        process_version=process.version,
-        inputs=_offered(event, process),
-        goal=event.goal,
-        workspace=event.workspace,
-        trigger=event.trigger_id,
-        requested_by=person_of(delivery.source),
-    )
-
-
-def _offered(event: TriggerReceived, process: LinkedProcess) -> dict[str, object]:
-    """A trigger offers inputs to whichever process is chosen; it takes what it declares.
-
-    What its steps need and no source declares may stand among the fields as well.
-    """
-    bound = process.from_trigger or ()
-    fields = {name: event.fields[name] for name in bound if name in event.fields}
-    declared = {field.name for field in process.inputs}
-    return fields | {name: value for name, value in event.inputs.items() if name in declared}
-
-
-def _unmatched(
-    event: TriggerReceived, reason: str, candidates: tuple[str, ...] = ()
-) -> TriggerUnmatched:
-    return TriggerUnmatched(trigger_id=event.trigger_id, reason=reason, candidates=candidates)

@@ -1,12 +1,18 @@
-"""Requests that wait for the compiler: what was submitted before them may be what they name."""
+"""Requests that wait: for the compiler, or for a process that lacks something."""
+
+from collections.abc import Callable, Iterator
 
 import msgspec
 
-from cortex.bus.events import ExecutionRequest, ProcessSubmit, StepWake
-from cortex.runtime.kernel import Later
+from cortex.bus import Recorded, Vocabulary
+from cortex.bus.events import ExecutionDeferred, ExecutionRequest, ProcessSubmit, StepWake
+from cortex.runtime.kernel import Forget, Later, Output
+from cortex.runtime.processes import LinkedProcess
 
 WAKE = "request"  # what a `step.wake` is about that a request waits for
+UNLINKED = "unlinked"  # the same, once it has waited long enough for its process
 COMPILE_S = 60.0  # a compiler that says nothing for so long is not waited for
+BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -14,18 +20,29 @@ class Kept(msgspec.Struct, frozen=True):
 
     submitted: dict[int, int]
     held: dict[str, ExecutionRequest]
+    deferred: dict[str, ExecutionRequest] = {}
 
 
 class Waiting:
-    """Submissions without an answer, and the requests that came after them."""
+    """Submissions without an answer, and the requests that came after them; deferred requests.
 
-    def __init__(self) -> None:
+    A deferred request waits from its `execution.deferred` until the log says that its execution was
+    begun or given up. Both are committed with the wake that they answer, so that a kill in between
+    leaves either the wake or its answer, and never both.
+    """
+
+    def __init__(
+        self, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary
+    ) -> None:
+        self._history, self._vocabulary = history, vocabulary
         self._submitted: dict[int, int] = {}  # when, in nanoseconds, by position
         self._held: dict[str, ExecutionRequest] = {}  # by execution
+        self._deferred: dict[str, ExecutionRequest] = {}  # by execution
 
     def submit(self, event: ProcessSubmit, position: int, time_ns: int) -> None:
-        """Sources were submitted; where there are none, all are looked at once more."""
-        self._submitted[position] = time_ns
+        """Sources were submitted."""
+        if event.sources or event.removed:
+            self._submitted[position] = time_ns
 
     def hold(self, event: ExecutionRequest, time_ns: int) -> Later | None:
         """Keep *event* if something is being compiled; the deadline after which it is begun."""
@@ -49,18 +66,92 @@ class Waiting:
             return []
         return [_wake(execution_id, time_ns) for execution_id in self._held]
 
-    def release(self, execution_id: str) -> ExecutionRequest | None:
-        """The request that waited, once; None where none did."""
-        return self._held.pop(execution_id, None)
+    def defer(
+        self,
+        request: ExecutionRequest,
+        process: str,
+        missing: tuple[str, ...],
+        time_ns: int,
+        waits_s: float,
+    ) -> Iterator[Output]:
+        """Have *request* wait until *process* has what it lacks; nothing is said a second time."""
+        execution_id = request.execution_id
+        if execution_id in self._deferred:
+            return
+        yield ExecutionDeferred(
+            execution_id=execution_id, process=process, missing=missing, waits_s=waits_s
+        )
+        event = StepWake(execution_id=execution_id, step_id="", what=UNLINKED)
+        yield Later(_unlinked(execution_id), time_ns + round(waits_s * 1e9), event)
+        self._deferred[execution_id] = request
+
+    def linked(self, process: LinkedProcess, time_ns: int) -> Iterator[Output]:
+        """Wake what waited for *process*, after all that comes with it."""
+        names = {process.name, *dict(process.implements)}
+        for execution_id, request in self._deferred.items():
+            if request.process in names:
+                yield _wake(execution_id, time_ns)
+
+    def said(self, event: ExecutionDeferred, time_ns: int) -> Iterator[Output]:
+        """Take up one that was deferred before this start, and wake it.
+
+        Its process may have been linked between the request and this answer to it.
+        """
+        if self.take_up(event):
+            yield _wake(event.execution_id, time_ns)
+
+    def take_up(self, event: ExecutionDeferred) -> bool:
+        """Fold *event*; whether it was news."""
+        if event.execution_id in self._deferred:
+            return False
+        request = self._read(event.stream())
+        if request is not None:
+            self._deferred[event.execution_id] = request
+        return request is not None
+
+    def woken(self, event: StepWake) -> ExecutionRequest | None:
+        """The request that is to be begun now, unless the log has what became of it.
+
+        One that waited for the compiler is let go; one that is deferred stays until `begun`.
+        """
+        held = self._held.pop(event.execution_id, None)
+        if held is not None or event.execution_id not in self._deferred:
+            return held
+        request = self._read(event.stream())
+        if request is None:
+            del self._deferred[event.execution_id]
+        return request
+
+    def begun(self, execution_id: str) -> Iterator[Output]:
+        """A request waits no longer."""
+        if execution_id in self._deferred:
+            yield Forget(_unlinked(execution_id))
+            del self._deferred[execution_id]
 
     def snapshot(self) -> bytes:
         """All of it, for `restore`."""
-        return msgspec.msgpack.encode(Kept(self._submitted, self._held))
+        return msgspec.msgpack.encode(Kept(self._submitted, self._held, self._deferred))
 
     def restore(self, snapshot: bytes) -> None:
         """Take up what `snapshot` gave."""
         kept = msgspec.msgpack.decode(snapshot, type=Kept)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
+        self._deferred = dict(kept.deferred)
+
+    def _read(self, stream: str) -> ExecutionRequest | None:
+        """The request in *stream*; None where its execution was begun or given up."""
+        found: ExecutionRequest | None = None
+        for record in self._history(stream):
+            if record.topic in BEGUN:
+                return None
+            if found is None and record.topic == ExecutionRequest.topic_name():
+                event = self._vocabulary.read(record)
+                found = event if isinstance(event, ExecutionRequest) else None
+        return found
+
+
+def _unlinked(execution_id: str) -> str:
+    return f"execution/{execution_id}/unlinked"
 
 
 def _wake(execution_id: str, at_ns: int) -> Later:

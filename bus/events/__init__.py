@@ -16,6 +16,7 @@ from .execution import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionDeferred,
     ExecutionFailed,
     ExecutionFinish,
     ExecutionHalted,
@@ -96,7 +97,7 @@ from .tool import (
     ToolListed,
     ToolReturned,
 )
-from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched
+from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched, TriggerWake
 from .trust import TrustGiven, TrustWithdrawn
 
 VOCABULARY = Vocabulary(
@@ -123,6 +124,7 @@ VOCABULARY = Vocabulary(
         ExecutionCancelled,
         ExecutionCharged,
         ExecutionCompleted,
+        ExecutionDeferred,
         ExecutionFailed,
         ExecutionFinish,
         ExecutionGet,
@@ -196,6 +198,7 @@ VOCABULARY = Vocabulary(
         TriggerMatched,
         TriggerReceived,
         TriggerUnmatched,
+        TriggerWake,
         TrustGiven,
         TrustWithdrawn,
     )
@@ -225,6 +228,7 @@ __all__ = [
     "ExecutionCancelled",
     "ExecutionCharged",
     "ExecutionCompleted",
+    "ExecutionDeferred",
     "ExecutionFailed",
     "ExecutionFinish",
     "ExecutionGet",
@@ -298,6 +302,7 @@ __all__ = [
     "TriggerMatched",
     "TriggerReceived",
     "TriggerUnmatched",
+    "TriggerWake",
     "TrustGiven",
     "TrustWithdrawn",
 ]

@@ -23,6 +23,21 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
     requested_by: str = ""  # for whom the engine or the process manager asks; of others it is void
+    wait_s: float | None = None  # for its process, if that is unlinked; None: as configured
+
+
+class ExecutionDeferred(Event, frozen=True, kw_only=True, tag="execution.deferred"):
+    """A request waits for its process, which is unlinked; it begins once what is missing is back.
+
+    If that takes longer than `waits_s`, the execution fails.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    process: str
+    missing: tuple[str, ...]  # "action write_code", "gate tests_pass", "topic team.rota"
+    waits_s: float
 
 
 class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"):

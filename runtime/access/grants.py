@@ -28,6 +28,7 @@ GUARDED = Patterns(
         *("execution.refused", "execution.ignored"),
         *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
+        *("trigger.wake", "execution.deferred"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
         *("step.delegated", "step.reopened", "step.skipped", "tool.enabled"),
     )

@@ -8,7 +8,7 @@ from .compilation import Compilation
 from .compile import compile_sources
 from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
 from .diff import Change, Diff, diff
-from .emit import Candidate, Match, ProcessTable, Tie, fits_event
+from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
 from .errors import (
     LinkError,
     MissingValueError,
@@ -72,6 +72,7 @@ from .work import inferred_needs, said_needs
 __all__ = [
     "ALSO_FROM",
     "LIBRARY",
+    "MANUAL",
     "RULES",
     "SECTIONS",
     "ActionSpec",
@@ -137,6 +138,7 @@ __all__ = [
     "TopicTable",
     "Topics",
     "Trigger",
+    "answers",
     "apply_edits",
     "apply_fixes",
     "compile_folder",

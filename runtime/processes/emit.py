@@ -6,7 +6,9 @@ from typing import Any
 from msgspec import Struct
 
 from .evaluate import equal
-from .linked import EventTrigger, LinkedProcess
+from .linked import EventTrigger, LinkedProcess, ManualTrigger
+
+MANUAL = "manual"  # the field `source` of a trigger that names its process
 
 
 class Candidate(Struct, frozen=True):
@@ -130,6 +132,17 @@ def fits_event(trigger: EventTrigger, fields: Mapping[str, Any]) -> bool:
         any(equal(_field(fields, name), value) for value in values)
         for name, values in trigger.match
     )
+
+
+def answers(process: LinkedProcess, fields: Mapping[str, Any]) -> bool:
+    """Return whether *process* answers something that happened, with *fields*."""
+    if process.abstract:
+        return False
+    if fields.get("source") == MANUAL and "process" in fields:
+        named = fields["process"] == process.name
+        return named and any(isinstance(each, ManualTrigger) for each in process.triggers)
+    events = (each for each in process.triggers if isinstance(each, EventTrigger))
+    return any(fits_event(each, fields) for each in events)
 
 
 def _field(fields: Mapping[str, Any], name: str) -> Any:

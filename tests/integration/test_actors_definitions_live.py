@@ -8,7 +8,9 @@ import pytest
 
 from cortex.actors.handlers import Shell
 from cortex.bus.events import (
+    ExecutionDeferred,
     ExecutionFailed,
+    ExecutionRequest,
     ExecutionStarted,
     ProcessAnswer,
     ProcessCompiled,
@@ -155,14 +157,16 @@ def test_a_component_that_leaves_unlinks_what_needs_it_until_it_is_back(world: W
     head = world.client.head
     world.runtime.remove("Shell")
     unlinked = world.wait(lambda said: isinstance(said.event, ProcessUnlinked), head).event
-    refused = world.run("p")
+    after = world.client.publish(ExecutionRequest(execution_id="waits", process="p"))
+    deferred = world.wait(lambda said: isinstance(said.event, ExecutionDeferred), after).event
     head = world.client.head
     world.runtime.add(Shell)
     again = world.wait(lambda said: isinstance(said.event, ProcessCompiled), head).event
 
     assert unlinked == ProcessUnlinked(name="p", digest=compiled.digest, missing=("action shell",))
-    assert refused.outcome == "failed"
-    assert "p is unlinked: action shell is not there" in refused.last(ExecutionFailed).reason
+    assert isinstance(deferred, ExecutionDeferred)
+    assert deferred.missing == ("action shell",)
+    assert world.stopped("waits", after).outcome == "completed"
     assert again == compiled
     assert world.run("p").outcome == "completed"
 

@@ -206,6 +206,17 @@ class World:
         """Hand one page to the engine, and lose what it says."""
         self._handle(self.engine, 256)
 
+    def recall(self, component: Component, after: int, through: int) -> None:
+        """Let *component* recall what it handled after one position, through another."""
+        topics = {route.event.topic_name() for route in routes_of(type(component))}
+        for r in self.records[after:through]:
+            if r.topic in topics:
+                delivery = Delivery(
+                    r.position, r.time_ns, component.component_name(), r.source, r.correlation,
+                    r.causation,
+                )  # fmt: skip
+                component.recall(VOCABULARY.read(r), delivery)
+
     def _handle(
         self, component: Component, limit: int
     ) -> tuple[list[Recorded], list[tuple[int, Any]]]:

@@ -28,7 +28,7 @@ REQUESTS = {
         "execution.finish",
         "execution.pause",
     ),
-    *("execution.request", "execution.resume", "gate.evaluate", "knowledge.index"),
+    *("execution.request", "execution.resume", "gate.evaluate", "knowledge.index", "trigger.wake"),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
     *("process.submit", "step.execute", "step.wake", "tool.call"),
@@ -77,6 +77,7 @@ ON_DISK = {
     "execution.paused": "execution_id reason step_id question prompt",
     "execution.rated": "execution_id verdict note by",
     "execution.refused": "execution_id asked reason by",
+    "execution.deferred": "execution_id process missing waits_s",
     "execution.request": (
         "execution_id process process_version inputs goal workspace trigger parent "
         "parent_step breakpoints max_cost"
@@ -128,7 +129,7 @@ ON_DISK = {
     "process.compiled": (
         "name process_version digest source_digest linked source file abstract warnings"
     ),
-    "process.rejected": "file diagnostics",
+    "process.rejected": "file diagnostics source strict",
     "process.retired": "name reason files process_version",
     "process.submit": "sources removed strict",
     "process.unchanged": "files",
@@ -157,10 +158,11 @@ ON_DISK = {
         "execution_id step_id attempt turn call_id tool result excerpt bytes lines summary"
     ),
     "trigger.matched": "trigger_id execution_id process digest because runners_up",
-    "trigger.received": "trigger_id fields inputs goal workspace",
+    "trigger.received": "trigger_id fields inputs goal workspace waits",
     "trust.given": "home digest by given_ns",
     "trust.withdrawn": "home",
-    "trigger.unmatched": "trigger_id reason candidates",
+    "trigger.unmatched": "trigger_id reason candidates waits_s",
+    "trigger.wake": "trigger_id last",
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cortex.actors.managers import ProcessManager
 from cortex.bus.events import (
+    ExecutionDeferred,
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
@@ -177,12 +178,12 @@ def test_an_abstract_process_is_refused_with_those_that_extend_it() -> None:
     assert reason(office.request("base")).endswith("cannot be run: run concrete")
 
 
-def test_an_unlinked_process_is_refused_until_it_is_compiled_again() -> None:
+def test_an_unlinked_process_is_refused_at_once_where_nobody_waits_for_it() -> None:
     process = one()
     office = Office(process)
     unlinked = ProcessUnlinked(name="p", digest=process.digest, missing=("action work",))
 
-    office.publish(unlinked, ExecutionRequest(execution_id="a", process="p"))
+    office.publish(unlinked, ExecutionRequest(execution_id="a", process="p", wait_s=0.0))
     office.compile(process)
     office.publish(ExecutionRequest(execution_id="b", process="p"))
 
@@ -366,6 +367,6 @@ def test_after_a_restart_the_manager_knows_the_same_processes() -> None:
     office.manager.restore(snapshot)
 
     assert isinstance(office.request(), ExecutionStarted)
-    unmatched = office.trigger(source="ci")
-    assert isinstance(unmatched, TriggerUnmatched)
-    assert "gone is unlinked: gate g" in unmatched.reason
+    matched = office.trigger(source="ci")
+    assert isinstance(matched, TriggerMatched)
+    assert office.world.said(ExecutionDeferred)[-1].missing == ("gate g",)

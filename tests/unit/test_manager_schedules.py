@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cortex.actors.managers import firing, next_due_ns
 from cortex.bus import Draft
 from cortex.bus.events import (
+    ExecutionDeferred,
     ExecutionStarted,
     LogClockJumped,
     ProcessRetired,
@@ -181,15 +182,15 @@ def test_a_schedule_that_has_gone_when_it_fires_starts_nothing() -> None:
     assert office.world.deadlines == {}
 
 
-def test_an_unlinked_process_stays_armed_and_says_why_it_did_not_run() -> None:
+def test_an_unlinked_process_stays_armed_and_its_execution_waits_for_it() -> None:
     process = scheduled()
     office = office_at(NEW_YEAR, process)
     office.publish(ProcessUnlinked(name="p", digest=process.digest, missing=("action work",)))
 
     fire(office)
 
-    assert "p is unlinked" in office.world.said(TriggerUnmatched)[0].reason
-    assert armed(office) == ["01-03 07:00"]
+    assert office.world.said(ExecutionDeferred)[0].missing == ("action work",)
+    assert sorted(armed(office)) == ["01-02 07:10", "01-03 07:00"]
 
 
 def test_two_schedules_of_one_process_are_armed_beside_each_other() -> None:

@@ -95,6 +95,7 @@ def run(
             trigger=station.client.new_id(),
             breakpoints=breaks,
             max_cost=max_cost,
+            wait_s=station.wait_s,
         )
         # A person who asks is what set it going; that is recorded with the request.
         asked = TriggerMatched(

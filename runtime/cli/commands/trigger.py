@@ -64,6 +64,7 @@ def trigger(
             inputs=values,
             goal=goal,
             workspace=str(workspace.absolute()),
+            waits=False,  # who gave the command is told at once, and may give it again
         )
         matched, position = station.match(event)
         screen.note(f"trigger matched {matched.process}: {matched.because}")

@@ -13,6 +13,7 @@ from cortex.runtime.serving import connected, found
 from .errors import HomeHeldError
 
 NAME = "cli"  # the source of what commands publish
+ALONE_S = 5.0  # where no hub is up, nobody comes but plugins, which start with the command
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -23,6 +24,7 @@ class Ground(msgspec.Struct, frozen=True):
     blobs: Blobs
     leave: Callable[[], None]  # drop what is at work, where it is at work in this process
     embedded: bool  # what is at work ends with the command
+    wait_s: float | None  # for what a process lacks; None for as long as the hub is configured
     seen: int  # position up to which the log went before anything was started or asked here
 
 
@@ -51,7 +53,9 @@ def _on_hub(home: Home) -> Iterator[Ground]:
         # Beside the hub, not through it: what was acknowledged can be read here at once.
         closing(EventLog.open(home.log_path, readonly=True)) as log,
     ):
-        yield Ground(client, log, blobs, lambda: None, embedded=False, seen=client.head)
+        yield Ground(
+            client, log, blobs, lambda: None, embedded=False, wait_s=None, seen=client.head
+        )
 
 
 @contextmanager
@@ -67,7 +71,15 @@ def _on_own(home: Home) -> Iterator[Ground]:
 
             try:
                 client = runtime.client(NAME)
-                yield Ground(client, runtime.log, runtime.blobs, leave, embedded=True, seen=seen)
+                yield Ground(
+                    client,
+                    runtime.log,
+                    runtime.blobs,
+                    leave,
+                    embedded=True,
+                    wait_s=ALONE_S,
+                    seen=seen,
+                )
             except BaseException as error:
                 failure = error
                 raise

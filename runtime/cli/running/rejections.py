@@ -4,14 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cortex.runtime.processes import (
-    Diagnostic,
-    EventTrigger,
-    LinkedProcess,
-    ManualTrigger,
-    ProcessLoadError,
-    fits_event,
-)
+from cortex.runtime.processes import Diagnostic, LinkedProcess, ProcessLoadError, answers
 
 from ..errors import NotFoundError, RefusedError, RejectedError
 from ..reading import Catalog
@@ -59,7 +52,7 @@ def refuse_older(
     for name in catalog.names():
         newest = catalog.get(name)
         linked = catalog.linked(newest)
-        if not isinstance(linked, LinkedProcess) or not _answers(linked, fields):
+        if not isinstance(linked, LinkedProcess) or not answers(linked, fields):
             continue
         stands = newest.event.process_version
         if version is not None and version != stands:
@@ -69,16 +62,6 @@ def refuse_older(
             )
         if version is None and (own := stands_in_the_way(name, rejected, texts, catalog)):
             raise own
-
-
-def _answers(process: LinkedProcess, fields: Mapping[str, Any]) -> bool:
-    if process.abstract:
-        return False
-    if fields.get("source") == "manual" and "process" in fields:
-        named = fields["process"] == process.name
-        return named and any(isinstance(each, ManualTrigger) for each in process.triggers)
-    events = (each for each in process.triggers if isinstance(each, EventTrigger))
-    return any(fits_event(each, fields) for each in events)
 
 
 def in_passing(rejected: list[RejectedError], before: Catalog) -> str:

@@ -78,6 +78,7 @@ class Station:
         self._ailments = ailments
         self.interrupts = interrupts
         self.quiet = False
+        self.wait_s = ground.wait_s  # of a request, for what its process lacks
         self.seen = ground.seen  # position up to which whoever gave the command can have read
         self.questions = Questions(screen, ground.blobs, interrupts)
 
@@ -325,6 +326,9 @@ class Station:
             return self._unanswered(asker)  # it waits already
         state = self.history.execution(execution_id)
         try:
+            if state.status == "requested":
+                self._leave(execution_id)  # it has no step between which it could pause
+                return INTERRUPTED
             if not state.over and state.status not in ("paused", "halted"):
                 self.screen.note(what_pausing_does(state))
                 self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))

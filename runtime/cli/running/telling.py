@@ -12,6 +12,7 @@ from cortex.bus.events import (
     ContextCompiled,
     ContextRefused,
     EffectSettled,
+    ExecutionDeferred,
     ExecutionIgnored,
     ExecutionRefused,
     ExecutionResumed,
@@ -119,6 +120,8 @@ class Teller:
                 return Told(
                     "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
                 )
+            case ExecutionDeferred():
+                return Told("waiting", what_is_missing(event), "yellow")
             case ExecutionIgnored():
                 said = f"{event.answer} by {event.by}, who was not asked: {event.asked} was"
                 return Told("ignored", said, "yellow")
@@ -187,6 +190,12 @@ class Teller:
     def _took(self, record: Recorded, *where: Any) -> str:
         asked_ns = self._asked_ns.get(where)
         return f" ({duration((record.time_ns - asked_ns) / 1e9)})" if asked_ns else ""
+
+
+def what_is_missing(event: ExecutionDeferred) -> str:
+    """What a request waits for, and for how long."""
+    lacks = f"{event.process} lacks {', '.join(event.missing) or 'something'}"
+    return f"{lacks}, which may come within {duration(event.waits_s)}"
 
 
 def used_tool(call: ToolCall) -> str:

@@ -3,11 +3,12 @@
 import time
 
 from cortex.bus import Log, State
-from cortex.bus.events import StepExecute, StepUnclaimed
+from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.serving import is_untaken
 
 from ..reading import STREAM, UNHELD, History
 from .holder import is_held
+from .telling import what_is_missing
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
@@ -33,8 +34,12 @@ def waiting_for(history: History, execution_id: str) -> str:
     Where nothing has the home, it waits for a hub or a command, whatever it was at.
     """
     state = history.execution(execution_id)
-    if state.status == "running" and not is_held(history.home):
+    if state.status in ("requested", "running") and not is_held(history.home):
         return UNHELD
+    if state.status == "requested":
+        found = map(history.event, history.stream(STREAM + execution_id))
+        deferred = [event for event in found if isinstance(event, ExecutionDeferred)]
+        return what_is_missing(deferred[-1]) if deferred else ""
     while state.stage == "child" and state.child:
         state = history.execution(state.child)
     if history.log is None or state.status != "running" or not state.unclaimed:

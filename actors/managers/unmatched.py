@@ -1,0 +1,157 @@
+"""Triggers that no process answers yet: each waits a while for one that fits."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus.events import (
+    GrantRevoked,
+    TriggerMatched,
+    TriggerReceived,
+    TriggerUnmatched,
+    TriggerWake,
+)
+from cortex.runtime.access import person_of
+from cortex.runtime.kernel import Delivery, Forget, Later, Output
+from cortex.runtime.processes import LinkedProcess, answers
+
+from .choosing import Refusal
+
+MOST = 1_000  # triggers that wait at a time
+MOST_BYTES = 16 << 20  # that they take together
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A trigger that waits, and who said it, as the hub authenticated them."""
+
+    event: TriggerReceived
+    source: str
+
+
+class Unmatched:
+    """What waits for a process.
+
+    The log is what counts: a trigger waits from its `trigger.unmatched` until a `trigger.matched`,
+    or a `trigger.unmatched` that is the last. Both are committed with the wake that they answer, so
+    that a kill in between leaves either the wake or its answer, and never both.
+    """
+
+    def __init__(
+        self, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary, wait_s: float
+    ) -> None:
+        self._history, self._vocabulary, self._wait_s = history, vocabulary, wait_s
+        self._held: dict[str, Held] = {}  # by trigger
+
+    def refused(
+        self, event: TriggerReceived, refusal: Refusal, delivery: Delivery
+    ) -> Iterator[Output]:
+        """Say that nothing answers *event*; it waits, unless its sender or a bound forbids it."""
+        waits_s = self._wait_s if event.waits and not refusal.candidates else 0.0
+        if waits_s and not self._has_room(event):
+            waits_s = 0.0
+        yield TriggerUnmatched(
+            trigger_id=event.trigger_id,
+            reason=refusal.reason,
+            candidates=refusal.candidates,
+            waits_s=waits_s,
+        )
+        if waits_s:
+            at_ns = delivery.time_ns + round(waits_s * 1e9)
+            yield Later(_last(event), at_ns, TriggerWake(trigger_id=event.trigger_id, last=True))
+            self._held[event.trigger_id] = Held(event, delivery.source)
+
+    def recall(self, event: TriggerUnmatched | TriggerWake | GrantRevoked) -> None:
+        """Take up what an earlier start said, or did."""
+        if isinstance(event, GrantRevoked):
+            for held in self.of_client(event.client):
+                self.drop(held.event)
+        elif isinstance(event, TriggerWake):
+            self.open(event)
+        else:
+            self._take_up(event)
+
+    def said(self, event: TriggerUnmatched, delivery: Delivery) -> Iterator[Output]:
+        """Take up one that was answered before this start, and that no start has seen answered.
+
+        What came between it and its answer was handled without it: it is looked at again.
+        """
+        if self._take_up(event):
+            yield _again(event.trigger_id, delivery.time_ns)
+
+    def arrived(self, process: LinkedProcess, time_ns: int) -> Iterator[Output]:
+        """Have those looked at again that *process* answers, after all that comes with it."""
+        for trigger_id, held in self._held.items():
+            if answers(process, held.event.fields):
+                yield _again(trigger_id, time_ns)
+
+    def open(self, event: TriggerWake | TriggerUnmatched) -> Held | None:
+        """The trigger, if it still waits by what the log says."""
+        held = self._held.get(event.trigger_id)
+        if held is not None and self._read(event.stream()) is None:
+            self.drop(held.event)
+            return None
+        return held
+
+    def of_client(self, client: str) -> list[Held]:
+        """Those that *client* said."""
+        return [held for held in self._held.values() if person_of(held.source) == client]
+
+    def drop(self, event: TriggerReceived) -> None:
+        """Let a trigger wait no longer."""
+        self._held.pop(event.trigger_id, None)
+
+    def snapshot(self) -> bytes:
+        """All of it, for `restore`."""
+        return msgspec.msgpack.encode(self._held)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up what `snapshot` gave."""
+        self._held = msgspec.msgpack.decode(snapshot, type=dict[str, Held]) if snapshot else {}
+
+    def _take_up(self, event: TriggerUnmatched) -> bool:
+        if not event.waits_s or event.trigger_id in self._held:
+            return False
+        held = self._read(event.stream())
+        if held is not None:
+            self._held[event.trigger_id] = held
+        return held is not None
+
+    def _read(self, stream: str) -> Held | None:
+        """The trigger in *stream*; None where the log has its end."""
+        found: Held | None = None
+        for record in self._history(stream):
+            event = self._vocabulary.read(record) if record.topic in self._vocabulary else None
+            if isinstance(event, TriggerReceived):
+                found = found or Held(event, record.source)
+            elif isinstance(event, TriggerMatched) or (
+                isinstance(event, TriggerUnmatched) and not event.waits_s
+            ):
+                return None
+        return found
+
+    def _has_room(self, event: TriggerReceived) -> bool:
+        if len(self._held) >= MOST:
+            return False
+        sizes = (len(_ENCODE(held.event)) for held in self._held.values())
+        return sum(sizes, len(_ENCODE(event))) <= MOST_BYTES
+
+
+def _is_last(event: Event | None) -> bool:
+    return isinstance(event, TriggerUnmatched) and not event.waits_s
+
+
+def forgotten(event: TriggerReceived) -> Forget:
+    """The deadline of a trigger that waits no longer."""
+    return Forget(_last(event))
+
+
+def _last(event: TriggerReceived) -> str:
+    return f"trigger/{event.trigger_id}/last"
+
+
+def _again(trigger_id: str, time_ns: int) -> Later:
+    return Later(f"trigger/{trigger_id}/again", time_ns, TriggerWake(trigger_id=trigger_id))
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
