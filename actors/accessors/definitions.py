@@ -15,12 +15,14 @@ from cortex.bus.events import (
 )
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
+    SHIPPED,
     Compilation,
     Diagnostic,
     LinkedInterface,
     LinkedProcess,
     Rejections,
     errors_of,
+    is_shipped,
     known_sources,
 )
 
@@ -181,9 +183,11 @@ class Definitions:
     ) -> Iterator[Event]:
         """Retire versions whose file is gone, while others of that name are there.
 
-        One that another took the place of in its file can still be named by its number.
+        One that another took the place of in its file can still be named by its number. What comes
+        with Cortex and what is the user's are not versions of the same.
         """
         units = [unit for unit in compilation.units.values() if unit.name == name]
+        shipped = all(is_shipped(unit.key[0]) for unit in units)
         held = {unit.definition.version for unit in units}
         for (_, version), event in sorted(self._compiled.items()):
             if event.name != name or version in held or (name, version) in self._retired:
@@ -193,6 +197,11 @@ class Definitions:
                 yield ProcessRetired(
                     name=name, reason=reason, files=(event.file,), process_version=version
                 )
+            elif is_shipped(event.file) != shipped:
+                reason = f"{name} is the process that comes with Cortex again"
+                if not shipped:
+                    reason = f"{name} is a process of yours; the shipped one is {SHIPPED}{name}"
+                yield ProcessRetired(name=name, reason=reason, process_version=version)
 
     def _gone(
         self,

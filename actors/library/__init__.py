@@ -3,13 +3,13 @@
 from importlib.resources import files
 from pathlib import Path
 
-PREFIX = "library/"  # of the file names that the shipped sources go by
+from cortex.runtime.processes import SHIPPED
 
 
 def library_sources() -> dict[str, str]:
     """Text of every shipped process source, by file name."""
     folder = Path(str(files(__package__))) / "processes"
-    return {f"{PREFIX}{p.name}": p.read_text("utf-8") for p in sorted(folder.glob("*.yaml"))}
+    return {f"{SHIPPED}{p.name}": p.read_text("utf-8") for p in sorted(folder.glob("*.yaml"))}
 
 
 def library_knowledge() -> Path:
@@ -17,4 +17,4 @@ def library_knowledge() -> Path:
     return Path(str(files(__package__))) / "knowledge"
 
 
-__all__ = ["PREFIX", "library_knowledge", "library_sources"]
+__all__ = ["library_knowledge", "library_sources"]

@@ -5,7 +5,7 @@ import msgspec
 from cortex.bus import CortexError, Event
 from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, ProcessTable
+from cortex.runtime.processes import LinkedProcess, ProcessTable, is_shipped
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -54,6 +54,15 @@ class Catalogue:
             for process in self.table.versions(name):
                 found.update(interface for interface, _ in process.implements)
         return found
+
+    def shipped(self) -> set[str]:
+        """Names of the processes that come with Cortex."""
+        return {
+            name
+            for name in self.table.names()
+            if (process := self.table.get(name))
+            and is_shipped(self._compiled[name, process.version].file)
+        }
 
     def snapshot(self) -> bytes:
         """The catalogue, for `restore`."""

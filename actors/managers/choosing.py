@@ -66,7 +66,7 @@ def _for_trigger(
     if fields.get("source") == MANUAL and "process" in fields:
         return _manual(catalogue, str(fields["process"]))
     wanted = preferences.for_trigger(fields)
-    match = catalogue.table.match(fields, wanted)
+    match = catalogue.table.match(fields, wanted, catalogue.shipped())
     if match is None:
         given = " ".join(f"{name}={value}" for name, value in sorted(fields.items()))
         return Refusal(
@@ -100,6 +100,8 @@ def _outcome(
         return Refusal(str(match), tuple(each.name for each in match.candidates))
     if match.by == "preference":
         because = f"named by {preferences.whose(match.chosen.name, wanted)}"
+    elif match.by == "ownership":
+        because = f"{because} among your own; what comes with Cortex gives way"
     names = tuple(each.name for each in match.runners_up)
     return _runnable(catalogue, Chosen(match.chosen, because, names))
 

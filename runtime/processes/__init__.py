@@ -65,6 +65,7 @@ from .registry import (
     TopicTable,
 )
 from .rejections import Rejections
+from .shipped import SHIPPED, is_shipped
 from .stale import known_sources
 from .submitting import submit
 from .work import inferred_needs, said_needs
@@ -75,6 +76,7 @@ __all__ = [
     "MANUAL",
     "RULES",
     "SECTIONS",
+    "SHIPPED",
     "ActionSpec",
     "Ambiguous",
     "Announced",
@@ -156,6 +158,7 @@ __all__ = [
     "inferred_needs",
     "inspect",
     "is_empty",
+    "is_shipped",
     "keys_of_the_language",
     "known_sources",
     "language_schema",

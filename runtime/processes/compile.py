@@ -25,6 +25,7 @@ from .parse import Parsed, parse
 from .registry import Registry, Topics
 from .resolve import resolve
 from .resolved import MAX_CHAIN, ResolvedProcess
+from .shipped import give_way
 from .stale import (
     Key,
     changed_since,
@@ -111,7 +112,7 @@ class _Compiler:
             parsed = before.get(file)
             unchanged = parsed is not None and parsed.text == sources[file]
             files[file] = parsed if parsed and unchanged else parse(sources[file], file)
-        return files
+        return give_way(files)
 
     def _collect(self) -> list[Unit]:
         before = self._previous.units if self._previous else {}

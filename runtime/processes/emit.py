@@ -1,6 +1,6 @@
 """Stage five: the process table, and which process a trigger or an interface stands for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
     chosen: LinkedProcess
     specificity: int = 0
-    by: str = "specificity"  # or "preference"
+    by: str = "specificity"  # or "preference", or "ownership": what is shipped gave way
     runners_up: tuple[Candidate, ...] = ()
 
 
@@ -95,12 +95,16 @@ class ProcessTable:
         }
 
     def match(
-        self, fields: Mapping[str, Any], preferences: Sequence[str] = ()
+        self,
+        fields: Mapping[str, Any],
+        preferences: Sequence[str] = (),
+        shipped: Container[str] = (),
     ) -> Match | Tie | None:
         """Return the process that the event with *fields* triggers.
 
         The most specific one wins: the one whose trigger names the most fields. Among equals the
-        first that is in *preferences* (the project's configuration, then the user's) wins.
+        first that is in *preferences* (the project's configuration, then the user's) wins. One that
+        is *shipped* competes only where no other fits, unless it is preferred.
         """
         found = []
         for name in self.names():
@@ -114,7 +118,7 @@ class ProcessTable:
             ]
             if fits:
                 found.append((process, max(fits)))
-        return _choose(found, preferences)
+        return _choose(found, preferences, shipped)
 
     def implementing(self, interface: str, preferences: Sequence[str] = ()) -> Match | Tie | None:
         """Return the process that stands for *interface*: the only one, or the preferred one."""
@@ -161,13 +165,17 @@ _ABSENT = object()  # not even equal to null
 
 
 def _choose(
-    found: list[tuple[LinkedProcess, int]], preferences: Sequence[str]
+    found: list[tuple[LinkedProcess, int]],
+    preferences: Sequence[str],
+    shipped: Container[str] = (),
 ) -> Match | Tie | None:
     if not found:
         return None
     found.sort(key=lambda item: (-item[1], item[0].name))
-    best = [(process, fits) for process, fits in found if fits == found[0][1]]
-    by = "specificity"
+    named = [item for item in found if item[0].name not in shipped or item[0].name in preferences]
+    wanted = named or found
+    best = [(process, fits) for process, fits in wanted if fits == wanted[0][1]]
+    by = "specificity" if len(wanted) == len(found) else "ownership"
     if len(best) > 1:
         rank = {name: place for place, name in reversed(list(enumerate(preferences)))}
         preferred = [item for item in best if item[0].name in rank]

@@ -14,6 +14,7 @@ from cortex.runtime.log import Blobs
 from .diagnostics import Diagnostic
 from .errors import ProcessLoadError
 from .load import read_folder
+from .shipped import SHIPPED
 from .submitting import submit
 
 LIBRARY = "cortex.actors.library"  # what comes with Cortex; by name, as components are
@@ -45,7 +46,7 @@ def sources_of(home: Home) -> Sources:
     """
     found = Sources()
     with as_file(files(LIBRARY) / "processes") as library:
-        _add(found, library, "library/")
+        _add(found, library, SHIPPED)
     for prefix, folder in folders_of(home).items():
         _add(found, folder, prefix)
     return found

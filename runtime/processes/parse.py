@@ -21,6 +21,7 @@ class Parsed(Struct, frozen=True, kw_only=True):
     text: str
     definitions: tuple[Definition, ...]
     diagnostics: tuple[Diagnostic, ...]
+    renamed: frozenset[str] = frozenset()  # names that a shipped file left to a user's processes
 
 
 def parse(text: str, file: str) -> Parsed:

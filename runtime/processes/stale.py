@@ -7,6 +7,7 @@ from cortex.bus.events import ProcessCompiled
 from .compilation import Compilation
 from .edits import set_version
 from .nodes import Reporter, line_of
+from .shipped import is_shipped
 from .units import Unit, current_units
 from .world import World
 
@@ -67,7 +68,8 @@ def standings_of(
             where = f"{first[version].key[0]}:{line_of(first[version].definition.node.start) + 1}"
             message = f"version {version[1]} of `{version[0]}` is defined in {where} already"
             standings[unit.key] = ("P502", message)
-        elif digest is not None and digest != definition.source_digest:
+        # A shipped one changes with Cortex, and its version may have been a user's meanwhile.
+        elif digest not in (None, definition.source_digest) and not is_shipped(unit.key[0]):
             message = f"version {version[1]} of `{version[0]}` was compiled from another source"
             standings[unit.key] = ("P501", message)
         first.setdefault(version, unit)
@@ -77,13 +79,15 @@ def standings_of(
 def known_sources(compiled: Iterable[ProcessCompiled]) -> dict[tuple[str, int], str]:
     """Return the source digest of each (name, version) in *compiled*, as a compilation asks for it.
 
+    Those that come with Cortex do not count: a user's may have the same name and version.
+
     Older logs hold an interface's linked digest in place of that of its source. It cannot be
     compared with a source, so that such an interface counts as not compiled yet.
     """
     return {
         (event.name, event.process_version): event.source_digest
         for event in compiled
-        if event.source_digest != event.digest
+        if event.source_digest != event.digest and not is_shipped(event.file)
     }
 
 

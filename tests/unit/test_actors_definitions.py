@@ -400,6 +400,27 @@ def test_an_action_that_is_withdrawn_unlinks_and_links_again_when_it_is_back(des
     assert again == compiled
 
 
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_users_process_takes_the_place_of_a_shipped_one_and_gives_it_back(
+    desk: Desk, version: int
+) -> None:
+    shipped = desk.submission({"library/fix.yaml": process("fix")})
+    desk.tell(shipped)
+
+    said = desk.submit(mine=process("fix", version).replace("Do it", "Do mine"))
+    beside = {(p["name"], p["version"], p["file"]) for p in desk.answer().processes}
+    desk.submit("mine")
+    after = [p for p in desk.answer().processes if not p["retired"]]
+
+    assert not [e for e in said if isinstance(e, ProcessRejected)]
+    assert beside == {
+        ("fix", version, "mine"),
+        ("library/fix", 1, "library/fix.yaml"),
+    }
+    assert [(p["name"], p["version"], p["file"]) for p in after] == [("fix", 1, "library/fix.yaml")]
+    assert desk.restarted().answer().processes == desk.answer().processes
+
+
 TOPICAL = "knowledge: [team.rota]\n"
 
 

@@ -28,6 +28,7 @@ class Catalog:
         self.sources: dict[str, str] = {}  # digest of the accepted text, by file
         self.missing: dict[str, tuple[str, ...]] = {}
         self.retired: dict[str, str] = {}
+        self._outdated: set[tuple[str, int]] = set()  # versions that were retired by themselves
         self._history = history
         rejections = Rejections()
         self.rejected: dict[str, ProcessRejected] = rejections.by_file  # until it is accepted
@@ -44,12 +45,20 @@ class Catalog:
                     self.sources[event.file] = event.source
                     self.missing.pop(event.name, None)
                     self.retired.pop(event.name, None)
+                    self._outdated.discard(key)
                 case ProcessUnlinked():
                     self.missing[event.name] = event.missing
                 case ProcessRetired():
-                    self.retired[event.name] = event.reason
+                    self._retire(event)
                     for file in event.files:
                         self.sources.pop(file, None)
+
+    def _retire(self, event: ProcessRetired) -> None:
+        keys = {key for key in self.compiled if key[0] == event.name}
+        if event.process_version:
+            self._outdated.add((event.name, event.process_version))
+        if not event.process_version or keys <= self._outdated:
+            self.retired[event.name] = event.reason
 
     def names(self) -> list[str]:
         """Names of all that is offered, sorted."""
@@ -74,7 +83,8 @@ class Catalog:
         """
         versions = self.versions(name)
         if version is None:
-            return versions[-1]
+            kept = [c for c in versions if (name, c.event.process_version) not in self._outdated]
+            return (kept or versions)[-1]
         for compiled in versions:
             if compiled.event.process_version == version:
                 return compiled

@@ -1,0 +1,145 @@
+"""The paper's own example, untouched: a signed post about a red build becomes a green commit."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.plugins.hosting import unavailable
+from cortex.plugins.webhook import signature_of
+
+from ..servers import ScriptedOpenAI, ScriptedServer
+from .repair_world import (
+    DIAGNOSIS,
+    PYTHON,
+    User,
+    assert_green,
+    checkout_of,
+    diagnosis,
+    model,
+    patch,
+    print_of,
+    use,
+)
+from .up_world import until
+
+DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
+SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))
+EXAMPLE = SEEDS / "fix_ci_failure.yaml"
+SECRET = "a secret of the test"
+UNCONFINED = ["--unconfined"] if unavailable() else []
+HOOK = """
+[plugins.webhook]
+listen = "127.0.0.1:{port}"
+
+[[plugins.webhook.hooks]]
+path = "/"
+workspace = "{workspace}"
+"""
+
+pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason=f"no seeds at {SEEDS} (CORTEX_SEEDS)")
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedOpenAI() as opened:
+        yield opened
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository whose one test fails, beside the log of the build that said so."""
+    return checkout_of(PYTHON, tmp_path)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def user(checkout: Path, server: ScriptedServer, port: int) -> Iterator[User]:
+    """Somebody who has copied the paper's file into a home, and taken up posts with a hub."""
+    user = User(checkout)
+    use(user.home, model("scripted", server), HOOK.format(port=port, workspace=checkout))
+    (user.home.processes / EXAMPLE.name).write_bytes(EXAMPLE.read_bytes())
+    pipeline = user.home.knowledge / "project" / "ci_pipeline.md"
+    pipeline.parent.mkdir(exist_ok=True)
+    pipeline.write_text("# The pipeline\n\nEvery push runs the unit tests.\n")
+    secret = user.home.path / "keys" / "secrets" / "CORTEX_WEBHOOK_SECRET"
+    secret.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret.write_text(f"{SECRET}\n")
+    secret.chmod(0o600)
+    user.cortex("plugin", "load", "webhook", "--yes", *UNCONFINED)
+    yield user
+    user.cortex("down", "--kill")
+
+
+def post(port: int, what: dict[str, Any]) -> int:
+    body = json.dumps(what).encode()
+    signed = {"X-Cortex-Signature": signature_of("/", body, SECRET, int(time.time()))}
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("POST", "/", body, signed)
+        return connection.getresponse().status
+
+
+def answered(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_the_papers_example_as_it_stands_repairs_a_red_repository_after_a_post(
+    user: User, server: ScriptedServer, checkout: Path, port: int, tmp_path: Path
+) -> None:
+    before = print_of(checkout)
+    server.script.answers[:] = [diagnosis(), patch(PYTHON.fix)]
+    user.cortex("up", "--background")
+    until(lambda: answered(port))
+
+    status = post(
+        port,
+        {
+            "fields": {"source": "ci", "status": "failure"},
+            "inputs": {"log": str(checkout.parent / "ci.log")},
+            "goal": "make main green",
+        },
+    )
+    ended = until(
+        lambda: [
+            row
+            for row in user.json("execution", "list")
+            if row["status"] not in ("running", "requested")
+        ]
+    )
+
+    assert status == 202
+    (execution,) = ended
+    shown = user.json("execution", "show", execution["id"], code=0)
+    assert (shown["process"], shown["version"], shown["status"]) == (
+        "fix_ci_failure",
+        3,
+        "completed",
+    ), shown
+    assert_green(PYTHON, checkout, f"cortex/{execution['id']}", tmp_path)
+    assert print_of(checkout) == before
+    diagnosed, written = (json.dumps(each.body) for each in server.asked)
+    assert "AssertionError" in diagnosed
+    assert DIAGNOSIS in written
+    assert "result -= price" in written
