@@ -39,7 +39,8 @@ from .repair import (
 TIMEOUT_S = 30.0
 SAID_CHARS = 200  # of a program that failed
 UNHEARD = "it was posted, and whoever did it ended before an answer came"
-NOBODY = "nobody to tell: give `command`, `webhook` or `webhook_env`, one of them"
+NOBODY = "one is told at a time: give one of `command`, `webhook` and `webhook_env`"
+TEAM = "CORTEX_WEBHOOK"  # the variable that holds the web hook where the step names nobody
 
 
 Told: TypeAlias = Literal["once", "idempotent"]  # what is done where nobody knows if it was told
@@ -50,7 +51,7 @@ class SendNotificationParameters(msgspec.Struct, frozen=True):
 
     command: str | list[str] = []  # program that gets the notification as JSON on its input
     webhook: str = ""  # URL that it is posted to: https, or http on this host
-    webhook_env: str = ""  # name of the environment variable that holds such a URL
+    webhook_env: str = ""  # the variable that holds such a URL; CORTEX_WEBHOOK unless given
     secret_env: str = ""  # name of the environment variable whose value signs what is posted
     message: str = ""  # "": the step's description
     data: dict[str, Any] = {}  # whatever else is to be told
@@ -127,9 +128,12 @@ class SendNotification(Component):
         if isinstance(asked, StepFailed):
             yield asked
             return
-        if sum(map(bool, (asked.command, asked.webhook, asked.webhook_env))) != 1:
+        named = sum(map(bool, (asked.command, asked.webhook, asked.webhook_env)))
+        if named > 1:
             yield failed(event, NOBODY, kind="refused", retry=False)
             return
+        if not named:
+            asked = msgspec.structs.replace(asked, webhook_env=TEAM)
         again = asked.effect == "idempotent"
         lost = delivery.begun and not again
         if lost and (not asked.command or self._passing is not None):

@@ -3,12 +3,14 @@
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,7 +34,6 @@ from .up_world import until
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
 SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))
-EXAMPLE = SEEDS / "fix_ci_failure.yaml"
 SECRET = "a secret of the test"
 UNCONFINED = ["--unconfined"] if unavailable() else []
 HOOK = """
@@ -45,6 +46,32 @@ workspace = "{workspace}"
 """
 
 pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason=f"no seeds at {SEEDS} (CORTEX_SEEDS)")
+
+
+class Team(BaseHTTPRequestHandler):
+    """A web hook that keeps what it was told."""
+
+    told: ClassVar[list[Any]] = []
+
+    def do_POST(self) -> None:  # as the library calls it
+        self.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
+        """Tests are quiet."""
+
+
+@pytest.fixture
+def team() -> Iterator[str]:
+    """The URL of the team's web hook."""
+    Team.told.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Team) as opened:
+        thread = threading.Thread(target=opened.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{opened.server_port}/team"
+        opened.shutdown()
+        thread.join()
 
 
 def free_port() -> int:
@@ -71,22 +98,26 @@ def port() -> int:
     return free_port()
 
 
+def keep(user: User, name: str, topic: str) -> None:
+    """Copy a file of the paper into the home, and give it a topic that it names."""
+    (user.home.processes / name).write_bytes((SEEDS / name).read_bytes())
+    page = user.home.knowledge / f"{topic.replace('.', '/')}.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(f"# {topic}\n\nEvery push runs the unit tests.\n")
+
+
 @pytest.fixture
-def user(checkout: Path, server: ScriptedServer, port: int) -> Iterator[User]:
-    """Somebody who has copied the paper's file into a home, and taken up posts with a hub."""
+def user(checkout: Path, server: ScriptedServer, port: int) -> User:
+    """Somebody who has copied the paper's file into a home that takes up posts."""
     user = User(checkout)
     use(user.home, model("scripted", server), HOOK.format(port=port, workspace=checkout))
-    (user.home.processes / EXAMPLE.name).write_bytes(EXAMPLE.read_bytes())
-    pipeline = user.home.knowledge / "project" / "ci_pipeline.md"
-    pipeline.parent.mkdir(exist_ok=True)
-    pipeline.write_text("# The pipeline\n\nEvery push runs the unit tests.\n")
+    keep(user, "fix_ci_failure.yaml", "project.ci_pipeline")
     secret = user.home.path / "keys" / "secrets" / "CORTEX_WEBHOOK_SECRET"
     secret.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret.write_text(f"{SECRET}\n")
     secret.chmod(0o600)
     user.cortex("plugin", "load", "webhook", "--yes", *UNCONFINED)
-    yield user
-    user.cortex("down", "--kill")
+    return user
 
 
 def post(port: int, what: dict[str, Any]) -> int:
@@ -105,13 +136,21 @@ def answered(port: int) -> bool:
     return True
 
 
+@pytest.fixture
+def hub(user: User, port: int) -> Iterator[None]:
+    """Their hub, which takes posts."""
+    user.cortex("up", "--background")
+    until(lambda: answered(port))
+    yield
+    user.cortex("down", "--kill")
+
+
+@pytest.mark.usefixtures("hub")
 def test_the_papers_example_as_it_stands_repairs_a_red_repository_after_a_post(
     user: User, server: ScriptedServer, checkout: Path, port: int, tmp_path: Path
 ) -> None:
     before = print_of(checkout)
     server.script.answers[:] = [diagnosis(), patch(PYTHON.fix)]
-    user.cortex("up", "--background")
-    until(lambda: answered(port))
 
     status = post(
         port,
@@ -143,3 +182,18 @@ def test_the_papers_example_as_it_stands_repairs_a_red_repository_after_a_post(
     assert "AssertionError" in diagnosed
     assert DIAGNOSIS in written
     assert "result -= price" in written
+
+
+def test_the_papers_child_as_it_stands_repairs_it_and_tells_the_team(
+    user: User, server: ScriptedServer, checkout: Path, team: str, tmp_path: Path
+) -> None:
+    keep(user, "fix_ci_failure_with_notification.yaml", "team.notification_preferences")
+    user.env["CORTEX_WEBHOOK"] = team
+    server.script.answers[:] = [diagnosis(), patch(PYTHON.fix)]
+
+    ended = user.json("run", "fix_ci_failure_with_notification", "-i", "log=../ci.log")
+
+    assert ended["status"] == "completed"
+    assert_green(PYTHON, checkout, f"cortex/{ended['id']}", tmp_path)
+    (told,) = Team.told
+    assert told["message"] == "Notify the team that the CI failure has been fixed"

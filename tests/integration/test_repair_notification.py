@@ -286,13 +286,23 @@ def test_a_program_that_config_does_not_allow_is_refused(tmp_path: Path) -> None
     assert (failed.kind, failed.retry) == ("refused", False)
 
 
-@pytest.mark.parametrize(
-    "given", [{}, {"command": ["cat"], "webhook": "https://example.org/"}, {"webhook": ""}]
-)
-def test_somebody_has_to_be_told_and_in_one_way(
-    given: dict[str, Any], notify: SendNotification
+def test_somebody_is_told_in_one_way(notify: SendNotification) -> None:
+    two: dict[str, Any] = {"command": ["cat"], "webhook": "https://example.org/"}
+
+    assert refused(send(notify, **two)).error.startswith("one is told at a time: give one of")
+
+
+def test_a_step_that_names_nobody_tells_the_teams_web_hook(
+    notify: SendNotification, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert refused(send(notify, **given)).error.startswith("nobody to tell: give `command`")
+    monkeypatch.delenv("CORTEX_WEBHOOK", raising=False)
+    assert "CORTEX_WEBHOOK is not set: set it to a URL" in refused(send(notify, webhook="")).error
+
+    monkeypatch.setenv("CORTEX_WEBHOOK", receiver.url)
+    done(send(notify))
+
+    ((_, body),) = receiver.got
+    assert json.loads(body)["message"] == "Tell the team"
 
 
 def test_without_a_home_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,6 +291,21 @@ def test_a_trigger_starts_the_most_specific_match_with_the_inputs_it_declares() 
     assert started.inputs == {"log": "/tmp/log"}
 
 
+@pytest.mark.parametrize(
+    ("inputs", "taken"), [({}, "/from/fields"), ({"log": "/from/inputs"}, "/from/inputs")]
+)
+def test_what_steps_need_of_a_trigger_may_stand_among_its_fields_and_nothing_else(
+    inputs: dict[str, Any], taken: str
+) -> None:
+    fields = (Field(name="log", type="path"), Field(name="status", type="string", required=False))
+    office = Office(one("failed", triggers=(CI,), inputs=fields, from_trigger=("log",)))
+    said = {"source": "ci", "status": "error", "log": "/from/fields"}
+
+    office.publish(TriggerReceived(trigger_id="t", fields=said, inputs=inputs))
+
+    assert office.world.said(ExecutionStarted)[0].inputs == {"log": taken}
+
+
 def test_a_trigger_that_fits_two_processes_equally_is_refused_and_names_them() -> None:
     office = Office(one("a", triggers=(CI,)), one("b", triggers=(CI,)))
 
