@@ -25,6 +25,7 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionEdit,
     ExecutionFailed,
     ExecutionFinish,
     ExecutionHalted,
@@ -133,6 +134,7 @@ class ProcessExecutionEngine(Component):
     @on(ExecutionCancelled)
     @on(ExecutionCharged)
     @on(ExecutionCompleted)
+    @on(ExecutionEdit)
     @on(ExecutionFailed)
     @on(ExecutionFinish)
     @on(ExecutionHalted)

@@ -110,6 +110,36 @@ class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
         return self.gate or None
 
 
+class ExecutionEdit(Event, frozen=True, kw_only=True, tag="execution.edit"):
+    """Ask a paused or halted execution to go on with other inputs, or with a higher bound of cost.
+
+    It is followed whole or refused whole. Results that are there stay; `from_step` has them made
+    anew.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    inputs: dict[str, Any] = {}  # by name; those that are not named stay
+    max_cost: float | None = None  # US dollars that it and its children may spend in all
+    note: str = ""
+    from_step: str = ""  # go back to this step; "" goes on where it stands
+    seen: int = 0  # as in `execution.resume`
+
+
+class ExecutionEdited(Event, frozen=True, kw_only=True, tag="execution.edited"):
+    """A person changed what an execution goes by; steps that begin from now on see it."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    inputs: dict[str, Any]  # all of them, as they are now
+    changed: tuple[str, ...]  # names of inputs; "max_cost" is told by itself
+    max_cost: float | None  # as it is now
+    by: str  # who asked for it, as the hub authenticated them
+    note: str = ""
+
+
 class ExecutionRefused(Event, frozen=True, kw_only=True, tag="execution.refused"):
     """A request about an execution was not followed; the execution stands as it stood."""
 

@@ -25,7 +25,7 @@ GUARDED = Patterns(
         *("log.*", "trust.*", "gate.evaluate"),
         *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
         *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
-        *("execution.refused", "execution.ignored"),
+        *("execution.refused", "execution.ignored", "execution.edited"),
         *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("trigger.wake", "execution.deferred"),

@@ -19,6 +19,7 @@ from cortex.bus.events import (
     EffectIntended,
     EffectSettle,
     EffectUnknown,
+    ExecutionEdit,
     ExecutionRequest,
     ExecutionResume,
     ExecutionStarted,
@@ -149,7 +150,7 @@ class World:
     def publish(self, *events: Event, source: str = "") -> None:
         """Append *events*, said by whom they are expected of; who resumes has seen all there is."""
         for event in events:
-            if isinstance(event, ExecutionResume | EffectSettle) and not event.seen:
+            if isinstance(event, ExecutionEdit | ExecutionResume | EffectSettle) and not event.seen:
                 event = replace(event, seen=len(self.records))
             self.append(Draft.of(event), source or SPEAKERS.get(type(event), "somebody"))
 

@@ -28,7 +28,14 @@ REQUESTS = {
         "execution.finish",
         "execution.pause",
     ),
-    *("execution.request", "execution.resume", "gate.evaluate", "knowledge.index", "trigger.wake"),
+    *(
+        "execution.edit",
+        "execution.request",
+        "execution.resume",
+        "gate.evaluate",
+        "knowledge.index",
+        "trigger.wake",
+    ),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
     *("process.submit", "step.execute", "step.wake", "tool.call"),
@@ -78,6 +85,8 @@ ON_DISK = {
     "execution.rated": "execution_id verdict note by",
     "execution.refused": "execution_id asked reason by",
     "execution.deferred": "execution_id process missing waits_s",
+    "execution.edit": "execution_id inputs max_cost note from_step seen",
+    "execution.edited": "execution_id inputs changed max_cost by note",
     "execution.request": (
         "execution_id process process_version inputs goal workspace trigger parent "
         "parent_step breakpoints max_cost"

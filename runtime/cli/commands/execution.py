@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from cortex.bus.events import (
     ExecutionCancel,
+    ExecutionEdit,
     ExecutionFinish,
     ExecutionPause,
     ExecutionRated,
@@ -30,7 +31,16 @@ from ..reading import (
     row_of,
     rows_of,
 )
-from ..running import Station, input_text, pairs_of, settlement_of, waiting_for
+from ..running import (
+    Station,
+    edited_inputs,
+    input_text,
+    mask_of,
+    pairs_of,
+    refuse_secrets,
+    settlement_of,
+    waiting_for,
+)
 from ..screen import Screen
 from ..tree import Family
 
@@ -124,6 +134,8 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
 @click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
 @click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change it.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Let it spend more.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen
@@ -135,6 +147,8 @@ def resume(
     result: str | None,
     again: bool,
     from_step: str,
+    inputs: tuple[str, ...],
+    max_cost: float | None,
     note: str,
     home: Home,
     screen: Screen,
@@ -146,6 +160,9 @@ def resume(
 
     Where something was begun that may happen once only, and nobody recorded how it ended, it asks:
     --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
+
+    With -i and --max-cost it goes on with other inputs, and may spend more: that is recorded as an
+    edit of yours. Steps that are done keep what they gave, unless --from has them run again.
     """
     settles = result is not None or again
     options = (approve, deny, text, from_step, result is not None, again)
@@ -153,6 +170,9 @@ def resume(
         raise click.UsageError(
             "give one of --approve, --deny, --answer, --it-happened, --do-it-again and --from"
         )
+    edits = bool(inputs) or max_cost is not None
+    if edits and any((approve, deny, text, settles)):
+        raise click.UsageError("answer what is asked first, then give -i and --max-cost")
     if text == "-":
         text = input_text()
     with Station.open(home, screen) as station:
@@ -161,6 +181,17 @@ def resume(
             given = input_text() if result == "-" else result
             said = settlement_of(station.client, station.history, found, given, station.seen)
             return station.run(found, replace(said, note=note))
+        if edits:
+            edit = ExecutionEdit(
+                execution_id=found,
+                inputs=edited_inputs(station.history, found, pairs_of(inputs, "NAME")),
+                max_cost=max_cost,
+                note=note,
+                from_step=from_step,
+                seen=station.seen,
+            )
+            refuse_secrets(edit.inputs, mask_of(home))
+            return station.edit(found, edit)
         event = ExecutionResume(
             execution_id=found,
             answer="approved" if approve else "denied" if deny else text,

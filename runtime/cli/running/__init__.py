@@ -7,7 +7,16 @@ from .endpoints import ModelCheck, check_model
 from .findings import Check
 from .granting import granting
 from .holding import HeldDocument, held_by, lines_of
-from .inputs import inputs_of, mask_of, pairs_of, refuse_secrets, refuse_wrong, scalar, typed
+from .inputs import (
+    edited_inputs,
+    inputs_of,
+    mask_of,
+    pairs_of,
+    refuse_secrets,
+    refuse_wrong,
+    scalar,
+    typed,
+)
 from .keyboard import Interrupts, Keyboard, Terminated
 from .live import LiveView
 from .people import answer_to, has_person, input_text, user_name, written_answer
@@ -53,6 +62,7 @@ __all__ = [
     "changed",
     "check_model",
     "checks_of",
+    "edited_inputs",
     "gone",
     "granting",
     "has_person",

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes import Field, LinkedProcess
 from cortex.runtime.processes.execution import checked_inputs
 from cortex.runtime.secrets import Mask
+
+from ..reading import History
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
 _ARTICLE = {"integer": "an"}
@@ -50,6 +53,20 @@ def inputs_of(pairs: dict[str, str], file: Path | None, fields: Sequence[Field])
             # The execution may run elsewhere, and go on another day.
             given[name] = str(Path(value).expanduser().absolute())
     return given
+
+
+def edited_inputs(history: History, execution_id: str, pairs: dict[str, str]) -> dict[str, Any]:
+    """Typed inputs that are to be changed, read as the process of the execution declares them.
+
+    Raises:
+        click.BadParameter: A value is not of its type.
+    """
+    started = history.execution(execution_id).started
+    fields: Sequence[Field] = ()
+    if started is not None and started.linked:
+        data = history.blobs.get(started.linked)
+        fields = msgspec.json.decode(data, type=LinkedProcess).inputs
+    return inputs_of(pairs, None, fields)
 
 
 def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from cortex.bus import Client, Event, HubAwayError
 from cortex.bus.events import (
     ExecutionCancel,
+    ExecutionEdit,
     ExecutionFinish,
     ExecutionPause,
     ExecutionResume,
@@ -44,18 +45,12 @@ from .questions import CTRL_C, Questions
 from .settlements import refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
-from .telling import what_pausing_does
+from .telling import LEAVING, LEFT_TO_HUB, LEFT_TO_PAUSE, UNTAKEN, what_pausing_does
 from .untaken import untaken_action
 
 START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
-LEAVING = "leaving execution {} in the middle of a step; it goes on with"
-UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
-LEFT_TO_PAUSE = (
-    "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
-)
-LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
 
 
 class Station:
@@ -242,6 +237,11 @@ class Station:
             event = msgspec.structs.replace(event, answer=answer, seen=seen)
         if event.answer:
             event = msgspec.structs.replace(event, gate=open_gate(self.history, execution_id))
+        return self.run(execution_id, event)
+
+    def edit(self, execution_id: str, event: ExecutionEdit) -> int:
+        """Go on with what a person changed; as `run`, and refused as `pause` is."""
+        self._with_steps(execution_id)
         return self.run(execution_id, event)
 
     def cancel(self, execution_id: str, event: ExecutionCancel) -> int:

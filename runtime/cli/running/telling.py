@@ -13,6 +13,7 @@ from cortex.bus.events import (
     ContextRefused,
     EffectSettled,
     ExecutionDeferred,
+    ExecutionEdited,
     ExecutionIgnored,
     ExecutionRefused,
     ExecutionResumed,
@@ -49,6 +50,13 @@ TOPICS = 3  # of those in which a step found something
 LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
 _BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
+# Said by a command that leaves what it followed.
+LEAVING = "leaving execution {} in the middle of a step; it goes on with"
+UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
+LEFT_TO_PAUSE = (
+    "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
+)
+LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
 
 
 class Told(NamedTuple):
@@ -120,6 +128,8 @@ class Teller:
                 return Told(
                     "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
                 )
+            case ExecutionEdited():
+                return Told("changed", _edited(event), "yellow")
             case ExecutionDeferred():
                 return Told("waiting", what_is_missing(event), "yellow")
             case ExecutionIgnored():
@@ -234,6 +244,12 @@ def _resumed(record: Recorded, event: ExecutionResumed) -> str:
         f"by {event.by}" if event.by and record.source == ENGINE else "",
     )
     return one_line(" ".join(filter(None, said)))
+
+
+def _edited(event: ExecutionEdited) -> str:
+    cost = "" if event.max_cost is None else f"may spend {dollars(event.max_cost)}"
+    said = (", ".join(event.changed), cost, f"by {event.by}", event.note)
+    return one_line("; ".join(filter(None, said)))
 
 
 def _turn(turn: int) -> str:

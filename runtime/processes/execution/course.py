@@ -34,14 +34,14 @@ class Course:
     """Leads one execution through its process, in one delivery."""
 
     def __init__(self, process: LinkedProcess, voice: Voice, offers: Offers) -> None:
-        self._process = process
+        self.process = process
         self._voice = voice
         self._offers = offers
 
     @property
     def dialogue(self) -> Dialogue:
         """The part of the attempt that talks with a model."""
-        return Dialogue(self._process, self._step(), self._voice, self._offers, self.fail)
+        return Dialogue(self.process, self._step(), self._voice, self._offers, self.fail)
 
     def go_on(self, looks: int = 0) -> None:
         """Ask for whatever comes next; nothing is asked at the moment.
@@ -50,7 +50,7 @@ class Course:
             looks: How often a step that comes next waited for its servers of tools.
         """
         if self._at_process_gates():
-            self._arrive("", self._process.gates, None)
+            self._arrive("", self.process.gates, None)
             return
         while (step := self._next_step()) is not None:
             if step.when is None or evaluate(step.when, self._voice.state.scope()):
@@ -66,7 +66,7 @@ class Course:
             self.fail(problem, "failed")
             return
         parameters = fill(step.parameters, state.scope(state.attempt))  # as when it was asked
-        asked = context_compile(state, self._process, step, state.attempt, parameters)
+        asked = context_compile(state, self.process, step, state.attempt, parameters)
         too_much = self._voice.ask(asked)
         if too_much:
             self.fail(too_much, "refused", retry=False)
@@ -159,7 +159,7 @@ class Course:
     def gate_ran_out(self) -> None:
         """The gate that was asked did not answer: stop, and ask it again on a resume."""
         state = self._voice.state
-        gates = self._step().gates if state.step_id else self._process.gates
+        gates = self._step().gates if state.step_id else self.process.gates
         name = gates[state.gates_passed].name
         reason = (
             f"gate {name} did not answer within {GATE_DEADLINE_S:g} s: "
@@ -227,11 +227,11 @@ class Course:
 
     def reached(self) -> tuple[str, ...]:
         """The steps that the execution may go back to, that at which it stands among them."""
-        return reached(self._process, self._voice.state)
+        return reached(self.process, self._voice.state)
 
     def go_back(self, step_id: str, reason: str, by: str = "") -> None:
         """Drop what *step_id* and the steps after it gave, and go on there."""
-        ids = [step.id for step in self._process.steps]
+        ids = [step.id for step in self.process.steps]
         state = self._voice.state
         dropped = [each for each in ids[ids.index(step_id) :] if each in state.statuses]
         self._voice.reopen(step_id, tuple(dropped), by, reason)
@@ -249,15 +249,15 @@ class Course:
         return self._step()
 
     def _step(self) -> LinkedStep:
-        return self._process.step(self._voice.state.step_id)
+        return self.process.step(self._voice.state.step_id)
 
     def _at_process_gates(self) -> bool:
         state = self._voice.state
-        return not state.step_id and state.gates_passed < len(self._process.gates)
+        return not state.step_id and state.gates_passed < len(self.process.gates)
 
     def _next_step(self) -> LinkedStep | None:
         settled = self._voice.state.statuses
-        return next((step for step in self._process.steps if step.id not in settled), None)
+        return next((step for step in self.process.steps if step.id not in settled), None)
 
     def _stops_at(self, step: LinkedStep) -> bool:
         state = self._voice.state
@@ -335,7 +335,7 @@ class Course:
         if step.action is not None and step.action.asks_model:
             if wanted is not None:
                 return voice.ask(wanted)
-            return voice.ask(context_compile(state, self._process, step, attempt, parameters))
+            return voice.ask(context_compile(state, self.process, step, attempt, parameters))
         return voice.ask(step_execute(state, step, attempt, parameters))
 
     def _give_up(self, step: LinkedStep, failed: StepFailed) -> None:
@@ -365,7 +365,7 @@ class Course:
             self._voice.halt(reason, step.id, evidence=evidence)
 
     def _skip_to(self, target: str, failed_id: str) -> None:
-        for step in self._process.steps:
+        for step in self.process.steps:
             if step.id == target:
                 return
             if step.id not in self._voice.state.statuses:
@@ -384,7 +384,7 @@ class Course:
             voice.fail(f"{failed.error}; cleaning up was not possible: {problem}", step.id)
 
     def _complete(self) -> None:
-        outputs, wrong = outputs_of(self._process.outputs, self._voice.state.scope())
+        outputs, wrong = outputs_of(self.process.outputs, self._voice.state.scope())
         if wrong:
             self._voice.fail(f"the outputs are not as declared: {'; '.join(wrong)}")
         else:

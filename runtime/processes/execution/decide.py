@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionEdit,
     ExecutionFailed,
     ExecutionFinish,
     ExecutionHalted,
@@ -51,7 +52,7 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
-from . import settlement
+from . import editing, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .children import after_child
 from .course import Course
@@ -218,6 +219,9 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
             _pause(course, voice, event)
         case ExecutionResume():
             _resume(course, voice, event)
+        case ExecutionEdit():
+            if resume := editing.edit(course, voice, event, _not_to_resume(voice, event)):
+                _resume(course, voice, resume)
         case ExecutionCancel():
             _cancel(course, voice, event)
         case ExecutionFinish():
@@ -361,7 +365,7 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         course.go_on()
 
 
-def _not_to_resume(voice: Voice, event: ExecutionResume) -> str:
+def _not_to_resume(voice: Voice, event: ExecutionResume | ExecutionEdit) -> str:
     """Why a resume of what stands is not followed; "" where it is."""
     state = voice.state
     if not voice.was_seen(event.seen):

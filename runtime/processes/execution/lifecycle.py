@@ -9,6 +9,7 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionEdited,
     ExecutionFailed,
     ExecutionHalted,
     ExecutionIgnored,
@@ -102,6 +103,14 @@ def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
         question="",
         asked_at="",
     )
+
+
+def edited(state: Execution, event: ExecutionEdited, _: int) -> Execution:
+    """It goes by other inputs, or another bound, from now on."""
+    if state.started is None:
+        return state
+    started = replace(state.started, inputs=event.inputs, max_cost=event.max_cost)
+    return replace(state, started=started)
 
 
 def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:

@@ -57,7 +57,7 @@ def spent_by_execution(state: Execution) -> str | None:
         return None
     return (
         f"the execution has spent {dollars(state.cost)} of the {dollars(allowed)} that it may: "
-        "give it a higher `max_cost` and run it again"
+        f"`cortex execution resume {state.execution_id} --max-cost USD` lets it spend more"
     )
 
 

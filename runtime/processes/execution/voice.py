@@ -11,6 +11,7 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionEdited,
     ExecutionFailed,
     ExecutionHalted,
     ExecutionIgnored,
@@ -191,6 +192,21 @@ class Voice:
                 by=by,
                 note=note,
                 from_step=from_step,
+            )
+        )
+
+    def edit(
+        self, inputs: dict[str, Any], changed: tuple[str, ...], max_cost: float | None, note: str
+    ) -> None:
+        """Record what a person changed."""
+        self.say(
+            ExecutionEdited(
+                execution_id=self.state.execution_id,
+                inputs=inputs,
+                changed=changed,
+                max_cost=max_cost,
+                by=asker(self.source, ""),
+                note=note,
             )
         )
 

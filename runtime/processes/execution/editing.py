@@ -1,0 +1,73 @@
+"""What a person changes of an execution that stands: its inputs, and what it may spend."""
+
+import math
+from typing import Final
+
+from msgspec.structs import replace
+
+from cortex.bus.events import ExecutionEdit, ExecutionResume
+
+from .course import Course
+from .room import too_large
+from .spending import dollars
+from .state import Execution
+from .values import checked_inputs
+from .voice import Voice
+
+UNDER_WAY: Final = ("compiled", "waiting", "tools", "model", "handler")  # made of what was
+
+
+def edit(
+    course: Course, voice: Voice, event: ExecutionEdit, refused: str
+) -> ExecutionResume | None:
+    """Record the change, if there is nothing against it; how the execution is to go on then.
+
+    An attempt that was made of the inputs as they were is begun anew. *refused* is what is against
+    going on at all.
+    """
+    state = voice.state
+    refused = _against(course, state, event) or refused
+    if refused:
+        voice.refuse(event, refused)
+        return None
+    started, process = state.begun(), course.process
+    inputs, wrong = checked_inputs(process.inputs, {**started.inputs, **event.inputs})
+    changed = tuple(sorted(name for name in inputs if inputs[name] != started.inputs.get(name)))
+    max_cost = started.max_cost if event.max_cost is None else event.max_cost
+    refused = "; ".join(wrong) or too_large(replace(started, inputs=inputs)) or ""
+    if not refused and not changed and max_cost == started.max_cost:
+        refused = "nothing of it would be other than it is"
+    if refused:
+        voice.refuse(event, f"{process.name} is not changed: {refused}")
+        return None
+    voice.edit(inputs, changed, max_cost, event.note)
+    anew = changed and not event.from_step and state.stage in UNDER_WAY
+    return ExecutionResume(
+        execution_id=event.execution_id,
+        note=event.note,
+        from_step=state.step_id if anew else event.from_step,
+        seen=event.seen,
+    )
+
+
+def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:
+    """Why an execution that stands as this one is not changed; "" where it may be."""
+    if state.status not in ("paused", "halted") or state.adhoc:
+        return "only an execution of a process can be changed, while it is paused or halted"
+    if state.stage in ("child", "cleanup"):
+        return f"execution {state.child}, which it runs, is what stands: change that"
+    if state.open_gate or state.question:
+        return "it waits for an answer: give that first"
+    if event.from_step and event.from_step not in course.reached():
+        return f"it was not at a step {event.from_step!r}"
+    return _against_cost(event.max_cost, state.cost)
+
+
+def _against_cost(max_cost: float | None, spent: float) -> str:
+    if max_cost is None:
+        return ""
+    if not math.isfinite(max_cost) or max_cost < 0:
+        return f"{max_cost} is no amount that it may spend"
+    if max_cost <= spent:
+        return f"it has spent {dollars(spent)}, so that {dollars(max_cost)} is no more to spend"
+    return ""
