@@ -49,6 +49,8 @@ from .units import UnitReporter
 from .values import ValueChecker
 from .world import World
 
+OR_INPUTS = ", or declare it under `inputs:`"  # a step is given the input of that name
+
 
 class Linker:
     """Links one process; what is wrong goes to the reporter."""
@@ -210,7 +212,8 @@ class Linker:
             return None, None, with_output(Shape({}), definition, output)
         if not definition.abstract:
             shape = without_required(world.parameters_of(spec), bound.settled())
-            checker.check_parameters(parameters, shape, f"`{spec.name}`", place)
+            whose = f"`{spec.name}`"
+            checker.check_parameters(parameters, shape, whose, place, otherwise=OR_INPUTS)
             if spec.answers_output is UNSET:
                 given = world.result_of(spec)
                 check_output(definition, given, output, f"action `{spec.name}`", self._reporter)

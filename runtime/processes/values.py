@@ -19,12 +19,23 @@ class ValueChecker:
         self._reporter = reporter
         self._guarded = guarded  # steps that the condition of this step asks about
 
-    def check_parameters(self, value: Value | None, shape: Shape, whose: str, place: Node) -> None:
-        """Report what is wrong with the parameters *value* of *whose*, which takes *shape*."""
+    def check_parameters(
+        self,
+        value: Value | None,
+        shape: Shape,
+        whose: str,
+        place: Node,
+        *,
+        otherwise: str = "",
+    ) -> None:
+        """Report what is wrong with the parameters *value* of *whose*, which takes *shape*.
+
+        What is missing can be added under `with:`, or *otherwise*.
+        """
         if value is None:
             missing = sorted(shape.required)
             if missing:
-                remedy = f"add {listed(missing)} under `with:`"
+                remedy = f"add {listed(missing)} under `with:`{otherwise}"
                 self._report("P406", f"{whose} needs {listed(missing)}", place, remedy)
             return
         self._value(value, value.node, shape, whose)

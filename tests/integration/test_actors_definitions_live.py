@@ -12,6 +12,7 @@ from cortex.bus.events import (
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
+    KnowledgeIndex,
     ProcessAnswer,
     ProcessCompiled,
     ProcessList,
@@ -237,3 +238,26 @@ def test_the_papers_interface_runs_before_and_after_another_file_is_submitted(
 
     assert [run.outcome for run in (first, second, third)] == ["completed"] * 3
     assert [type(event) for event in (*said, *later)] == [ProcessCompiled, ProcessCompiled]
+
+
+def test_what_runs_keeps_the_digest_that_it_began_with(home: Home) -> None:
+    page = home.knowledge / "team" / "rota.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("Ada, then Grace\n")
+    text = process("p", top="knowledge: [team.rota]\ngates: [approved]\n")
+
+    with Runtime(home, components=QUICK) as runtime:
+        world = World(runtime)
+        (first,) = [e for e in world.submit(a=text) if isinstance(e, ProcessCompiled)]
+        paused = world.run("p")
+        page.write_text("Grace, then Ada\n")
+        (edited,) = world.settled(world.client.publish(KnowledgeIndex()))
+        page.unlink()
+        (gone,) = world.settled(world.client.publish(KnowledgeIndex()))
+        ended = world.resume(paused, "approved")
+
+    assert isinstance(edited, ProcessCompiled)
+    assert edited.digest != first.digest
+    assert isinstance(gone, ProcessUnlinked)
+    assert ended.outcome == "completed"
+    assert ended.last(ExecutionStarted).digest == first.digest
