@@ -1,97 +1,104 @@
 """The wire: typed events, the hub, clients, subscriptions, who may say what."""
 
-from .access import VERBS, Access, Open, Owners, Peer
-from .aio import Aio
-from .blob_names import named_after, names_in, with_those_within
-from .blobs import Blobs
-from .client import Client, Feed
-from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
-from .deadlines import kept_draft
-from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
-from .epochs import ID_BITS, Epoch, Epochs, common_when_told, last_common, moved_on
-from .errors import (
-    AskTimeoutError,
-    BegunError,
-    ClientDeniedError,
-    ConflictError,
-    CortexError,
-    CursorError,
-    DiskFullError,
-    EventError,
-    EventInvalidError,
-    EventTooLargeError,
-    FrameError,
-    FrameTooLargeError,
-    HubAwayError,
-    HubClosedError,
-    HubFailedError,
-    HubUnverifiedError,
-    LeaseLostError,
-    LimitError,
-    LogError,
-    NotGrantedError,
-    OutcomeUnknownError,
-    SchemaUnreadableError,
-    SubscriptionError,
-    TailLostError,
-    TopicUnknownError,
-    UnansweredError,
-    UrlError,
-    VersionError,
-    WireError,
-)
-from .event import (
-    FORMAT,
-    CheckedDraft,
-    Draft,
-    Ephemeral,
-    Event,
-    Query,
-    Recorded,
-    as_map,
-    decode,
-    encode,
-)
-from .filter import Filter
-from .hub import Hub
-from .limits import Allowance, Limits, Rate, is_too_long, root_of
-from .local import LocalHub
-from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
-from .log_clock import clock_behind_ns
-from .moot import takes_back
-from .port import HubPort
-from .requests import (
-    Answer,
-    Appended,
-    Attempt,
-    Attempted,
-    Claim,
-    Claimed,
-    Commit,
-    Done,
-    Due,
-    Fetch,
-    Finish,
-    Lease,
-    Once,
-    Page,
-    Pair,
-    Publish,
-    Refused,
-    Release,
-    Renew,
-    Request,
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
-    Withdraw,
-    refuse_no_text,
-)
-from .strangers import Strangers
-from .subscription import Subscription
-from .vocabulary import FOREIGN, Upcaster, Vocabulary
-from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
-from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
+from typing import TYPE_CHECKING
+
+from .lazy import lazily
+
+if TYPE_CHECKING:
+    from .access import VERBS, Access, Open, Owners, Peer
+    from .aio import Aio
+    from .blob_names import named_after, names_in, with_those_within
+    from .blobs import Blobs
+    from .client import Client, Feed
+    from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
+    from .deadlines import kept_draft
+    from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
+    from .epochs import ID_BITS, Epoch, Epochs, common_when_told, last_common, moved_on
+    from .errors import (
+        AskTimeoutError,
+        BegunError,
+        ClientDeniedError,
+        ConflictError,
+        CortexError,
+        CursorError,
+        DiskFullError,
+        EventError,
+        EventInvalidError,
+        EventTooLargeError,
+        FrameError,
+        FrameTooLargeError,
+        HubAwayError,
+        HubClosedError,
+        HubFailedError,
+        HubUnverifiedError,
+        LeaseLostError,
+        LimitError,
+        LogError,
+        NotGrantedError,
+        OutcomeUnknownError,
+        SchemaUnreadableError,
+        SubscriptionError,
+        TailLostError,
+        TopicUnknownError,
+        UnansweredError,
+        UrlError,
+        VersionError,
+        WireError,
+    )
+    from .event import (
+        FORMAT,
+        CheckedDraft,
+        Draft,
+        Ephemeral,
+        Event,
+        Query,
+        Recorded,
+        as_map,
+        decode,
+        encode,
+    )
+    from .filter import Filter
+    from .hub import Hub
+    from .limits import Allowance, Limits, Rate, is_too_long, root_of
+    from .local import LocalHub
+    from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
+    from .log_clock import clock_behind_ns
+    from .moot import takes_back
+    from .port import HubPort
+    from .requests import (
+        Answer,
+        Appended,
+        Attempt,
+        Attempted,
+        Claim,
+        Claimed,
+        Commit,
+        Done,
+        Due,
+        Fetch,
+        Finish,
+        Lease,
+        Once,
+        Page,
+        Pair,
+        Publish,
+        Refused,
+        Release,
+        Renew,
+        Request,
+        Subscribe,
+        Subscribed,
+        Unsubscribe,
+        Withdraw,
+        refuse_no_text,
+    )
+    from .strangers import Strangers
+    from .subscription import Subscription
+    from .vocabulary import FOREIGN, Upcaster, Vocabulary
+    from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
+    from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
+else:
+    lazily(__name__)
 
 __all__ = [
     "ANNOUNCEMENTS",
@@ -211,6 +218,7 @@ __all__ = [
     "lags",
     "last_common",
     "lasting",
+    "lazily",
     "moved_on",
     "named_after",
     "names_in",

@@ -55,11 +55,28 @@ def test_a_front_door_exports_what_it_imports_from_its_room(room: str) -> None:
 
     imported = {
         alias.asname or alias.name
-        for node in tree.body
+        for node in [*tree.body, *shown_to_type_checkers(tree)]
         if isinstance(node, ast.ImportFrom) and node.level == 1
         for alias in node.names
     }
-    assert imported - set(getattr(module, "__all__", ())) <= {"Vocabulary"}
+    assert imported - set(getattr(module, "__all__", ())) <= {"Vocabulary", "lazily"}
+
+
+def shown_to_type_checkers(tree: ast.Module) -> list[ast.stmt]:
+    """What stands under `if TYPE_CHECKING:`, whose names are imported when they are asked for."""
+    return [node for each in tree.body if isinstance(each, ast.If) for node in each.body]
+
+
+def test_a_name_of_a_front_is_not_hidden_by_a_file_that_is_called_so() -> None:
+    script = """
+import importlib, sys
+importlib.import_module("cortex.runtime.processes.parse")
+from cortex.runtime.processes import parse
+assert callable(parse), parse
+assert sys.modules["cortex.runtime.processes.parse"].parse is parse
+"""
+
+    subprocess.run([sys.executable, "-I", "-c", script], check=True)
 
 
 def test_the_stubs_are_in_step_with_the_front_doors() -> None:

@@ -1,14 +1,21 @@
 """The hub on a wire: served on sockets, dialled by clients, in frames as nng writes them."""
 
-from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
-from .connecting import connect
-from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
-from .inside import HubInside
-from .reading import RemoteLog
-from .remote import AWAY_S, RemoteHub
-from .server import Connected, HubServer
-from .tls import ServerTls
-from .urls import Address, is_loopback, parse
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
+
+if TYPE_CHECKING:
+    from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
+    from .connecting import connect
+    from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
+    from .inside import HubInside
+    from .reading import RemoteLog
+    from .remote import AWAY_S, RemoteHub
+    from .server import Connected, HubServer
+    from .tls import ServerTls
+    from .urls import Address, is_loopback, parse
+else:
+    lazily(__name__)
 
 __all__ = [
     "AWAY_S",

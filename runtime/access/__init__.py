@@ -1,23 +1,30 @@
 """Who may come to the bus and what they may do there; tokens, certificates, and what hides them."""
 
-from cortex.bus import root_of
+from typing import TYPE_CHECKING
 
-from .announcers import LISTER, SERVER, Announcers
-from .certificates import (
-    Certificate,
-    client_authority,
-    client_certificate,
-    hub_certificate,
-    read_certificate,
-    renew_hub_certificate,
-)
-from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
-from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
-from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
-from .hub_access import HubAccess
-from .issuing import Terms, change, found, grants_of, issue, revoke
-from .owners import RecordedOwners, announced_by
-from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from cortex.bus import root_of
+
+    from .announcers import LISTER, SERVER, Announcers
+    from .certificates import (
+        Certificate,
+        client_authority,
+        client_certificate,
+        hub_certificate,
+        read_certificate,
+        renew_hub_certificate,
+    )
+    from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
+    from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
+    from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
+    from .hub_access import HubAccess
+    from .issuing import Terms, change, found, grants_of, issue, revoke
+    from .owners import RecordedOwners, announced_by
+    from .tokens import OWNER_FILE, digest_of, new_token, owner_token, read_token, token_file
+else:
+    lazily(__name__)
 
 __all__ = [
     "GRANTS",

@@ -1,27 +1,34 @@
 """The context compiler: P = f(H, G), with an exact budget and a manifest that accounts for it."""
 
-from .compiler import ContextCompiler
-from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
-from .excerpt import cut_middle
-from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
-from .lexical import Bm25, content_words
-from .offers import OFFERS, Offer, items_of
-from .parts import Parts, split
-from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
-from .prompt import (
-    FixedPart,
-    Manifest,
-    ManifestEntry,
-    Neutralised,
-    PassedOver,
-    Prompt,
-)
-from .request import Budgets, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
-from .sanitise import sanitise
-from .segments import Epoch, Prefix, Segment
-from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
-from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
-from .tracing import Note, PassTrace, ScoredChunk, Trace
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .compiler import ContextCompiler
+    from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
+    from .excerpt import cut_middle
+    from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
+    from .lexical import Bm25, content_words
+    from .offers import OFFERS, Offer, items_of
+    from .parts import Parts, split
+    from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
+    from .prompt import (
+        FixedPart,
+        Manifest,
+        ManifestEntry,
+        Neutralised,
+        PassedOver,
+        Prompt,
+    )
+    from .request import Budgets, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
+    from .sanitise import sanitise
+    from .segments import Epoch, Prefix, Segment
+    from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
+    from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
+    from .tracing import Note, PassTrace, ScoredChunk, Trace
+else:
+    lazily(__name__)
 
 __all__ = [
     "ENCODINGS",

@@ -1,14 +1,21 @@
 """CTX: text that a model reads as it stands, exact for data and condensed for prose."""
 
-from .checking import Report, check
-from .decoding import Decoded, decode
-from .document import Comment, Document, Notes
-from .encoding import encode
-from .errors import CtxBoundError, CtxFormatError, CtxSourceError
-from .kinds import kind_of
-from .package import KINDS, Counter, Kind, Mode, Package, Part
-from .prose import condense
-from .sources import read as read_source
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .checking import Report, check
+    from .decoding import Decoded, decode
+    from .document import Comment, Document, Notes
+    from .encoding import encode
+    from .errors import CtxBoundError, CtxFormatError, CtxSourceError
+    from .kinds import kind_of
+    from .package import KINDS, Counter, Kind, Mode, Package, Part
+    from .prose import condense
+    from .sources import read as read_source
+else:
+    lazily(__name__)
 
 __all__ = [
     "KINDS",

@@ -1,29 +1,36 @@
 """The kernel: components, the shells that run them, supervision, and the composition root."""
 
-from .announcements import PLUGIN, announcement_of
-from .async_component import AsyncComponent
-from .component import (
-    EFFECTIVE,
-    Component,
-    Delivery,
-    Forget,
-    Later,
-    Output,
-    Serves,
-    on,
-    routes_of,
-)
-from .config import Config
-from .effect import Begun
-from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
-from .home import Home
-from .host import trace_of
-from .logs import Stderr
-from .manifest import Entry, built_in, configured, load, located
-from .masking import key_names, mask_for, open_blobs
-from .runtime import Runtime
-from .version import VERSION
-from .worker import Worker
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .announcements import PLUGIN, announcement_of
+    from .async_component import AsyncComponent
+    from .component import (
+        EFFECTIVE,
+        Component,
+        Delivery,
+        Forget,
+        Later,
+        Output,
+        Serves,
+        on,
+        routes_of,
+    )
+    from .config import Config
+    from .effect import Begun
+    from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
+    from .home import Home
+    from .host import trace_of
+    from .logs import Stderr
+    from .manifest import Entry, built_in, configured, load, located
+    from .masking import key_names, mask_for, open_blobs
+    from .runtime import Runtime
+    from .version import VERSION
+    from .worker import Worker
+else:
+    lazily(__name__)
 
 __all__ = [
     "EFFECTIVE",

@@ -16,7 +16,6 @@ from cortex.runtime.access.trust import (
 )
 from cortex.runtime.log import create_private
 
-from .config import Config
 from .errors import HomeError
 from .home_damage import (
     FOLDERS,
@@ -242,6 +241,9 @@ class Home(msgspec.Struct, frozen=True):
             note_made(self.path)
 
     def _make(self) -> None:
+        # Here, not at the top: whoever only reads a home gets along without what can be set in it.
+        from .config import Config
+
         self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         if not self.version_path.exists():
             self.path.chmod(PRIVATE)  # mkdir's mode is cut by the umask, never widened by it

@@ -1,40 +1,47 @@
 """The append-only event log, in SQLite and in memory, and the blobs its events point to."""
 
-from cortex.bus import Blobs
+from typing import TYPE_CHECKING
 
-from . import tiles
-from .blobs import BlobStore, MemoryBlobs
-from .errors import (
-    BlobCorruptError,
-    BlobDiskError,
-    BlobError,
-    BlobFullError,
-    BlobMissingError,
-    BlobTooLargeError,
-    LogAccessError,
-    LogAlteredError,
-    LogClosedError,
-    LogCorruptError,
-    LogDiskError,
-    LogFullError,
-    LogHeldError,
-    LogLockedError,
-    LogLostError,
-    LogMissingError,
-    LogNewerError,
-    NotALogError,
-    RowRefusedError,
-)
-from .fitting import Mending
-from .memory import MemoryLog
-from .mending import How, Mended, StateReport, examine, mend
-from .moving import Difference, summary
-from .owner import OwnerLock
-from .private import create_private, private
-from .schema import LOG_FORMAT, Durability, Meta
-from .sqlite import EventLog
-from .standing import misplaced
-from .tiles import leaf_hash
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from cortex.bus import Blobs
+
+    from . import tiles
+    from .blobs import BlobStore, MemoryBlobs
+    from .errors import (
+        BlobCorruptError,
+        BlobDiskError,
+        BlobError,
+        BlobFullError,
+        BlobMissingError,
+        BlobTooLargeError,
+        LogAccessError,
+        LogAlteredError,
+        LogClosedError,
+        LogCorruptError,
+        LogDiskError,
+        LogFullError,
+        LogHeldError,
+        LogLockedError,
+        LogLostError,
+        LogMissingError,
+        LogNewerError,
+        NotALogError,
+        RowRefusedError,
+    )
+    from .fitting import Mending
+    from .memory import MemoryLog
+    from .mending import How, Mended, StateReport, examine, mend
+    from .moving import Difference, summary
+    from .owner import OwnerLock
+    from .private import create_private, private
+    from .schema import LOG_FORMAT, Durability, Meta
+    from .sqlite import EventLog
+    from .standing import misplaced
+    from .tiles import leaf_hash
+else:
+    lazily(__name__)
 
 __all__ = [
     "LOG_FORMAT",

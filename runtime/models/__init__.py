@@ -1,14 +1,21 @@
 """Models: what each says of itself, how it is configured, and which one a step gets."""
 
-from .address import Address, address_of
-from .caching import Caching
-from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
-from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
-from .description import Level, ModelDescription, Price, Usage, cost
-from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
-from .errors import ModelConfigError
-from .inference import Inferred, Work, infer, stated, window_for
-from .selection import TYPICAL, Selected, select, without_stand_ins
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .address import Address, address_of
+    from .caching import Caching
+    from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
+    from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
+    from .description import Level, ModelDescription, Price, Usage, cost
+    from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
+    from .errors import ModelConfigError
+    from .inference import Inferred, Work, infer, stated, window_for
+    from .selection import TYPICAL, Selected, select, without_stand_ins
+else:
+    lazily(__name__)
 
 __all__ = [
     "ASSUMED_WINDOW",

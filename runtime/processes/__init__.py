@@ -1,74 +1,81 @@
 """The process compiler: text in, linked processes and diagnostics out; and what executes them."""
 
-from .announced import Announced
-from .answers import is_empty, object_schema, schema_problem, typed_answer
-from .bound import ALSO_FROM
-from .codes import RULES, SECTIONS, diagnostics_reference
-from .compilation import Compilation
-from .compile import compile_sources
-from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
-from .diff import Change, Diff, diff
-from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
-from .errors import (
-    LinkError,
-    MissingValueError,
-    ProcessError,
-    ProcessLoadError,
-    SettlementError,
-)
-from .evaluate import Scope, evaluate, fill
-from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
-from .expressions import Expression, MapOf, Ref, Template
-from .fixes import apply_fixes
-from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
-from .home_sources import sources_of as home_sources
-from .inspection import Inspection, Item, StepItem, inspect
-from .knowledge_topics import KnowledgeTopics
-from .language import keys_of_the_language, language_schema
-from .linked import (
-    BackTo,
-    Budget,
-    Carry,
-    Continue,
-    EventTrigger,
-    Field,
-    FileTrigger,
-    Find,
-    GoTo,
-    Halt,
-    LinkedAction,
-    LinkedChild,
-    LinkedGate,
-    LinkedInterface,
-    LinkedProcess,
-    LinkedStep,
-    LinkedTopic,
-    ManualTrigger,
-    Needs,
-    OnFailure,
-    Origin,
-    Output,
-    Retry,
-    RunProcess,
-    ScheduleTrigger,
-    Trigger,
-)
-from .load import compile_folder, read_folder, read_source
-from .parse import Parsed, parse
-from .registry import (
-    ActionSpec,
-    Ambiguous,
-    GateSpec,
-    Registry,
-    Resolved,
-    Topics,
-    TopicTable,
-)
-from .rejections import Rejections
-from .shipped import SHIPPED, is_shipped
-from .stale import known_sources
-from .submitting import submit
-from .work import inferred_needs, said_needs
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .announced import Announced
+    from .answers import is_empty, object_schema, schema_problem, typed_answer
+    from .bound import ALSO_FROM
+    from .codes import RULES, SECTIONS, diagnostics_reference
+    from .compilation import Compilation
+    from .compile import compile_sources
+    from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
+    from .diff import Change, Diff, diff
+    from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
+    from .errors import (
+        LinkError,
+        MissingValueError,
+        ProcessError,
+        ProcessLoadError,
+        SettlementError,
+    )
+    from .evaluate import Scope, evaluate, fill
+    from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
+    from .expressions import Expression, MapOf, Ref, Template
+    from .fixes import apply_fixes
+    from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
+    from .home_sources import sources_of as home_sources
+    from .inspection import Inspection, Item, StepItem, inspect
+    from .knowledge_topics import KnowledgeTopics
+    from .language import keys_of_the_language, language_schema
+    from .linked import (
+        BackTo,
+        Budget,
+        Carry,
+        Continue,
+        EventTrigger,
+        Field,
+        FileTrigger,
+        Find,
+        GoTo,
+        Halt,
+        LinkedAction,
+        LinkedChild,
+        LinkedGate,
+        LinkedInterface,
+        LinkedProcess,
+        LinkedStep,
+        LinkedTopic,
+        ManualTrigger,
+        Needs,
+        OnFailure,
+        Origin,
+        Output,
+        Retry,
+        RunProcess,
+        ScheduleTrigger,
+        Trigger,
+    )
+    from .load import compile_folder, read_folder, read_source
+    from .parse import Parsed, parse
+    from .registry import (
+        ActionSpec,
+        Ambiguous,
+        GateSpec,
+        Registry,
+        Resolved,
+        Topics,
+        TopicTable,
+    )
+    from .rejections import Rejections
+    from .shipped import SHIPPED, is_shipped
+    from .stale import known_sources
+    from .submitting import submit
+    from .work import inferred_needs, said_needs
+else:
+    lazily(__name__)
 
 __all__ = [
     "ALSO_FROM",

@@ -1,13 +1,20 @@
 """Secrets: where they come from, what they look like, and how they are kept out of what is kept."""
 
-from .errors import MaskedTextError, SecretUnavailableError
-from .mask import Mask, holds_mask, refuse_masked
-from .masked_blobs import MaskedBlobs
-from .names import LOOKS_SECRET, named_in, with_names
-from .pieces import MaskedPieces
-from .redaction import HIDDEN, Redactor, redacted
-from .shapes import mask_shapes
-from .sources import KEYRING, is_set, place_of, secret_value
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .errors import MaskedTextError, SecretUnavailableError
+    from .mask import Mask, holds_mask, refuse_masked
+    from .masked_blobs import MaskedBlobs
+    from .names import LOOKS_SECRET, named_in, with_names
+    from .pieces import MaskedPieces
+    from .redaction import HIDDEN, Redactor, redacted
+    from .shapes import mask_shapes
+    from .sources import KEYRING, is_set, place_of, secret_value
+else:
+    lazily(__name__)
 
 __all__ = [
     "HIDDEN",

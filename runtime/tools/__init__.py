@@ -1,11 +1,18 @@
 """Tools of a step: what there is, what it may use, what its model is shown, what it may call."""
 
-from .calls import check_call
-from .names import wire_name
-from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
-from .servers import McpServer, ToolsConfig
-from .skills import Skill, find_skills, read_skill, skill_of
-from .specs import NOT_YET, Tools, ToolSpec, specs_of
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .calls import check_call
+    from .names import wire_name
+    from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
+    from .servers import McpServer, ToolsConfig
+    from .skills import Skill, find_skills, read_skill, skill_of
+    from .specs import NOT_YET, Tools, ToolSpec, specs_of
+else:
+    lazily(__name__)
 
 __all__ = [
     "ENABLE_PACK",

@@ -189,7 +189,7 @@ def test_a_runtime_that_holds_the_home_is_named(
         code, said = doctor(capsys, home.path)
 
     assert code == 0
-    assert "runs one; commands that record are refused until it ends" in said
+    assert "serves nobody else; commands that record are refused until it ends" in said
 
 
 def test_the_home_may_be_named_before_the_command(

@@ -16,6 +16,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Home
 
+from .. import running  # not its names: what only reads gets along without a runtime
 from ..completing import execution_ids, process_names
 from ..exits import OK, WAITING
 from ..options import question_of, with_home, with_screen
@@ -30,16 +31,6 @@ from ..reading import (
     find_executions,
     row_of,
     rows_of,
-)
-from ..running import (
-    Station,
-    edited_inputs,
-    input_text,
-    mask_of,
-    pairs_of,
-    refuse_secrets,
-    settlement_of,
-    waiting_for,
 )
 from ..screen import Screen
 from ..tree import Family
@@ -122,7 +113,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         found = history.execution_id(execution_id)
         document = document_of(history.execution(found), rows_of(history, found), history.blobs)
-        document.waiting = waiting_for(history, found)
+        document.waiting = running.waiting_for(history, found)
     show_execution(screen, document)
 
 
@@ -174,23 +165,27 @@ def resume(
     if edits and any((approve, deny, text, settles)):
         raise click.UsageError("answer what is asked first, then give -i and --max-cost")
     if text == "-":
-        text = input_text()
-    with Station.open(home, screen) as station:
+        text = running.input_text()
+    with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         if settles:
-            given = input_text() if result == "-" else result
-            said = settlement_of(station.client, station.history, found, given, station.seen)
+            given = running.input_text() if result == "-" else result
+            said = running.settlement_of(
+                station.client, station.history, found, given, station.seen
+            )
             return station.run(found, replace(said, note=note))
         if edits:
             edit = ExecutionEdit(
                 execution_id=found,
-                inputs=edited_inputs(station.history, found, pairs_of(inputs, "NAME")),
+                inputs=running.edited_inputs(
+                    station.history, found, running.pairs_of(inputs, "NAME")
+                ),
                 max_cost=max_cost,
                 note=note,
                 from_step=from_step,
                 seen=station.seen,
             )
-            refuse_secrets(edit.inputs, mask_of(home))
+            running.refuse_secrets(edit.inputs, running.mask_of(home))
             return station.edit(found, edit)
         event = ExecutionResume(
             execution_id=found,
@@ -208,7 +203,7 @@ def resume(
 @with_screen
 def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """Stop an execution before its next step; `resume` goes on with it."""
-    with Station.open(home, screen) as station:
+    with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         code = station.pause(found, ExecutionPause(execution_id=found, reason=reason))
     return OK if code == WAITING else code
@@ -221,7 +216,7 @@ def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 @with_screen
 def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """End an execution without a result."""
-    with Station.open(home, screen) as station:
+    with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         return station.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
 
@@ -233,8 +228,8 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 @with_screen
 def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Screen) -> int:
     """End an ad-hoc execution: its goal is reached."""
-    given = pairs_of(outputs, "NAME")
-    with Station.open(home, screen) as station:
+    given = running.pairs_of(outputs, "NAME")
+    with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         event = ExecutionFinish(execution_id=found, outputs=dict(given))
         return station.finish(found, event)
@@ -248,7 +243,7 @@ def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Scre
 @with_screen
 def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen) -> None:
     """Say how good an execution's outcome was."""
-    with Station.open(home, screen) as station:
+    with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         station.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
         screen.document(station.document(found))
@@ -278,7 +273,7 @@ def _rows(
         row = row_of(state, rows_of(history, record.correlation))
         if process and row.process != process:
             continue
-        row.waiting = waiting_for(history, record.correlation)
+        row.waiting = running.waiting_for(history, record.correlation)
         found.append(row)
         if len(found) == limit:
             break

@@ -1,43 +1,50 @@
 """What a home's log says, read without a runtime: executions, processes, events, traces."""
 
-from .acting import ActingDocument, ActingEndpoint, LogInside, acting_document
-from .acting import lines_of as acting_lines
-from .acting import path_of as home_in
-from .amounts import counted, dollars, plus
-from .asked import PERSON, OpenQuestions, asked_of_person, open_gate
-from .catalog import Catalog, Compiled
-from .choices import ModelCall, ModelChoice, WhyDocument, why_of
-from .columns import GAP, narrowed
-from .contract import asyncapi_document, schema_document
-from .demands import demands_of, fields_of, needs_line
-from .failing import Failing, failing_lines, failing_of, times
-from .fortune import Fared, fared
-from .history import REQUESTS, STREAM, History
-from .meaning import Hit, Hits, find_executions, find_processes
-from .models import ModelRow, models_of
-from .not_ready import NotReady, not_ready_lines, not_ready_of
-from .results import readable, scalars
-from .review import REVIEW_LINES, log_lines, review_of
-from .rows import rows_of
-from .selection import Selection
-from .spans import PRIMITIVES, Primitive, Span, spans_of
-from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
-from .summary import (
-    UNHELD,
-    CompiledContext,
-    Dialogue,
-    ExecutionDocument,
-    ExecutionSummary,
-    GivenAnswer,
-    Row,
-    cells_of,
-    document_of,
-    exit_code,
-    row_of,
-    took_s,
-)
-from .templates import as_written, condition_as_written, diff_as_written
-from .times import duration, iso, local, parse_end, parse_time, recent
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .acting import ActingDocument, ActingEndpoint, LogInside, acting_document
+    from .acting import lines_of as acting_lines
+    from .acting import path_of as home_in
+    from .amounts import counted, dollars, plus
+    from .asked import PERSON, OpenQuestions, asked_of_person, open_gate
+    from .catalog import Catalog, Compiled
+    from .choices import ModelCall, ModelChoice, WhyDocument, why_of
+    from .columns import GAP, narrowed
+    from .contract import asyncapi_document, schema_document
+    from .demands import demands_of, fields_of, needs_line
+    from .failing import Failing, failing_lines, failing_of, times
+    from .fortune import Fared, fared
+    from .history import REQUESTS, STREAM, History
+    from .meaning import Hit, Hits, find_executions, find_processes
+    from .models import ModelRow, models_of
+    from .not_ready import NotReady, not_ready_lines, not_ready_of
+    from .results import readable, scalars
+    from .review import REVIEW_LINES, log_lines, review_of
+    from .rows import rows_of
+    from .selection import Selection
+    from .spans import PRIMITIVES, Primitive, Span, spans_of
+    from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
+    from .summary import (
+        UNHELD,
+        CompiledContext,
+        Dialogue,
+        ExecutionDocument,
+        ExecutionSummary,
+        GivenAnswer,
+        Row,
+        cells_of,
+        document_of,
+        exit_code,
+        row_of,
+        took_s,
+    )
+    from .templates import as_written, condition_as_written, diff_as_written
+    from .times import duration, iso, local, parse_end, parse_time, recent
+else:
+    lazily(__name__)
 
 __all__ = [
     "GAP",

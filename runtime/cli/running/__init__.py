@@ -1,43 +1,50 @@
 """A runtime inside a command: sources compiled, executions followed, people asked."""
 
-from .checks import checks_of
-from .comparing import live_differences
-from .ending import told_to_end, wait_for
-from .endpoints import ModelCheck, check_model
-from .findings import Check
-from .granting import granting
-from .holding import HeldDocument, held_by, lines_of
-from .inputs import (
-    edited_inputs,
-    inputs_of,
-    mask_of,
-    pairs_of,
-    refuse_secrets,
-    refuse_wrong,
-    scalar,
-    typed,
-)
-from .keyboard import Interrupts, Keyboard, Terminated
-from .live import LiveView
-from .people import answer_to, has_person, input_text, user_name, written_answer
-from .progress import in_order
-from .recorded import blobs_of
-from .registry import (
-    announced_elsewhere,
-    knowledge_roots,
-    knowledge_topics,
-    registry_of,
-    topics_of,
-)
-from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
-from .settlements import settlement_of
-from .shelf import open_shelf
-from .sources import changed, gone, is_path, source_at, sources_of
-from .station import Station
-from .tally import Tally
-from .telling import Teller, Told
-from .trusting import asked_for_trust, show_acting, trusted_when_asked
-from .untaken import untaken_action, waiting_for
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .checks import checks_of
+    from .comparing import live_differences
+    from .ending import told_to_end, wait_for
+    from .endpoints import ModelCheck, check_model
+    from .findings import Check
+    from .granting import granting
+    from .holding import HeldDocument, held_by, lines_of
+    from .inputs import (
+        edited_inputs,
+        inputs_of,
+        mask_of,
+        pairs_of,
+        refuse_secrets,
+        refuse_wrong,
+        scalar,
+        typed,
+    )
+    from .keyboard import Interrupts, Keyboard, Terminated
+    from .live import LiveView
+    from .people import answer_to, has_person, input_text, user_name, written_answer
+    from .progress import in_order
+    from .recorded import blobs_of
+    from .registry import (
+        announced_elsewhere,
+        knowledge_roots,
+        knowledge_topics,
+        registry_of,
+        topics_of,
+    )
+    from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
+    from .settlements import settlement_of
+    from .shelf import open_shelf
+    from .sources import changed, gone, is_path, source_at, sources_of
+    from .station import Station
+    from .tally import Tally
+    from .telling import Teller, Told
+    from .trusting import asked_for_trust, show_acting, trusted_when_asked
+    from .untaken import untaken_action, waiting_for
+else:
+    lazily(__name__)
 
 __all__ = [
     "Check",

@@ -1,23 +1,30 @@
 """Executions: what events make of them, and what they do next; pure from end to end."""
 
-from .answering import do_again, it_happened, open_effects
-from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
-from .children import CHILD_FACTS
-from .course import reached
-from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
-from .dialogue import Offers
-from .evolve import INPUTS, OUTPUTS, evolve, stood_at
-from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
-from .records import ExecutionRecords, ExecutionRow, list_executions
-from .retrying import wait_before_call, wait_before_retry
-from .room import too_large
-from .running import execution_of, run
-from .settlement import question_of
-from .speakers import ENGINE, PEOPLE, asker
-from .spending import tokens_of
-from .state import EFFECT, Execution, Stage, Status
-from .values import checked_inputs
-from .wanted import is_wanted
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .answering import do_again, it_happened, open_effects
+    from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
+    from .children import CHILD_FACTS
+    from .course import reached
+    from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
+    from .dialogue import Offers
+    from .evolve import INPUTS, OUTPUTS, evolve, stood_at
+    from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
+    from .records import ExecutionRecords, ExecutionRow, list_executions
+    from .retrying import wait_before_call, wait_before_retry
+    from .room import too_large
+    from .running import execution_of, run
+    from .settlement import question_of
+    from .speakers import ENGINE, PEOPLE, asker
+    from .spending import tokens_of
+    from .state import EFFECT, Execution, Stage, Status
+    from .values import checked_inputs
+    from .wanted import is_wanted
+else:
+    lazily(__name__)
 
 __all__ = [
     "ANSWERS",
