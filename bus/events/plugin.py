@@ -17,6 +17,7 @@ class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
     confined: bool = True  # False: the owner takes it that grants do not hold if it is hostile
     package: str = ""  # that brings it; where another does by then, it is denied
     limits: dict[str, float] = {}  # that were confirmed, by name as in a manifest
+    effects: dict[str, str] = {}  # that were confirmed, by action, tool or component
 
 
 class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):
@@ -71,3 +72,4 @@ class PluginDenied(Event, frozen=True, kw_only=True, tag="plugin.denied"):
     reason: str
     part: str = ""  # of what it asks: "publish:tool.call"; empty where the whole plugin is meant
     times: int = 1  # how often that came since it was last recorded
+    kept: bool = False  # the one that was at work before goes on, and nothing has changed

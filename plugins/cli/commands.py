@@ -1,6 +1,7 @@
 """`cortex plugin`: which there are, what they ask for, what they were granted."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -148,29 +149,16 @@ def unload(name: str, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
-    """End the plugin NAME and start it as it is installed now, with the grants that it has.
+    """Start the plugin NAME as it is installed now, with the grants that it has.
 
-    What a newer version asks for beyond those is shown, and granted once you have confirmed it.
+    The one that is at work goes on until the new one stands; where that does not, you are told why,
+    and nothing changes. Only what a newer version asks for beyond what you have confirmed is shown,
+    and granted once you confirm that as well.
     """
     before = _fared(home, name).load
     if before is None:
         raise PluginRefusedError(f"plugin {name} is not loaded: `cortex plugin load {name}`")
-    found = installed_as(name)
-    found.check_loaded(before)
-    described = looked_at(found, home, unconfined=not before.confined)
-    asked = described.manifest.parts()
-    kept = [part for part in asked if part in before.granted]
-    new = [part for part in asked if part not in (*before.granted, *before.denied)]
-    if not yes and (new or described.manifest.limits.beyond(before.limits)):
-        document = _document(found, described, Fared())
-        _confirm(screen, document, [*kept, *new], unconfined=not before.confined)
-    event = load_of(
-        described,
-        [*kept, *new],
-        found,
-        beside=before.place == "runtime",
-        unconfined=not before.confined,
-    )
+    event = again(home, screen, before, yes=yes)
     return _load(home, screen, event)
 
 
@@ -222,6 +210,41 @@ def new(name: str, folder: Path, screen: Screen) -> None:
     screen.note(f"next: pip install -e {wanted} && python -m pytest {shlex.quote(str(root))}")
 
 
+def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> PluginLoad:
+    """The request that loads a plugin as it is now; a person confirms what is new about it.
+
+    Raises:
+        PluginRefusedError: It does not say what it is, or nobody confirms.
+    """
+    found = installed_as(before.plugin)
+    found.check_loaded(before)
+    described = looked_at(found, home, unconfined=not before.confined)
+    if described.problems:
+        problems = "; ".join(described.problems)
+        raise PluginRefusedError(f"plugin {before.plugin} cannot be loaded: {problems}")
+    manifest = described.manifest
+    kept = [part for part in manifest.parts() if part in before.granted]
+    known = (*before.granted, *before.denied)
+    new = [part for part in manifest.parts() if part not in known]
+    beyond = manifest.limits.beyond(before.limits)
+    effects = {n: e for n, e in manifest.effects.items() if before.effects.get(n) != e}
+    if not yes and (new or beyond or effects):
+        screen.note(f"{found.name} {manifest.version}, of {found.package}, asks for more:")
+        for part in new:
+            screen.note(f"  grant  {part}")
+        if beyond:
+            screen.note(f"  {manifest.limits.told()}")
+        _note_effects(screen, effects)
+        _ask_for(screen, found.name, unconfined=not before.confined)
+    return load_of(
+        described,
+        [*kept, *new],
+        found,
+        beside=before.place == "runtime",
+        unconfined=not before.confined,
+    )
+
+
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     with Station.open(home, screen) as station:
         answer = settled(station, event)
@@ -250,15 +273,26 @@ def _confirm(
     if not document.asks:
         screen.note("  it asks for nothing")
     screen.note(f"  {document.limits.told()}")
-    for name, effect in document.effects.items():
+    _note_effects(screen, document.effects)
+    more = ", with --grant or --deny for parts of it"
+    _ask_for(screen, document.name, more, unconfined=unconfined)
+
+
+def _note_effects(screen: Screen, effects: Mapping[str, str]) -> None:
+    for name, effect in effects.items():
         screen.note(f"  {name} is {effect}: {_MEANS[effect]}")
+
+
+def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> None:
+    """Ask whether *name* may have what was shown.
+
+    Raises:
+        PluginRefusedError: Nobody says so.
+    """
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
     if not has_person():
-        raise PluginRefusedError(
-            f"nobody is here to confirm what {document.name} asks for: say --yes, with --grant or "
-            "--deny for parts of it"
-        )
+        raise PluginRefusedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
     if not click.confirm("load it so?", err=True):
         raise PluginRefusedError("nothing was loaded")
 

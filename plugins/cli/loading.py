@@ -71,6 +71,7 @@ def load_of(
         confined=not (unconfined or plugin.built_in),
         package=plugin.package,
         limits=found.manifest.limits.bounds(),
+        effects=dict(found.manifest.effects),
     )
 
 
@@ -102,6 +103,11 @@ def settled(station: Station, event: PluginLoad | PluginUnload) -> PluginLoaded 
 
 
 def _refuse(answer: Event) -> None:
+    if isinstance(answer, PluginDenied) and answer.kept:
+        raise PluginRefusedError(
+            f"plugin {answer.plugin} was not reloaded, and goes on as it was: {answer.reason} "
+            f"(`cortex plugin logs {answer.plugin}` says more)"
+        )
     if isinstance(answer, PluginDenied) and not answer.part:
         raise PluginRefusedError(f"plugin {answer.plugin} was not loaded: {answer.reason}")
     if isinstance(answer, PluginCrashed):

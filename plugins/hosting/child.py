@@ -5,12 +5,14 @@ process and the door to the hub do.
 """
 
 import os
+import queue
 import re
 import resource
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -29,6 +31,7 @@ ALIVE_S = 1.0  # how often it says that it is there
 FILES = 256  # that it may have open
 HANGS = "it hangs"  # as the supervisor says of a handler that does not come back
 LEAVE_S = 10.0
+REST = "rest"  # no token
 TASKS = 512  # threads and processes of a confined one
 PER_NAMESPACE = (5, 14)  # Linux counts them for each sandbox since; before, for the whole user
 
@@ -48,9 +51,12 @@ def main() -> None:
     try:
         manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
         telling.write(line_of(Told(described=described(manifest))))
-        line = sys.stdin.buffer.readline() if spec.do == "run" else b""
-        if line:
-            _run(spec, msgspec.json.decode(line, type=Go).token, manifest, telling)
+        if spec.do == "run":
+            orders = _Orders()
+            while token := orders.next():
+                _run(spec, token, manifest, telling, orders)
+                with suppress(OSError):  # the runtime is gone
+                    telling.write(line_of(Told(resting=True)))
     except CortexError as error:
         if error.__cause__ is not None:  # code of the plugin's own, while it was imported
             print(trace_of(error.__cause__), file=sys.stderr)  # noqa: T201  # its log
@@ -79,10 +85,43 @@ def _counts_each_sandbox() -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= PER_NAMESPACE
 
 
-def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes]) -> None:
-    """Host the plugin's components until standard input ends."""
-    over = threading.Event()
-    threading.Thread(target=_hear, args=(over,), daemon=True).start()
+class _Orders:
+    """What standard input says; its end says to come to an end."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()  # something that was not taken yet
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def next(self) -> str:
+        """The token to be at work with; empty for the end."""
+        while (said := self._said.get()) == REST:
+            pass
+        self.came.clear()
+        if not self._said.empty():  # it came before that was cleared
+            self.came.set()
+        return said
+
+    def _hear(self) -> None:
+        rest = b""
+        # Not by `sys.stdin`, whose lock Python wants when the process ends by itself. Nothing was
+        # read ahead: an order only comes once the plugin has said what it is.
+        while data := os.read(0, 1 << 16):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                self._say(msgspec.json.decode(line, type=Go).token or REST)
+        self._say("")  # the runtime lets go, or is gone
+        # Where a handler does not come to its end, nobody is left to end this process.
+        time.sleep(LEAVE_S)
+        os._exit(1)
+
+    def _say(self, token: str) -> None:
+        self._said.put(token)
+        self.came.set()
+
+
+def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes], orders: _Orders) -> None:
+    """Host the plugin's components until there is another order."""
     classes = [load(component) for component in manifest.components]
     config = Config()
     effects = dict(manifest.effects)
@@ -104,18 +143,8 @@ def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes]) -> None
             restarted=_restarted,
         ):
             telling.write(line_of(Told(ready=True, announced=tuple(said))))
-            while not over.wait(ALIVE_S):
+            while not orders.came.wait(ALIVE_S):
                 telling.write(line_of(Told(alive=True)))
-
-
-def _hear(over: threading.Event) -> None:
-    """Wait for the end of standard input: the runtime lets go, or is gone."""
-    while os.read(0, 1 << 16):
-        pass
-    over.set()
-    # Where a handler does not come to its end, nobody is left to end this process.
-    time.sleep(LEAVE_S)
-    os._exit(1)
 
 
 def _restarted(label: str, reason: str, times: int) -> None:  # noqa: ARG001  # the supervisor's

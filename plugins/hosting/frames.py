@@ -28,9 +28,12 @@ class Spec(Struct, frozen=True):
 
 
 class Go(Struct, frozen=True):
-    """The second line, once it has said what it is; a token is in no argument or environment."""
+    """A line, once it has said what it is: be at work, or come to rest until the next one.
 
-    token: str
+    At rest nothing of it runs, and its code stays in memory: it can go on as it was.
+    """
+
+    token: str  # in no argument or environment; empty for rest
 
 
 class Told(Struct, frozen=True, omit_defaults=True):
@@ -40,6 +43,7 @@ class Told(Struct, frozen=True, omit_defaults=True):
     ready: bool = False
     announced: tuple[ComponentAnnounced, ...] = ()
     alive: bool = False
+    resting: bool = False  # nothing of it runs any more
     failed: str = ""
     denied: bool = False  # it failed for want of a grant
 

@@ -218,7 +218,11 @@ class PluginHouse:
         self.withdraw(plugin, names)
         if for_good:
             self.record(GrantRevoked(client=client_of(plugin), reason="unloaded"))
-        for name in names if for_good else ():
+        self.forget(names if for_good else ())
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove what these components, which are gone for good, subscribed to."""
+        for name in names:
             with contextlib.suppress(SubscriptionError):  # it subscribed to nothing
                 self._hub.ask_one(self._runtime.name, Unsubscribe(name))
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import structlog
@@ -27,12 +27,14 @@ from ..installed import Installed
 from ..manifest import Limits
 from .door import Pass
 from .frames import Go, Told
+from .life import HEARD_S, Life
 from .policy import after_crash
 from .process import PluginProcess, how_it_ended
 
 FLOODS = "it floods the bus: it published more than its manifest says it does"
 COMES_BACK = (DEADLINES, SUBSCRIPTIONS, ANNOUNCEMENTS)  # with the next start, to what it left
-READY_S = 60.0  # in which a started plugin has to be at work
+LOOK_S = 0.2  # between two looks at one of two processes
+REST_S = 15.0  # in which what is to be replaced has to come to rest
 
 log = structlog.get_logger("cortex.plugins")
 
@@ -66,6 +68,10 @@ class House(Protocol):
         """Take back what it announced."""
         ...
 
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove what these components, which are gone for good, subscribed to."""
+        ...
+
     def record(self, *events: Event) -> None:
         """Publish in the runtime's name."""
         ...
@@ -94,9 +100,32 @@ class Keeper:
         self.names = tuple(names)  # of its components, as of its last start
         self._stopping = threading.Event()
         self._flooded = threading.Event()
-        self._process: PluginProcess | None = None
+        self._lock = threading.Lock()
+        self._next: tuple[PluginLoad, Installed] | None = None  # that is to take its place
+        self._over = False  # nobody looks at that any more
+        self._before: tuple[PluginLoad, Installed] | None = None  # until what replaced it stands
+        self._returning = False  # what is next was at work before
+        self._lives: tuple[Life, ...] = ()  # the process that is at work, and one that is to be
         self._thread = threading.Thread(target=self._run, name=f"cortex-plugin-{load.plugin}")
         self._thread.start()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it is at work now."""
+        return any(life.ready for life in self._lives)
+
+    def replace(self, load: PluginLoad, plugin: Installed) -> bool:
+        """Start it as it is now, and let go of what is at work once that stands.
+
+        Where it does not, what was at work goes on, and `plugin.denied` says why. False where this
+        keeper has ended, so that there is nothing to replace.
+        """
+        with self._lock:
+            if self._over or self._stopping.is_set():
+                return False
+            self._next = (load, plugin)
+        self._ring()
+        return True
 
     def begin_to_stop(self) -> None:
         """Let it come to its end; `stop` waits for that."""
@@ -109,15 +138,28 @@ class Keeper:
         self._thread.join()
 
     def _ring(self) -> None:
-        process = self._process
-        if process is not None:
-            process.wake()
+        for life in self._lives:
+            life.process.wake()
 
     def _run(self) -> None:
+        while True:
+            self._keep_or_refuse()
+            with self._lock:
+                following, self._next = self._next, None
+                self._over = following is None or self._stopping.is_set()
+            if following is None or self._over:
+                return
+            self._before = None if self._returning else (self.load, self._plugin)
+            self._returning = False
+            self.load, self._plugin = following
+
+    def _keep_or_refuse(self) -> None:
         try:
             self._keep()
         except (CortexError, OSError) as error:
-            if not self._stopping.is_set():
+            if self._stopping.is_set() or self._next is not None:
+                return  # nobody waits for it
+            if not self._returned(str(error)):
                 self._refuse(str(error))
         except Exception as error:  # noqa: BLE001  # it is no other plugin's affair
             log.error("plugin_keeper_failed", plugin=self.load.plugin, error=str(error))
@@ -128,12 +170,25 @@ class Keeper:
             self._house.withdraw(self.load.plugin, self.names)
         self._tell(PluginDenied(plugin=self.load.plugin, reason=reason))
 
+    def _returned(self, reason: str) -> bool:
+        """Whether there was one before this, which never stood: then that one is to run again."""
+        before, self._before = self._before, None
+        if before is None:
+            return False
+        self._tell(PluginDenied(plugin=self.load.plugin, reason=reason, kept=True))
+        with self._lock:
+            self._returning = self._next is None
+            self._next = self._next or before
+        return True
+
     def _keep(self) -> None:
         times = 0
         while not self._stopping.is_set():
             ended = self._live()
             if self._stopping.is_set():
                 return
+            if not ended.worked_s and (self._next is not None or self._returned(ended.reason)):
+                return  # it never stood, and something else is to
             following = after_crash(times, ended.worked_s, ended.limits.restarts)
             times = following.times
             self._house.withdraw(self.load.plugin, self.names)
@@ -146,81 +201,178 @@ class Keeper:
                     given_up=following.given_up,
                 )
             )
-            if following.given_up:
+            if following.given_up or self._next is not None:
                 return
             self._stopping.wait(following.again_s)
 
     def _live(self) -> Ended:
-        """One life of its process."""
+        """One life of its process, or of those that take its place one after the other."""
         self._flooded.clear()
-        process = self._process = self._house.start(self.load, self._plugin)
-        life = _Life(process)
+        life = self._begun(self.load, self._plugin)
         try:
-            self._serve(life)
+            while (heir := self._serve(life)) is not None:
+                life = heir
         except BaseException:
-            process.end(kill=True)
+            self._end_all()
             raise
         else:
             # One that was not ready has nothing that it could bring to a good end.
-            code = process.end(kill=bool(life.reason) or not life.ready)
+            code = life.process.end(kill=bool(life.reason) or not life.ready)
             if (life.limits is None or life.denied) and not self._stopping.is_set():
                 raise PluginRefusedError(life.reason or f"{how_it_ended(code)}: see its log")
             worked_s = time.monotonic() - life.ready if life.ready else 0.0
             return Ended(life.reason or how_it_ended(code), life.limits or Limits(), worked_s)
         finally:
-            self._process = None
+            self._lives = ()
             if life.limits is not None:
                 self._house.shut_out(self.load.plugin)
                 reason = "unloaded" if self._stopping.is_set() else "its process has ended"
                 client = client_of(self.load.plugin)
                 self._tell(GrantRevoked(client=client, reason=reason, keeps=COMES_BACK))
 
+    def _begun(self, load: PluginLoad, plugin: Installed) -> Life:
+        life = Life(self._house.start(load, plugin))
+        self._lives = (*self._lives, life)
+        return life
+
+    def _end_all(self) -> None:
+        for life in self._lives:
+            life.process.end(kill=True)
+
     def _flood(self) -> None:
         self._flooded.set()
         self._ring()
 
-    def _serve(self, life: "_Life") -> None:
-        """Hear a process until it ends, has to, or is no longer wanted."""
+    def _serve(self, life: Life) -> Life | None:
+        """Hear a process until it ends, has to, or is no longer wanted; what takes its place."""
         while not life.reason and not self._stopping.is_set() and not life.process.ended:
-            for told in life.tidings():
-                life.reason = life.reason or told.failed
-                life.denied = life.denied or told.denied
-                if told.described is not None:
-                    self._admit(life, told.described)
-                if told.ready and life.limits is not None:
-                    self._announce(life, told)
-            if self._flooded.is_set():
-                life.reason = FLOODS
+            self._hear(life)
+            if self._next is not None and not life.ready:
+                return None  # it need not even begin
+            if life.ready and not life.reason and (heir := self._replaced(life)) is not None:
+                return heir
+        return None
 
-    def _admit(self, life: "_Life", described: Description) -> None:
-        """Let it in, as what it says it is."""
-        if life.limits is not None:
+    def _replaced(self, old: Life) -> Life | None:
+        """What takes the place of *old*, if something is to and stands; else *old* goes on."""
+        with self._lock:
+            following, self._next = self._next, None
+        if following is None:
+            return None
+        before, names = (self.load, self._plugin), self.names
+        try:
+            new = self._begun(*following)
+            new.load = following[0]
+            self._until(new, lambda: new.described is not None, beside=old)
+            self._put_to_rest(old)
+            self.load, self._plugin = following
+            self._go(new)
+            self._until(new, lambda: new.ready > 0)
+        except (CortexError, OSError) as error:
+            for life in self._lives[1:]:
+                life.process.end(kill=True)
+            self._lives = (old,)
+            self.load, self._plugin = before
+            if not self._stopping.is_set():
+                self._go_back(old, names, str(error))
+            return None
+        old.process.end(kill=not old.resting)
+        self._lives = (new,)
+        self._house.forget(name for name in names if name not in self.names)
+        return new
+
+    def _until(self, life: Life, met: Callable[[], bool], *, beside: Life | None = None) -> None:
+        """Hear *life*, and what is at work beside it, until it has come so far.
+
+        Raises:
+            PluginRefusedError: It does not.
+        """
+        while not met():
+            if life.reason or life.process.ended or self._stopping.is_set():
+                raise PluginRefusedError(life.reason or "its process ended: see its log")
+            self._hear(life, LOOK_S)
+            if beside is not None:
+                self._hear(beside, 0.0)
+
+    def _put_to_rest(self, life: Life) -> None:
+        """Let it do nothing any more, in such a way that it can go on later."""
+        life.process.give(Go(""))
+        until = time.monotonic() + REST_S
+        while not (life.resting or life.process.ended) and time.monotonic() < until:
+            self._hear(life, LOOK_S)
+        life.ready = 0.0
+        self._house.shut_out(self.load.plugin)
+
+    def _go_back(self, old: Life, names: Sequence[str], reason: str) -> None:
+        """Let *old* go on, with the code that it has in memory."""
+        self._tell(PluginDenied(plugin=self.load.plugin, reason=reason, kept=True))
+        if old.ready:
+            return  # it never came to rest
+        if not old.resting:
+            old.reason = old.reason or "it did not come to rest when it was to be replaced"
+            return
+        self._house.shut_out(self.load.plugin)
+        old.returns = True
+        self._go(old)
+        self._until(old, lambda: old.ready > 0)
+        self.names = tuple(names)
+
+    def _hear(self, life: Life, most_s: float = HEARD_S) -> None:
+        """Take in what a process tells next, and act on it."""
+        for told in life.tidings(most_s):
+            life.reason = life.reason or told.failed
+            life.denied = life.denied or told.denied
+            life.resting = life.resting or told.resting
+            if told.described is not None:
+                self._admit(life, told.described)
+            if told.ready and life.limits is not None:
+                self._announce(life, told)
+        if self._flooded.is_set() and life.limits is not None:
+            life.reason = FLOODS
+
+    def _admit(self, life: Life, described: Description) -> None:
+        """Let it in, as what it says it is, unless another one is at work still."""
+        if life.described is not None:
             life.reason = "it says twice what it is"
             return
-        self._house.check(self.load, described)
-        self.names = described.names
+        self._house.check(life.load or self.load, described)
+        life.described = described
+        if life.load is None:
+            self._go(life)
+
+    def _go(self, life: Life) -> None:
+        """Let it in, from now on with a token that nobody had before."""
+        described = life.described
+        if described is None:
+            return
+        self.names = tuple(dict.fromkeys((*self.names, *described.names)))
         limits = described.manifest.limits
         granted = Granted.of(self.load.granted)
         token = new_token()
         entry = Pass(self.load.plugin, token, granted, limits.events_per_s)
-        entry.names, entry.flooded = frozenset(self.names), self._flood
+        entry.names, entry.flooded = frozenset(described.names), self._flood
         self._house.admit(entry)
-        life.limits = limits
+        life.limits, life.resting = limits, False
+        life.heard()
         life.process.give(Go(token))
 
-    def _announce(self, life: "_Life", told: Told) -> None:
+    def _announce(self, life: Life, told: Told) -> None:
         load = self.load
+        names = life.described.names if life.described else ()
         try:
             self._house.announce(load.plugin, self.names, told.announced)
         except PluginRefusedError as error:
             life.reason = str(error)
             return
         life.ready = time.monotonic()
+        self.names, self._before = names, None
+        if life.returns:
+            return  # it was at work before, and goes on
         self._tell(
             PluginLoaded(
                 plugin=load.plugin,
                 version=load.version,
-                components=self.names,
+                components=names,
                 granted=load.granted,
                 place=load.place,
                 confined=load.confined,
@@ -230,27 +382,3 @@ class Keeper:
     def _tell(self, *events: Event) -> None:
         with contextlib.suppress(CortexError):  # the hub closes, or its log is full
             self._house.record(*events)
-
-
-class _Life:
-    """What is known of a process so far."""
-
-    def __init__(self, process: PluginProcess) -> None:
-        self.process = process
-        self.limits: Limits | None = None  # once it was let in
-        self.ready = 0.0  # when it was; 0 before
-        self.reason = ""  # why it has to end
-        self.denied = False  # it lacks a grant without which it cannot start
-        self._heard = time.monotonic()
-
-    def tidings(self) -> list[Told]:
-        """What it tells next; one that is silent for too long has to end."""
-        silent_s = self.limits.silent_s if self.limits and self.ready else READY_S
-        told = self.process.tidings(self._heard + silent_s - time.monotonic())
-        now = time.monotonic()
-        if told:
-            self._heard = now
-        elif now - self._heard >= silent_s:
-            what = "it hangs: it was not heard of" if self.ready else "it did not get ready"
-            self.reason = f"{what} for {silent_s:g} s"
-        return told

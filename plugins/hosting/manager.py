@@ -1,5 +1,6 @@
 """The plugin manager: which plugins are to run is a fold over events, and it keeps them at work."""
 
+import contextlib
 from collections.abc import Iterator
 
 import msgspec
@@ -76,10 +77,16 @@ class PluginManager(Component):
 
     @on(PluginLoad)
     def load(self, event: PluginLoad, delivery: Delivery) -> Iterator[Output]:
-        """Start a plugin; one that runs is ended first, and starts with what is granted now."""
+        """Start a plugin; one that runs goes on until what takes its place stands."""
         self._fold(event)
-        self._end(event.plugin)
-        yield from self._start(event)
+        keeper, beside = self._keepers.get(event.plugin), self._beside.get(event.plugin)
+        if event.place == "process" and keeper is not None:
+            yield from self._replace(event, keeper)
+        elif event.place == "runtime" and beside is not None:
+            yield from self._replace_beside(event)
+        else:
+            self._end(event.plugin)
+            yield from self._start(event)
 
     @on(PluginUnload)
     def unload(self, event: PluginUnload, delivery: Delivery) -> Iterator[Output]:
@@ -117,6 +124,37 @@ class PluginManager(Component):
             self._keepers[event.plugin] = Keeper(event, plugin, house, names=before)
         except (CortexError, OSError) as error:
             yield PluginDenied(plugin=event.plugin, reason=str(error))
+
+    def _replace(self, event: PluginLoad, keeper: Keeper) -> Iterator[Output]:
+        try:
+            plugin = installed_as(event.plugin)
+            plugin.check_loaded(event)
+        except CortexError as error:
+            yield PluginDenied(plugin=event.plugin, reason=str(error), kept=keeper.at_work)
+            return
+        if not keeper.replace(event, plugin):
+            self._end(event.plugin)
+            yield from self._start(event)
+
+    def _replace_beside(self, event: PluginLoad) -> Iterator[Output]:
+        """The same in this process, whose code stays as it was imported."""
+        before = self._fared[event.plugin].previous
+        try:
+            plugin, house = installed_as(event.plugin), self._opened()
+            plugin.check_loaded(event)
+            house.check(event, described(manifest_here(plugin)))
+        except CortexError as error:
+            yield PluginDenied(plugin=event.plugin, reason=str(error), kept=True)
+            return
+        self._end(event.plugin)
+        try:
+            yield self._start_beside(event, plugin, house)
+        except CortexError as error:
+            with contextlib.suppress(CortexError):
+                if before is not None:
+                    self._start_beside(before, plugin, house)
+            kept = event.plugin in self._beside
+            yield PluginDenied(plugin=event.plugin, reason=str(error), kept=kept)
 
     def _start_beside(
         self, event: PluginLoad, plugin: Installed, house: PluginHouse

@@ -23,6 +23,7 @@ class Fared(Struct, frozen=True):
     load: PluginLoad | None = None  # as it is to run; None where it is not to
     components: tuple[str, ...] = ()  # by name, when it was last at work
     reason: str = ""  # of what became of it
+    previous: PluginLoad | None = None  # that is at work until the one that is loading is
     failures: int = 0  # of its components since it was loaded, where somebody has counted them
 
 
@@ -31,15 +32,21 @@ def after(before: Fared, event: Event) -> Fared:
     change = msgspec.structs.replace
     match event:
         case PluginLoad():
-            return change(before, state="loading", load=event, reason="")
+            previous = before.load if before.state == "loaded" else before.previous
+            return change(before, state="loading", load=event, previous=previous, reason="")
         case PluginLoaded():
-            return change(before, state="loaded", components=event.components, reason="")
+            components = event.components
+            return change(before, state="loaded", components=components, previous=None, reason="")
         case PluginCrashed(given_up=True):
-            return change(before, state="given up", load=None, reason=event.reason)
+            return change(before, state="given up", load=None, previous=None, reason=event.reason)
         case PluginCrashed():
             return change(before, state="crashed", reason=event.reason)
+        case PluginDenied(part="", kept=True):
+            reason = f"it goes on as it was, for it was not reloaded: {event.reason}"
+            load = before.previous or before.load
+            return change(before, state="loaded", load=load, previous=None, reason=reason)
         case PluginDenied(part=""):
-            return change(before, state="denied", load=None, reason=event.reason)
+            return change(before, state="denied", load=None, previous=None, reason=event.reason)
         case PluginUnload() | PluginUnloaded():
-            return change(before, state="unloaded", load=None, reason=event.reason)
+            return change(before, state="unloaded", load=None, previous=None, reason=event.reason)
     return before
