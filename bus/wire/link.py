@@ -1,5 +1,6 @@
 """One client program at a hub: what its connections share, and what ends with the last of them."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Hashable, Iterable
 
@@ -17,6 +18,7 @@ class Link:
 
     def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
         self.client, self.peer = client, peer
+        self.key = (client, "")  # with which program of the client; the server's to set
         self.whose: Hashable = self  # with whom it shares what one client may take of the hub
         self.usage: Usage | None = None  # of a limited client; the server's to set
         self.since_ns = hub.clock.now_ns()
@@ -96,6 +98,21 @@ class Link:
             self._hub.submit(self.client, [*given_back, withdrawal])
         except CortexError:
             return  # it is looked at again when a hub opens the home
+
+    def give_back(self) -> None:
+        """Let others have at once what a client held that is gone, and does not come back."""
+        held, self._leases = self._leases, {}
+        with contextlib.suppress(CortexError):  # the hub is closing: then each lapses, later
+            self._hub.submit(self.client, [Release(*key, epoch, 0) for key, epoch in held.items()])
+
+    def hand_over(self, back: "Link") -> None:
+        """The client came back: what it held is held by *back*."""
+        held, self._leases = self._leases, {}
+        back.take_over(held)
+
+    def take_over(self, held: dict[tuple[str, int], int]) -> None:
+        """Hold what it held before its connections were cut."""
+        self._leases = {**held, **self._leases}
 
     def end(self) -> None:
         """The client has no connection any more."""

@@ -43,6 +43,10 @@ STRANGERS = 256  # connections from networks that are not let in yet; as many by
 AN_ADDRESS = 128  # of them from one address
 A_CLIENT = 64  # connections of one client, whatever each calls itself
 JOIN_S = 5.0
+# Within which a client that lost its last connection keeps the work that it holds. The kernel of a
+# killed process closes its connections; a network may cut those of one that lives.
+BACK_S = {"ipc": 1.0}
+BACK_FROM_AFAR_S = 5.0
 NOBODY = "?"  # who is not let in yet
 
 
@@ -92,6 +96,7 @@ class HubServer:
         self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], Link] = {}
+        self._away: dict[tuple[str, str], Link] = {}  # without a connection, and with work in hand
         self._usages: dict[str, Usage] = {}  # of limited clients; kept, or coming anew would help
         self._connections: dict[Connection, threading.Thread] = {}
         self._let_in = 0  # of them; the others are strangers
@@ -230,6 +235,9 @@ class HubServer:
             if link is None:
                 fresh = True
                 link = self._links[key] = Link(client, peer, self._hub, self._questions)
+                link.key = key
+                if before := self._away.pop(key, None):
+                    before.hand_over(link)
                 link.whose = root if counted else link
                 link.usage = self._usage(client)
             link.connections.add(connection)
@@ -262,7 +270,29 @@ class HubServer:
             self._blobs.leave(link)
             if withdrawal := self._access.withdrawal(link.client):
                 link.withdraw(withdrawal)  # after the last that was under way: nothing of it stays
+            elif link.leases:
+                self._await(link)
             self._access.left(link.client, link.peer, reason)
+
+    def _await(self, link: Link) -> None:
+        """Let others have the work of a client that left without it, unless it is back soon."""
+        back_s = BACK_S.get(link.peer.carrier, BACK_FROM_AFAR_S)
+
+        def look() -> None:
+            with self._lock:
+                # Who is cut off by a hub that closes goes on at the next one.
+                gone = self._away.get(link.key) is link and not self._closed
+                if gone:
+                    del self._away[link.key]
+            if gone:
+                link.give_back()
+
+        with self._lock:
+            if back := self._links.get(link.key):
+                link.hand_over(back)
+                return
+            self._away[link.key] = link
+        self._hub.alarm(self._hub.steady_ns() + round(back_s * 1e9), look)
 
     def _usage(self, client: str) -> Usage | None:
         """What the client uses; None where it is not limited. The lock is held."""

@@ -204,3 +204,24 @@ def test_the_asyncio_face_is_one_adapter(coming: Coming) -> None:
             return [record.position async for record in aio.each(client.read())]
 
     assert asyncio.run(main()) == [1, 2, 3, 4, 5]
+
+
+def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_back(
+    coming: Coming, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": 0.3})
+    one, other = coming.client("worker/1"), coming.client("worker/2")
+    mine, theirs = one.work("worker", SAID), other.work("worker", SAID)
+    one.publish(Said(number=1), Said(number=2))
+    (first,), (second,) = mine.claim(lease_s=600.0), theirs.claim(lease_s=600.0)
+
+    for connection in list(coming.server._connections):
+        connection.cut()
+    until(lambda: len(coming.server.clients()) == 2)
+    time.sleep(0.6)  # over the time within which they may come back
+    mine.finish(first)  # it is still its own
+    other.close()
+    (again,) = mine.claim(wait_s=LONG_S)
+
+    assert again.record.position == second.record.position
+    assert again.attempts == 2

@@ -1,0 +1,70 @@
+"""A worker that is killed: its step goes to another at once, whatever its lease."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.runtime.serving import found
+
+from .up_world import STUCK_S, Desk, until
+
+SOON_S = 12.0  # the lease is 30 s; a loaded machine takes its time
+STEPS = """
+import os, time
+from collections.abc import Iterator
+from pathlib import Path
+from cortex.bus.events import StepCompleted, StepExecute
+from cortex.runtime.kernel import Component, Delivery, Serves, on
+
+
+class Long(Component):
+    workers = 1
+    serves = (Serves("action", "long", effect="idempotent"),)
+
+    @on(StepExecute, where={"action": "long"})
+    def long(self, event: StepExecute, delivery: Delivery) -> Iterator[StepCompleted]:
+        if delivery.attempt == 1:
+            Path("held").write_text(str(os.getpid()))
+            time.sleep(600)
+        yield StepCompleted(
+            execution_id=event.execution_id, step_id=event.step_id, result={"pid": os.getpid()}
+        )
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    (desk.folder / "longer.py").write_text(STEPS)
+    (desk.home.processes / "long.yaml").write_text(
+        "process: long\nversion: 1\nsteps:\n  - { id: held, action: long }\n"
+    )
+    yield desk
+    for process in desk.workers:
+        process.kill()
+        process.communicate()
+    if found(desk.home):
+        desk.run("down", "--kill")
+
+
+def test_the_step_of_a_killed_worker_goes_to_another_at_once(desk: Desk) -> None:
+    assert desk.run("up", "--background").returncode == 0
+    desk.worker("longer:Long")
+    desk.worker("longer:Long")
+    running = desk.begin("run", "long")
+    holder = int(until(lambda: (desk.folder / "held").exists() and _text(desk.folder / "held")))
+
+    os.kill(holder, signal.SIGKILL)
+    since = time.monotonic()
+    _, said = running.communicate(timeout=STUCK_S)
+
+    assert running.returncode == 0, said
+    assert time.monotonic() - since < SOON_S
+
+
+def _text(path: Path) -> str:
+    return path.read_text()
