@@ -28,7 +28,12 @@ from cortex.runtime.processes import (
 
 Linked = LinkedProcess | LinkedInterface
 
-_KINDS = {"P401": "action", "P402": "gate", "P403": "topic"}  # codes of what is not there
+_KINDS = {
+    "P401": "action",
+    "P402": "gate",
+    "P403": "topic",
+    "P417": "tool",
+}  # codes of what is not there
 MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
 _QUOTED = re.compile(r"`([^`]+)`")
 

@@ -17,9 +17,10 @@ from cortex.bus.events import (
     ProcessSubmit,
     ProcessUnchanged,
     ProcessUnlinked,
+    ToolListed,
 )
 from cortex.runtime.access import OWNER, Announcers
-from cortex.runtime.kernel import Component, Delivery, Home, Output, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
@@ -30,6 +31,7 @@ from cortex.runtime.processes import (
     compile_sources,
     errors_of,
 )
+from cortex.runtime.tools import find_skills
 
 from ..library import library_knowledge
 from . import definitions
@@ -46,19 +48,23 @@ class Kept(msgspec.Struct, frozen=True):
     answered: tuple[int, ProcessSubmit]
     position: int
     announcers: tuple[str, ...] = ()  # of each that is announced, in order
+    listed: tuple[tuple[ToolListed, str], ...] = ()  # the newest of each server, and by whom
 
 
 class ProcessDefinitionAccessor(Component):
     """Compiles sources against what components announced, and says what became of each file."""
 
-    recalls = 1
+    recalls = 2
 
-    def __init__(self, blobs: Blobs, home: Home | None) -> None:
+    def __init__(self, blobs: Blobs, home: Home | None, config: Config | None = None) -> None:
         self._blobs = blobs
+        self._home = home
         roots = [*(roots_of_home(home.path) if home else ())]
         roots.append(Root(str(library_knowledge()), "library"))
         self._topics = KnowledgeTopics(TopicIndex(roots))
-        self._announced = Announced()
+        servers = config.tools.mcp if config is not None else ()
+        self._announced = Announced(server.name for server in servers)
+        self._listed: dict[str, tuple[ToolListed, str]] = {}  # by server, with who listed it
         self._announcers = Announcers()
         self._standing: dict[tuple[str, str], ComponentAnnounced] = {}  # by kind and name
         self._definitions = Definitions(blobs)
@@ -76,6 +82,8 @@ class ProcessDefinitionAccessor(Component):
         self._position = self._recalled = delivery.position
         if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
             self._announce(event, delivery.source)
+        elif isinstance(event, ToolListed):
+            self._list(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         elif not isinstance(event, KnowledgeIndex):  # that is answered by what it changed
@@ -90,6 +98,7 @@ class ProcessDefinitionAccessor(Component):
             self._answered,
             self._position,
             tuple(self._announcers.announcer(*key) for key in self._standing),
+            tuple(self._listed.values()),
         )
         return msgspec.msgpack.encode(kept)
 
@@ -100,6 +109,8 @@ class ProcessDefinitionAccessor(Component):
         announcers = kept.announcers or (OWNER,) * len(kept.announced)
         for event, source in zip(kept.announced, announcers, strict=True):
             self._announce(event, source)
+        for listing, source in kept.listed:
+            self._list(listing, source)
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
         self._position = self._recalled = self._restored = kept.position
@@ -114,6 +125,16 @@ class ProcessDefinitionAccessor(Component):
         self._catch_up()
         again = delivery.attempt > 1  # folded by an attempt that did not come to its end
         if (self._announce(event, delivery.source) or again) and self._has_sources():
+            yield from self._relinked()
+
+    @on(ToolListed)
+    def tools_listed(self, event: ToolListed, delivery: Delivery) -> Iterator[Output]:
+        """Link again what names tools, where a server offers others than before."""
+        self._position = delivery.position
+        self._catch_up()
+        if (
+            self._list(event, delivery.source) or delivery.attempt > 1
+        ) and self._definitions.sources:
             yield from self._relinked()
 
     @on(ProcessSubmit)
@@ -233,7 +254,7 @@ class ProcessDefinitionAccessor(Component):
     def _compile(self, texts: dict[str, str], *, strict: bool = False) -> Compilation:
         compilation = compile_sources(
             texts,
-            self._announced.registry(),
+            self._announced.registry(find_skills(self._home.path) if self._home else ()),
             self._topics,
             known=self._definitions.known(),
             strict=strict,
@@ -274,6 +295,13 @@ class ProcessDefinitionAccessor(Component):
             self._standing[key] = event
         elif key in self._standing and self._standing[key].component == event.component:
             del self._standing[key]
+        return self._announced.fold(event)
+
+    def _list(self, event: ToolListed, source: str) -> bool:
+        """Take in what a server offers now; whether that changed anything."""
+        if not self._announcers.lists(event, source):
+            return False  # another client listed it
+        self._listed[event.server] = event, source
         return self._announced.fold(event)
 
     def _follow(self, position: int, answer: Event | None = None) -> None:

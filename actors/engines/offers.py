@@ -6,13 +6,16 @@ from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.access import Announcers
 from cortex.runtime.processes.execution import Offers
-from cortex.runtime.tools import Tools
+from cortex.runtime.tools import WAIT_S, Tools
 
 TOLD = frozenset(cls.topic_name() for cls in (ComponentAnnounced, ComponentWithdrawn, ToolListed))
 
 
 def offers_at(
-    position: int, history: Callable[[str], Iterator[Recorded]], vocabulary: Vocabulary
+    position: int,
+    history: Callable[[str], Iterator[Recorded]],
+    vocabulary: Vocabulary,
+    wait_s: float = WAIT_S,
 ) -> Offers:
     """Looks up what there was, when the event at *position* was recorded, of what a step lists.
 
@@ -21,7 +24,7 @@ def offers_at(
     """
 
     def offers(entries: Sequence[str]) -> Tools:
-        tools = Tools()
+        tools = Tools(wait_s)
         for stream in ("registry", *_servers(entries)):
             for record in history(stream):
                 about_tools = record.stream != "registry" or record.key == "tool"

@@ -49,7 +49,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.access import Announcers, root_of
-from cortex.runtime.kernel import Component, Delivery, Output, on
+from cortex.runtime.kernel import Component, Config, Delivery, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import (
@@ -88,7 +88,14 @@ class ProcessExecutionEngine(Component):
     # execution must not leave memory before what was said about it is in the log.
     executions_kept: ClassVar[int] = 1_024
 
-    def __init__(self, history: History, vocabulary: Vocabulary, blobs: Blobs) -> None:
+    def __init__(
+        self,
+        history: History,
+        vocabulary: Vocabulary,
+        blobs: Blobs,
+        config: Config | None = None,
+    ) -> None:
+        self._tools = (config or Config()).tools
         self._history = history
         self._vocabulary = vocabulary
         self._blobs = blobs
@@ -219,7 +226,8 @@ class ProcessExecutionEngine(Component):
         return self._announcers.serves
 
     def _offers(self, delivery: Delivery) -> Offers:
-        return offers_at(delivery.position, self._history, self._vocabulary)
+        wait_s = self._tools.wait_s
+        return offers_at(delivery.position, self._history, self._vocabulary, wait_s)
 
     def _load(self, execution_id: str, position: int) -> Execution:
         state = self._executions.get(execution_id)

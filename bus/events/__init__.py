@@ -98,6 +98,7 @@ from .tool import (
     ToolFailed,
     ToolListed,
     ToolReturned,
+    ToolUnclaimed,
 )
 from .trigger import TriggerMatched, TriggerReceived, TriggerUnmatched, TriggerWake
 from .trust import TrustGiven, TrustWithdrawn
@@ -199,6 +200,7 @@ VOCABULARY = Vocabulary(
         ToolFailed,
         ToolListed,
         ToolReturned,
+        ToolUnclaimed,
         TriggerMatched,
         TriggerReceived,
         TriggerUnmatched,
@@ -304,6 +306,7 @@ __all__ = [
     "ToolFailed",
     "ToolListed",
     "ToolReturned",
+    "ToolUnclaimed",
     "TraceSpan",
     "TriggerMatched",
     "TriggerReceived",

@@ -58,7 +58,8 @@ class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
     step_id: str
     error: str  # one line: what is, what was expected, what to do
     attempt: int = 1
-    kind: str = "failed"  # "timeout", "interrupted", "refused", "masked", "wrong_answer", "budget"
+    # "timeout", "interrupted", "refused", "masked", "wrong_answer", "budget", "missing" (tools)
+    kind: str = "failed"
     retry: bool = True  # False where trying again cannot help
     excerpt: str = ""  # what was printed that says most; whoever tries again is shown it
 

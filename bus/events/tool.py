@@ -73,6 +73,19 @@ class ToolDenied(Event, frozen=True, kw_only=True, tag="tool.denied"):
     reason: str
 
 
+class ToolUnclaimed(Event, frozen=True, kw_only=True, tag="tool.unclaimed"):
+    """Nobody offers tools that a step declares; it waits before it asks its model, then fails."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1  # that begins once they are there
+    tools: tuple[str, ...]  # as the step lists them
+    reasons: tuple[str, ...] = ()  # what their servers say, where one is known
+    wait_s: float  # that it waits at most
+
+
 class ToolEnabled(Event, frozen=True, kw_only=True, tag="tool.enabled"):
     """A pack of tools or skills is shown in full from the next turn on."""
 

@@ -30,7 +30,7 @@ GUARDED = Patterns(
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("trigger.wake", "execution.deferred"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
-        *("step.delegated", "step.reopened", "step.skipped", "tool.enabled"),
+        *("step.delegated", "step.reopened", "step.skipped", "tool.enabled", "tool.unclaimed"),
     )
 )
 # Whoever says one of these has a program run, a file written or a model paid, without a process,

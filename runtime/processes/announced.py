@@ -1,28 +1,40 @@
 """The registry as a fold of what components announced."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from msgspec import UNSET
 
 from cortex.bus import effect_of
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.models import stated
+from cortex.runtime.tools import Skill, Tools
 
 from .registry import ActionSpec, GateSpec, Registry
+from .tool_uses import KnownTools
 
+TOOL = "tool"  # kind of an announcement
 Spec = TypeVar("Spec", ActionSpec, GateSpec)
 
 
 class Announced:
     """Actions and gates that are there now."""
 
-    def __init__(self) -> None:
+    def __init__(self, servers: Iterable[str] = ()) -> None:
+        """Nothing is announced.
+
+        Args:
+            servers: Names of configured servers of tools, which may offer anything until they said.
+        """
         self._actions: dict[str, ActionSpec] = {}
         self._gates: dict[str, GateSpec] = {}
+        self._tools = Tools()
+        self._servers = tuple(servers)
 
-    def fold(self, event: ComponentAnnounced | ComponentWithdrawn) -> bool:
-        """Take in an announcement or a withdrawal; whether it changed anything."""
+    def fold(self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed) -> bool:
+        """Take in an announcement, a withdrawal or a listing; whether it changed anything."""
+        if isinstance(event, ToolListed) or event.kind == TOOL:
+            return self._tools.fold(event)
         before = self._actions.get(event.name), self._gates.get(event.name)
         if event.kind == "action":
             _settle(self._actions, event, _action)
@@ -30,9 +42,18 @@ class Announced:
             _settle(self._gates, event, _gate)
         return before != (self._actions.get(event.name), self._gates.get(event.name))
 
-    def registry(self) -> Registry:
-        """What the linker may bind to."""
-        return Registry(self._actions.values(), self._gates.values())
+    def registry(self, skills: Iterable[Skill] = ()) -> Registry:
+        """What the linker may bind to; *skills* are those of the home."""
+        return Registry(self._actions.values(), self._gates.values(), self._known(skills))
+
+    def _known(self, skills: Iterable[Skill]) -> KnownTools:
+        listed = self._tools.listed()
+        silent = [name for name, offers in listed.items() if not offers]
+        return KnownTools(
+            packs={spec.name: spec.pack for spec in self._tools.specs()},
+            skills=tuple(skill.name for skill in skills),
+            servers=tuple(sorted({*silent, *(n for n in self._servers if n not in listed)})),
+        )
 
 
 def _settle(

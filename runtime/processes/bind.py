@@ -17,10 +17,11 @@ from .linked import (
     LinkedTopic,
     Origin,
 )
-from .nodes import Node, Reporter, SequenceNode, span_of
+from .nodes import MappingNode, Node, Reporter, SequenceNode, span_of
 from .readers import map_of
 from .registry import ActionSpec, Ambiguous, GateSpec
 from .suggest import did_you_mean, nearest
+from .tool_uses import promised_by
 from .world import World
 
 Child = LinkedProcess | LinkedInterface
@@ -67,6 +68,20 @@ class Binder:
             needs=spec.needs,
             spec=self._world.registry.fingerprints[f"action:{spec.name}"],
         )
+
+    def tools(self, definition: StepDefinition) -> tuple[str, ...] | UnsetType:
+        """Return the tools that *definition* promises its model; report those nobody offers."""
+        known = self._world.registry.tools
+        if known is None:
+            return UNSET
+        for use in definition.tools:
+            if known.has(use.name) or use.optional or definition.abstract:
+                continue
+            place = use.node.at("name") if isinstance(use.node, MappingNode) else use.node
+            remedy = self._world.tool_remedy(use.name)
+            message = f"nobody offers the tool or pack `{use.name}`"
+            self._unknown("P417", message, place, use.name, known.names(), remedy)
+        return promised_by(definition, known)
 
     def gate(self, name: str, place: Node) -> GateSpec | None:
         """Return the announcement of the gate *name*."""

@@ -318,6 +318,14 @@ LINK: tuple[Rule, ...] = (
         "declare what it gives, or run what gives it",
     ),
     Rule(
+        "P417",
+        "unknown tool",
+        "A tool that a step declares is a promise to its model. No component has announced this "
+        "tool or pack, no server lists it, and it is no skill of the home.",
+        "correct the name, load the plugin or configure the server that offers it, or write "
+        "`{name: ..., optional: true}` where the step can do without",
+    ),
+    Rule(
         "P418",
         "parameter could be bound in several ways",
         "The step leaves out a parameter that it needs. Several inputs and results of earlier "

@@ -70,6 +70,14 @@ class SchemaUse(Struct, gc=False):
     node: Node
 
 
+class ToolUse(Struct, gc=False, kw_only=True):
+    """A tool, a pack or a skill that a step names."""
+
+    name: str
+    optional: bool = False  # the step goes on without it
+    node: Node
+
+
 class CarryUse(Struct, gc=False):
     """An earlier step, or a field of it, that a step sees."""
 
@@ -118,7 +126,7 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     carry: list[CarryUse] = []
     strategy: str | None = None
     needs: Needs | None = None
-    tools: list[str] = []
+    tools: list[ToolUse] = []
     budget: Budget | None = None
     output: list[FieldDefinition] = []
     output_schema: SchemaUse | None = None  # instead of the fields

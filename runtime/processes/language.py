@@ -21,7 +21,6 @@ from .readers import (
     NAME,
     PARAMETERS,
     PUBLIC_NAME,
-    TOOL,
     TOPIC,
     any_map,
     read_carry,
@@ -31,6 +30,7 @@ from .readers import (
     read_topic,
 )
 from .records import BUDGET, NEEDS, ON_FAILURE, RETRY, STRATEGY, report_vendor
+from .tool_uses import TOOLS
 from .triggers import TRIGGER
 
 INHERIT_SCHEMA: Mapping[str, Any] = {
@@ -104,9 +104,9 @@ STEP = Record(
         ),
         "needs": Key(NEEDS, "what the work asks of a model"),
         "tools": Key(
-            ListOf(TOOL),
+            TOOLS,
             "tools that the model may use, `pack.*` for all of a pack, or packs and skills that it "
-            "may enable; none unless given",
+            "may enable, each a promise unless it is {name: x, optional: true}; none unless given",
         ),
         "budget": Key(BUDGET, "what the step may spend"),
         "output": Key(

@@ -45,6 +45,7 @@ from .results import Declared, check_output, link_outputs, output_schema, with_o
 from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
+from .tool_uses import names_of
 from .units import UnitReporter
 from .values import ValueChecker
 from .world import World
@@ -161,7 +162,8 @@ class Linker:
             carry=(*self._carry(definition), *bound.carry),
             strategy=definition.strategy or UNSET,
             needs=definition.needs or Needs(),
-            tools=tuple(dict.fromkeys(definition.tools)),
+            tools=names_of(definition),
+            promised=self._binder.tools(definition),
             budget=definition.budget or Budget(),
             output=tuple(field_of(field) for field in definition.output),
             output_schema=output,

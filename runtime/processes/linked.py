@@ -222,6 +222,8 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     strategy: str | UnsetType = UNSET  # of its prompts; left out where the step says none
     needs: Needs = Needs()
     tools: tuple[str, ...] = ()
+    # Of those, what must be there when its model is asked. Left out where nothing is promised.
+    promised: tuple[str, ...] | UnsetType = UNSET
     budget: Budget = Budget()
     output: tuple[Field, ...] = ()  # what the step has to give, where it says so itself
     # The same as JSON Schema of an object. Left out of the linked form where it is not used.

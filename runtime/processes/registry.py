@@ -13,6 +13,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from cortex.bus import UNDECLARED, Effect
 
+from .tool_uses import KnownTools
+
+TOOLS = "tools"  # what a unit whose steps name tools uses: all of them, as packs change, too
+
 
 class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     """An action that some component announced it can carry out."""
@@ -39,12 +43,18 @@ class GateSpec(Struct, gc=False, frozen=True, kw_only=True):
 
 
 class Registry:
-    """The actions and gates that are there, each under one name.
+    """The actions, gates and tools that are there, each under one name.
 
     Where two components announce the same name the last one given is taken.
     """
 
-    def __init__(self, actions: Iterable[ActionSpec] = (), gates: Iterable[GateSpec] = ()) -> None:
+    def __init__(
+        self,
+        actions: Iterable[ActionSpec] = (),
+        gates: Iterable[GateSpec] = (),
+        tools: KnownTools | None = None,  # None: nobody knows which there are
+    ) -> None:
+        self.tools = tools
         self.actions: Mapping[str, ActionSpec] = {spec.name: spec for spec in actions}
         self.gates: Mapping[str, GateSpec] = {spec.name: spec for spec in gates}
 
@@ -53,6 +63,7 @@ class Registry:
         """A digest for each announcement, under ``action:name`` and ``gate:name``."""
         prints = {f"action:{name}": digest_of(spec) for name, spec in self.actions.items()}
         prints.update((f"gate:{name}", digest_of(spec)) for name, spec in self.gates.items())
+        prints[TOOLS] = digest_of(self.tools)
         return prints
 
 

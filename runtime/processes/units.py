@@ -6,6 +6,7 @@ from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefini
 from .diagnostics import Diagnostic, Span, TextEdit
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node, Reporter
+from .registry import TOOLS
 from .resolved import ResolvedProcess
 
 
@@ -90,6 +91,8 @@ def uses_of(unit: Unit) -> frozenset[str]:
     for step in resolved.steps:
         if step.definition.action:
             uses.add(f"action:{step.definition.action}")
+        if step.definition.tools:
+            uses.add(TOOLS)
         uses.update(f"gate:{gate.use.name}" for gate in step.gates)
         topics = (use for use, _ in step.knowledge or ())
         uses.update(f"topic:{use.topic}" for use in topics if not isinstance(use, Inherit))

@@ -12,6 +12,10 @@ from .shapes import Shape, shape_of_fields
 from .suggest import MAX_CANDIDATES, did_you_mean, listed
 
 Resolution = Resolved | Ambiguous | None
+BRING_TOOL = (
+    "load the plugin that serves it, name its server under [[tools.mcp]] in config.toml, or say "
+    "`{name: ..., optional: true}`"
+)
 BRING_IT = "start the worker or load the plugin that serves it"
 
 
@@ -49,6 +53,11 @@ class World:
     def gate_remedy(self, name: str) -> str:
         """Return what to do about the unknown gate *name*."""
         return _remedy(name, self.registry.gates, BRING_IT)
+
+    def tool_remedy(self, name: str) -> str:
+        """Return what to do about the unknown tool *name*."""
+        names = self.registry.tools.names() if self.registry.tools else ()
+        return _remedy(name, names, BRING_TOOL)
 
     def parameters_of(self, spec: ActionSpec | GateSpec) -> Shape:
         """Return the shape of the parameters of *spec*."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .calls import check_call
     from .names import wire_name
     from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
-    from .servers import McpServer, ToolsConfig
+    from .servers import WAIT_S, McpServer, ToolsConfig
     from .skills import Skill, find_skills, read_skill, skill_of
     from .specs import NOT_YET, Tools, ToolSpec, specs_of
 else:
@@ -17,6 +17,7 @@ else:
 __all__ = [
     "ENABLE_PACK",
     "NOT_YET",
+    "WAIT_S",
     "Allowed",
     "McpServer",
     "Shown",

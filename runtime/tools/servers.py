@@ -12,6 +12,8 @@ from cortex.runtime.models import ModelConfig, ModelConfigError, address_of
 
 _NAME = re.compile(r"[A-Za-z0-9](?:-|_(?!_)|[A-Za-z0-9]){0,31}")  # `__` parts it from the tool
 
+WAIT_S = 60.0  # that a step waits for tools which are not there, unless it is configured
+
 Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -79,6 +81,15 @@ class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tools beside those that come with Cortex."""
 
     commands: CommandsConfig = CommandsConfig()
+    wait_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=86_400,
+            description="seconds that a step waits for tools that it declares and nobody offers; "
+            "then its attempt fails",
+        ),
+    ] = WAIT_S
     mcp: Annotated[tuple[McpServer, ...], Meta(description="servers of tools, one table each")] = ()
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.access import OWNER, SERVER, Announcers
 
 from .names import wire_name
+from .servers import WAIT_S
 
 KIND = "tool"  # of an announcement
 NOT_YET = "not answered yet"  # the reason in the listing of a server until there is another
@@ -45,7 +46,8 @@ class ToolSpec(msgspec.Struct, frozen=True):
 class Tools:
     """The tools that are there now: a fold of announcements, withdrawals and listings."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait_s: float = WAIT_S) -> None:
+        self.wait_s = wait_s  # that a step waits for those that it declares and that are not there
         self._announced: dict[str, ComponentAnnounced] = {}
         self._announcers = Announcers()
         self._listed: dict[str, ToolListed] = {}
@@ -67,6 +69,17 @@ class Tools:
             self._announced[event.name] = event
             return standing != event
         return standing is not None
+
+    def listed(self) -> dict[str, int]:
+        """How many tools each server has listed, by name; 0 where none is known of it."""
+        return {name: len(said.tools) for name, said in self._listed.items()}
+
+    def why_not(self, entry: str) -> str:
+        """Why the server that *entry* is about offers nothing; "" where nobody says so."""
+        for name, said in self._listed.items():
+            if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
+                return "" if said.tools else said.reason
+        return ""
 
     def awaited(self) -> tuple[str, ...]:
         """Servers that have been asked what they offer and have not answered yet, by name."""

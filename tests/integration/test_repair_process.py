@@ -14,6 +14,7 @@ import pytest
 
 from cortex.actors import gates, handlers
 from cortex.actors.library import library_sources
+from cortex.actors.tools import FileTools
 from cortex.bus import Event
 from cortex.bus.events import (
     ExecutionCompleted,
@@ -88,6 +89,7 @@ class ScriptedModel(Component):
 
 STAFF = (
     *ANSWERING,
+    FileTools,
     ScriptedModel,
     gates.ModelAvailable,
     gates.TestsPass,

@@ -166,6 +166,7 @@ ON_DISK = {
     "tool.returned": (
         "execution_id step_id attempt turn call_id tool result excerpt bytes lines summary"
     ),
+    "tool.unclaimed": "execution_id step_id attempt tools reasons wait_s",
     "trigger.matched": "trigger_id execution_id process digest because runners_up",
     "trigger.received": "trigger_id fields inputs goal workspace waits",
     "trust.given": "home digest by given_ns",

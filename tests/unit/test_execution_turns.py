@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from cortex.actors.engines import ProcessExecutionEngine
 from cortex.bus.events import (
+    VOCABULARY,
     ContextCompile,
     ExecutionCancel,
     ExecutionPause,
@@ -19,9 +22,11 @@ from cortex.bus.events import (
     ToolFailed,
     ToolListed,
     ToolReturned,
+    ToolUnclaimed,
 )
-from cortex.runtime.processes import Budget
-from cortex.runtime.tools import NOT_YET
+from cortex.runtime.kernel import Config
+from cortex.runtime.processes import Budget, Retry
+from cortex.runtime.tools import NOT_YET, ToolsConfig
 
 from .execution_world import World, action_step, process_of, tool
 
@@ -366,3 +371,103 @@ def test_an_execution_that_waits_for_a_server_can_be_paused_and_cancelled() -> N
     assert len(paused.said(ContextCompile)) == 1
     assert cancelled.state().status == "cancelled"
     assert cancelled.said(ContextCompile) == []
+
+
+# Tools that were promised when the process was linked.
+
+
+def promising(*tools: str, retry: Retry | None = None) -> World:
+    more: dict[str, Any] = {"retry": retry} if retry else {}
+    return World(process_of(action_step("one", tools=tools, promised=tools, **more)))
+
+
+def wait_out(world: World) -> None:
+    while world.fire():
+        world.play()
+
+
+def test_a_step_whose_tool_is_missing_is_held_and_the_hold_is_recorded() -> None:
+    world = promising("read", "far.look")
+    world.publish(*TOOLS, ToolListed(server="far", reason="its command is not installed"))
+
+    world.start()
+    held = world.said(ToolUnclaimed)
+    for _ in range(5):
+        world.fire()
+        world.play()
+    waited = world.said(ContextCompile)
+    world.publish(FAR)
+    world.fire()
+    world.play()
+
+    assert [(each.tools, each.reasons, each.wait_s) for each in held] == [
+        (("far.look",), ("its command is not installed",), 60.0)
+    ]
+    assert waited == []
+    assert len(world.said(ToolUnclaimed)) == 1
+    assert world.said(ContextCompile)[0].tools == ("read", "far.look")
+
+
+def test_a_tool_that_stays_missing_fails_the_step_and_no_model_is_asked() -> None:
+    world = promising("gone")
+    began_ns = world.now_ns
+
+    world.start()
+    wait_out(world)
+
+    failed = world.said(StepFailed)[0]
+    assert failed.kind == "missing"
+    assert failed.error.startswith("one declares the tool gone, which nobody offers: start what")
+    assert 55e9 < world.now_ns - began_ns < 65e9
+    assert world.said(ContextCompile, ModelInvoke) == []
+    assert world.state().status == "halted"
+
+
+def test_a_later_attempt_does_not_go_without_the_tool_either() -> None:
+    world = promising("gone", retry=Retry(attempts=3, backoff_s=5))
+
+    world.start()
+    wait_out(world)
+
+    assert [failed.attempt for failed in world.said(StepFailed)] == [1, 2, 3]
+    assert world.said(ContextCompile) == []
+
+
+def test_how_long_a_step_is_held_is_configured() -> None:
+    world = promising("gone")
+    tools = ToolsConfig(wait_s=0)
+    world.engine = ProcessExecutionEngine(
+        world.history, VOCABULARY, world.blobs, replace(Config(), tools=tools)
+    )
+
+    world.start()
+
+    assert world.said(StepFailed)[0].kind == "missing"
+    assert world.said(StepWake, ToolUnclaimed) == []
+
+
+def test_a_held_step_can_be_paused_and_cancelled() -> None:
+    paused, cancelled = promising("far.look"), promising("far.look")
+    for world, ask in (
+        (paused, ExecutionPause(execution_id="x", reason="lunch")),
+        (cancelled, ExecutionCancel(execution_id="x")),
+    ):
+        world.start()
+        world.publish(ask)
+        world.play()
+        wait_out(world)
+
+    assert paused.state().status == "paused"
+    paused.publish(FAR, ExecutionResume(execution_id="x"))
+    paused.play()
+    assert len(paused.said(ContextCompile)) == 1
+    assert cancelled.state().status == "cancelled"
+
+
+def test_a_process_of_an_older_log_goes_on_without_a_missing_tool_as_it_did() -> None:
+    world = World(process_of(action_step("one", tools=("gone",))))
+
+    world.start()
+
+    assert len(world.said(ContextCompile)) == 1
+    assert world.said(ToolUnclaimed) == []

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from cortex.bus import Event, Recorded, Vocabulary, effect_of
-from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed
+from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed, ToolUnclaimed
 from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
 
@@ -70,6 +70,16 @@ class McpTools(AsyncComponent):
             await offered.first()
             for news in offered.taken():
                 yield news
+
+    @on(ToolUnclaimed)
+    async def unclaimed(self, event: ToolUnclaimed, delivery: Delivery) -> AsyncIterator[Event]:
+        """Ask servers again whose tools a step waits for, as long as it waits."""
+        for entry in event.tools:
+            offered = self._offered.get(entry.partition(".")[0])
+            if offered is not None:
+                offered.ask_again(event.wait_s)
+                for news in offered.taken():
+                    yield news
 
     @on(ToolCall, where={"provider": PROVIDER})
     async def call(self, event: ToolCall, delivery: Delivery) -> AsyncIterator[Event]:

@@ -17,6 +17,7 @@ from .server import Server
 
 PROVIDER = "mcp"
 COMPONENT = LISTER  # which takes calls, whoever records what there is
+LONGEST_ASKING_S = 3_600.0  # that a server is asked again for a step which waits
 NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
 
 
@@ -33,6 +34,8 @@ class Offered:
         self._looked_at = 0  # the connection whose tools were listed last
         self._again = False
         self._renewing: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None  # again and again, while a step waits
+        self._until_s = 0.0
 
     @property
     def is_unknown(self) -> bool:
@@ -58,6 +61,13 @@ class Offered:
         self._again = True
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew())
+
+    def ask_again(self, for_s: float) -> None:
+        """List its tools until there are some, at the pace it may be asked, for *for_s* at most."""
+        until_s = asyncio.get_running_loop().time() + min(for_s, LONGEST_ASKING_S)
+        self._until_s = max(self._until_s, until_s)
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_until())
 
     def await_first(self) -> None:
         """Begin to list its tools; where nothing is recorded of it, that is said meanwhile."""
@@ -101,8 +111,9 @@ class Offered:
 
     async def close(self) -> None:
         """End the connection."""
-        if self._renewing is not None:
-            self._renewing.cancel()
+        for task in (self._asking, self._renewing):
+            if task is not None:
+                task.cancel()
         await self.server.close()
 
     def _say(self, tools: tuple[dict[str, Any], ...], reason: str) -> None:
@@ -114,6 +125,14 @@ class Offered:
             self.standing = listed
             self.news.append(listed)
             self.heard()
+
+    async def _ask_until(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self.standing is None or not self.standing.tools:
+            self.renew()
+            await self.first()
+            if loop.time() >= self._until_s:
+                return
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from cortex.bus import CortexError
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+from cortex.runtime.access import Announcers
 from cortex.runtime.kernel import (
     PLUGIN,
     Config,
@@ -25,9 +26,11 @@ from cortex.runtime.processes import (
     Resolved,
 )
 from cortex.runtime.serving import found
+from cortex.runtime.tools import find_skills
 
-from ..reading import Catalog, History
+from ..reading import Catalog, History, Selection
 
+LISTED = Selection(topics=("tool.listed",))
 REGISTRY = "registry"  # the stream of announcements
 TOPIC = "topic "  # before the name of a topic that an unlinked process waits for
 
@@ -44,10 +47,27 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    announced = Announced()
+    servers = Config.shown(home).tools.mcp
+    announced = Announced(server.name for server in servers)
+    for listing in _listed(home):
+        announced.fold(listing)
     for event in (*announced_elsewhere(home), *_announced_here(home)):
         announced.fold(event)
-    return announced.registry()
+    return announced.registry(find_skills(home.path))
+
+
+def _listed(home: Home) -> Iterable[ToolListed]:
+    """What servers of tools offer, as they said last."""
+    if not home.path.exists():
+        return ()
+    announcers = Announcers()
+    newest: dict[str, ToolListed] = {}
+    with History.open(home) as history:
+        for record in history.select(LISTED):
+            event = history.event(record)
+            if isinstance(event, ToolListed) and announcers.lists(event, record.source):
+                newest[event.server] = event
+    return newest.values()
 
 
 def announced_elsewhere(home: Home) -> tuple[ComponentAnnounced, ...]:

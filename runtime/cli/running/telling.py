@@ -39,6 +39,7 @@ from cortex.bus.events import (
     ToolEnabled,
     ToolFailed,
     ToolReturned,
+    ToolUnclaimed,
 )
 from cortex.runtime.models import Usage
 from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
@@ -74,6 +75,7 @@ class Teller:
         self._asked_ns: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[str, str], ToolCall] = {}
         self._models: dict[tuple[str, str], str] = {}  # told last for a step
+        self._held: set[tuple[str, str]] = set()  # steps that wait for tools
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
@@ -135,7 +137,15 @@ class Teller:
             case ExecutionIgnored():
                 said = f"{event.answer} by {event.by}, who was not asked: {event.asked} was"
                 return Told("ignored", said, "yellow")
+            case ToolUnclaimed():
+                self._held.add((event.execution_id, event.step_id))
+                because = f" ({'; '.join(event.reasons)})" if event.reasons else ""
+                missing = f"nobody offers {', '.join(event.tools)}{because}"
+                told = f"{event.step_id}: {missing}: it waits for {event.wait_s:g} s at most"
+                return Told("waiting", told, "yellow")
             case StepWake(what="offers", index=1):
+                if (event.execution_id, event.step_id) in self._held:
+                    return None
                 told = f"{event.step_id}: a server of its tools has not said yet what it offers"
                 return Told("waiting", told, "yellow")
         return None

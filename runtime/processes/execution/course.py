@@ -23,7 +23,8 @@ from .asking import (
     step_execute,
 )
 from .dialogue import Dialogue, Offers
-from .retrying import MOST_LOOKS, wait_before_look, wait_before_retry
+from .promises import missing_tools, waits_for_tools
+from .retrying import wait_before_retry
 from .spending import spent_by_execution
 from .state import Execution
 from .values import not_as_declared, outputs_of
@@ -47,7 +48,7 @@ class Course:
         """Ask for whatever comes next; nothing is asked at the moment.
 
         Args:
-            looks: How often a step that comes next waited for its servers of tools.
+            looks: How often a step that comes next waited for its tools.
         """
         if self._at_process_gates():
             self._arrive("", self.process.gates, None)
@@ -277,7 +278,7 @@ class Course:
             self._voice.pause(state.pausing, step_id)
         elif passed < len(gates):
             self._ask_gate(step_id, passed, gates[passed])
-        elif step is not None and not self._waits_for_servers(step, looks):
+        elif step is not None and not waits_for_tools(self._voice, step, self._offers, looks):
             self._begin(step)
 
     def _ask_gate(self, step_id: str, index: int, gate: LinkedGate) -> None:
@@ -304,23 +305,14 @@ class Course:
             return
         attempt = state.attempts.get(step.id, 0) + 1
         too_much = spent_by_execution(state) if asks_model else None
-        problem = too_much or self._ask_for(step, attempt)
+        missing = None if too_much else missing_tools(step, self._offers)
+        problem = too_much or missing or self._ask_for(step, attempt)
         if problem:
-            kind = "budget" if too_much else "refused"
-            self.recover(voice.fail_step(step.id, attempt, problem, kind, retry=False))
+            kind = "budget" if too_much else "missing" if missing else "refused"
+            retry = missing is not None
+            self.recover(voice.fail_step(step.id, attempt, problem, kind, retry=retry))
         elif not stops:
             voice.set_timeout(step)
-
-    def _waits_for_servers(self, step: LinkedStep, looks: int) -> bool:
-        """Whether *step* waits a while longer, since its first prompt would have no tools."""
-        state = self._voice.state
-        if not step.tools or state.stage != "idle" or looks >= MOST_LOOKS:
-            return False
-        if not self._offers(step.tools).awaited():
-            return False
-        attempt = state.attempts.get(step.id, 0) + 1
-        self._voice.look_again(step.id, attempt, looks + 1, wait_before_look(looks))
-        return True
 
     def _ask_for(self, step: LinkedStep, attempt: int) -> str | None:
         """Ask for the first thing that *attempt* needs; what is wrong comes back, if anything."""

@@ -220,9 +220,15 @@ def _given_up(state: Execution, event: StepFailed, _: int) -> Execution:
     elif state.status == "running" and state.stage == "idle":
         if event.step_id != state.step_id:
             state = entered(state, event.step_id)
-    elif not answers(state, event, *ATTEMPTING):
+    elif not answers(state, event, *ATTEMPTING) and not _never_asked(state, event):
         return state
     return _broken(state, event)
+
+
+def _never_asked(state: Execution, event: StepFailed) -> bool:
+    """Whether it ends a further try of a step before anybody was asked."""
+    here = state.status == "running" and state.stage == "failed"
+    return here and (event.step_id, event.attempt) == (state.step_id, state.attempt + 1)
 
 
 def _broken(state: Execution, event: StepFailed) -> Execution:

@@ -9,7 +9,8 @@ from ..linked import Retry
 MODEL_BACKOFF_S: Final = 2.0  # before the second call; doubled with each
 MODEL_JITTER: Final = 0.5  # of the wait at most, on top: those who were refused together part
 LONGEST_WAIT_S: Final = 300.0
-MOST_LOOKS: Final = 34  # for servers of tools that have not answered: 60 s, as much as one may take
+OFTEN: Final = 34  # looks for tools that come within a minute
+SELDOM_S: Final = 10.0  # between the later ones
 
 
 def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> float:
@@ -27,8 +28,13 @@ def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> floa
 
 
 def wait_before_look(looks: int) -> float:
-    """Seconds until it is looked again whether servers of tools have answered."""
-    return min(2.0, 0.1 * 2.0 ** min(looks, 10))
+    """Seconds until it is looked again whether the tools of a step are there."""
+    return min(2.0, 0.1 * 2.0 ** min(looks, 10)) if looks < OFTEN else SELDOM_S
+
+
+def waited_s(looks: int) -> float:
+    """Seconds that so many looks took together."""
+    return sum(wait_before_look(each) for each in range(looks))
 
 
 def wait_before_retry(retry: Retry, tries: int, failed: StepFailed) -> float | None:

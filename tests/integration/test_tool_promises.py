@@ -1,0 +1,138 @@
+"""A declared tool is a promise: in a running Cortex, with real servers of tools."""
+
+import importlib.util
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cortex.actors.tools import FileTools
+from cortex.actors.tools.mcp import McpTools
+from cortex.bus.events import (
+    ExecutionHalted,
+    ModelInvoke,
+    ProcessCompiled,
+    ProcessRejected,
+    ProcessUnlinked,
+    StepFailed,
+    ToolListed,
+    ToolUnclaimed,
+)
+from cortex.runtime.kernel import Home, Runtime
+
+from ..staff_world import ANSWERING, World
+
+SERVER = Path(__file__).with_name("tools_mcp_server.py")
+STAFF = (*ANSWERING, FileTools, McpTools)
+PROCESS = """
+process: ask_once
+version: 1
+description: Ask a model
+steps:
+  - id: answer
+    description: Say what the sum is
+    action: answer_question
+    with: { question: What is the sum? }
+    tools: [TOOLS]
+"""
+
+needs_sdk = pytest.mark.skipif(
+    importlib.util.find_spec("mcp") is None, reason="the extra `mcp` is not installed"
+)
+
+
+def configured(home: Home, wait_s: float, *command: str) -> Home:
+    # In the file: what computes in a process of its own reads it there.
+    home.config_path.write_text(
+        f"[tools]\nwait_s = {wait_s}\n"
+        f'[[tools.mcp]]\nname = "tiny"\ncommand = {json.dumps(command)}\n'
+    )
+    return home
+
+
+def asking(tools: str) -> str:
+    return PROCESS.replace("TOOLS", tools)
+
+
+def test_a_tool_that_nobody_offers_does_not_compile(home: Home) -> None:
+    with Runtime(home, components=STAFF) as runtime:
+        world = World(runtime)
+        (said,) = world.submit(**{"p.yaml": asking("read_file, no_such_tool")})
+
+    assert isinstance(said, ProcessRejected)
+    assert [each["code"] for each in said.diagnostics] == ["P417"]
+
+
+@needs_sdk
+@pytest.mark.parametrize("entry", ["tiny", "tiny.add"])
+def test_a_server_that_cannot_be_started_holds_the_step_and_then_fails_it(
+    home: Home, entry: str
+) -> None:
+    with Runtime(configured(home, 2, "no-such-program"), components=STAFF) as runtime:
+        world = World(runtime)
+        world.compiled(asking(entry))
+        run = world.run("ask_once")
+
+    assert run.outcome == "halted"
+    held = run.last(ToolUnclaimed)
+    assert (held.tools, held.wait_s) == ((entry,), 2.0)
+    failed = run.last(StepFailed)
+    assert failed.kind == "missing"
+    assert "which nobody offers (tiny: its command is not installed)" in failed.error
+    assert isinstance(run.end, ExecutionHalted)
+    assert not run.all(ModelInvoke)
+
+
+@needs_sdk
+def test_a_server_that_comes_while_the_step_is_held_is_asked_again(
+    home: Home, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    script = tmp_path / "late.py"
+    script.write_text(
+        "import pathlib, runpy, sys\n"
+        f"pathlib.Path({str(there)!r}).exists() or sys.exit(1)\n"
+        f"runpy.run_path({str(SERVER)!r}, run_name='__main__')\n"
+    )
+    with Runtime(configured(home, 60, sys.executable, str(script)), components=STAFF) as runtime:
+        world = World(runtime)
+        world.compiled(asking("tiny.add"))
+        threading.Timer(2.0, there.touch).start()
+        began = time.monotonic()
+        run = world.run("ask_once")
+
+    assert run.outcome == "completed", run.end
+    assert len(run.all(ToolUnclaimed)) == 1
+    assert time.monotonic() - began < 45
+    assert run.all(ModelInvoke)
+
+
+@needs_sdk
+def test_an_optional_tool_holds_and_fails_nothing(home: Home) -> None:
+    with Runtime(configured(home, 60, "no-such-program"), components=STAFF) as runtime:
+        world = World(runtime)
+        world.compiled(asking("{name: tiny.add, optional: true}"))
+        run = world.run("ask_once")
+
+    assert run.outcome == "completed", run.end
+    assert not run.all(ToolUnclaimed)
+
+
+def test_a_process_whose_tool_is_no_longer_listed_is_unlinked_and_comes_back(home: Home) -> None:
+    with Runtime(home, components=(*ANSWERING, FileTools)) as runtime:
+        world = World(runtime)
+        offered = ToolListed(server="far", tools=({"name": "look"},))
+        runtime.client("cortex").publish(offered)
+        world.compiled(asking("far.look"))
+
+        gone = runtime.client("cortex").publish(ToolListed(server="far", tools=({"name": "see"},)))
+        (unlinked,) = world.settled(gone)
+        back = runtime.client("cortex").publish(offered)
+        (compiled,) = world.settled(back)
+
+    assert isinstance(unlinked, ProcessUnlinked)
+    assert unlinked.missing == ("tool far.look",)
+    assert isinstance(compiled, ProcessCompiled)

@@ -1,0 +1,135 @@
+"""A declared tool is a promise: what the compiler says of `tools:`."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
+from cortex.runtime.processes import (
+    ActionSpec,
+    Announced,
+    Compilation,
+    Registry,
+    TopicTable,
+    compile_sources,
+)
+from cortex.runtime.tools import NOT_YET, Skill
+
+SOURCE = """
+process: p
+version: 1
+description: Ask
+steps:
+  - id: ask
+    action: ask
+    description: Ask
+    tools: [{tools}]
+"""
+SKILLS = (Skill("style", "", ""),)
+
+
+def registry(*listed: ToolListed, servers: tuple[str, ...] = ()) -> Registry:
+    announced = Announced(servers)
+    announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
+    announced.fold(tool())
+    for each in listed:
+        announced.fold(each)
+    return announced.registry(SKILLS)
+
+
+def tool(name: str = "read_file", pack: str = "files") -> ComponentAnnounced:
+    traits: dict[str, Any] = {"provider": "files", "pack": pack}
+    return ComponentAnnounced(component="Files", kind="tool", name=name, traits=traits)
+
+
+def compiled(tools: str, there: Registry, **more: Any) -> Compilation:
+    source = SOURCE.replace("{tools}", tools)
+    return compile_sources({"p.yaml": source}, there, TopicTable({}), **more)
+
+
+def codes(compilation: Compilation) -> list[str]:
+    return [each.code for each in compilation.diagnostics]
+
+
+LISTED = ToolListed(server="github", tools=({"name": "get_issue"},))
+
+
+@pytest.mark.parametrize(
+    "entry", ["read_file", "files", "files.*", "style", "github", "github.*", "github.get_issue"]
+)
+def test_what_somebody_offers_is_linked(entry: str) -> None:
+    assert codes(compiled(entry, registry(LISTED))) == []
+
+
+@pytest.mark.parametrize(
+    "entry", ["no_such_tool", "file.*", "style.*", "github.get_isue", "gitlab", "gitlab.get_issue"]
+)
+def test_what_nobody_offers_is_an_error(entry: str) -> None:
+    (found,) = compiled(entry, registry(LISTED)).diagnostics
+
+    assert (found.code, found.severity) == ("P417", "error")
+    assert found.message == f"nobody offers the tool or pack `{entry}`"
+    assert "optional: true" in found.remedy or "did you mean" in found.remedy
+
+
+def test_a_near_miss_is_corrected() -> None:
+    (found,) = compiled("read_fil", registry()).diagnostics
+
+    assert found.fix is not None
+    assert [edit.text for edit in found.fix] == ["read_file"]
+
+
+def test_what_is_optional_need_not_be_there() -> None:
+    compilation = compiled("{name: no_such_tool, optional: true}, read_file", registry())
+
+    (step,) = compilation.processes["p"].steps
+    assert codes(compilation) == []
+    assert step.tools == ("no_such_tool", "read_file")
+    assert step.promised == ("read_file",)
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        registry(servers=("github",)),
+        registry(ToolListed(server="github", reason=NOT_YET)),
+        registry(ToolListed(server="github", reason="its command is not installed")),
+    ],
+)
+def test_a_server_that_has_not_said_what_it_offers_may_offer_anything(there: Registry) -> None:
+    compilation = compiled("github.get_issue, github", there)
+
+    assert codes(compilation) == []
+    assert compilation.processes["p"].steps[0].promised == ("github.get_issue", "github")
+
+
+def test_a_skill_is_not_waited_for() -> None:
+    assert compiled("style", registry()).processes["p"].steps[0].promised is UNSET
+
+
+def test_a_process_is_linked_again_when_its_tool_goes() -> None:
+    announced = Announced()
+    announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
+    announced.fold(tool())
+    before = compiled("read_file", announced.registry())
+
+    gone = announced.fold(ComponentWithdrawn(component="Files", kind="tool", name="read_file"))
+    after = compiled("read_file", announced.registry(), previous=before)
+
+    assert gone
+    assert (codes(before), codes(after)) == ([], ["P417"])
+
+
+def test_who_knows_of_no_tools_says_nothing_of_them() -> None:
+    there = Registry([ActionSpec(name="ask", component="Asker")])
+
+    compilation = compiled("no_such_tool", there)
+
+    assert codes(compilation) == []
+    assert compilation.processes["p"].steps[0].promised is UNSET
+
+
+@pytest.mark.parametrize("entry", ["{optional: true}", "{name: 3}", "{name: x, maybe: true}", "[]"])
+def test_an_entry_that_is_no_tool_is_told(entry: str) -> None:
+    assert compiled(entry, registry()).diagnostics
