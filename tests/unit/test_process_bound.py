@@ -76,6 +76,7 @@ REGISTRY = Registry(
         action("shell", Command),
         action("tell", Told),
         action("keep", Log),
+        action("open", Place, effect="read"),
     ],
     [GateSpec(name="ready", component="Judge")],
 )
@@ -126,6 +127,12 @@ def test_what_nothing_gives_is_an_input_of_a_process_that_an_event_triggers() ->
     assert (field.name, field.type, field.required) == ("log", "string", True)
     assert process.from_trigger == ("log",)
     assert bound(process, "read") == ["log: ${inputs.log}"]
+
+
+def test_a_file_trigger_says_which_file() -> None:
+    process = linked("  - {id: a, action: open}\n", "trigger: {type: file, paths: '*.log'}\n")
+
+    assert process.from_trigger == ("path",)
 
 
 def test_two_steps_that_need_the_same_of_a_trigger_have_one_input() -> None:
