@@ -49,6 +49,7 @@ class Kept(msgspec.Struct, frozen=True):
     position: int
     announcers: tuple[str, ...] = ()  # of each that is announced, in order
     listed: tuple[tuple[ToolListed, str], ...] = ()  # the newest of each server, and by whom
+    described: tuple[tuple[ToolListed, str], ...] = ()  # likewise, the newest that listed any
 
 
 class ProcessDefinitionAccessor(Component):
@@ -65,6 +66,7 @@ class ProcessDefinitionAccessor(Component):
         servers = config.tools.mcp if config is not None else ()
         self._announced = Announced(server.name for server in servers)
         self._listed: dict[str, tuple[ToolListed, str]] = {}  # by server, with who listed it
+        self._described: dict[str, tuple[ToolListed, str]] = {}  # likewise, where it listed any
         self._announcers = Announcers()
         self._standing: dict[tuple[str, str], ComponentAnnounced] = {}  # by kind and name
         self._definitions = Definitions(blobs)
@@ -99,6 +101,7 @@ class ProcessDefinitionAccessor(Component):
             self._position,
             tuple(self._announcers.announcer(*key) for key in self._standing),
             tuple(self._listed.values()),
+            tuple(self._described.values()),
         )
         return msgspec.msgpack.encode(kept)
 
@@ -109,7 +112,7 @@ class ProcessDefinitionAccessor(Component):
         announcers = kept.announcers or (OWNER,) * len(kept.announced)
         for event, source in zip(kept.announced, announcers, strict=True):
             self._announce(event, source)
-        for listing, source in kept.listed:
+        for listing, source in (*kept.described, *kept.listed):
             self._list(listing, source)
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
@@ -302,6 +305,8 @@ class ProcessDefinitionAccessor(Component):
         if not self._announcers.lists(event, source):
             return False  # another client listed it
         self._listed[event.server] = event, source
+        if event.tools:
+            self._described[event.server] = event, source
         return self._announced.fold(event)
 
     def _follow(self, position: int, answer: Event | None = None) -> None:

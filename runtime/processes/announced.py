@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import UNSET
 
 from cortex.bus import effect_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.models import stated
-from cortex.runtime.tools import Skill, Tools
+from cortex.runtime.tools import Skill, Tools, ToolSpec
 
-from .registry import ActionSpec, GateSpec, Registry
+from .registry import ActionSpec, GateSpec, Registry, digest_of
 from .tool_uses import KnownTools
 
 TOOL = "tool"  # kind of an announcement
@@ -29,11 +30,14 @@ class Announced:
         self._actions: dict[str, ActionSpec] = {}
         self._gates: dict[str, GateSpec] = {}
         self._tools = Tools()
+        self._described = Tools()  # the same, with what silent servers listed before
         self._servers = tuple(servers)
 
     def fold(self, event: ComponentAnnounced | ComponentWithdrawn | ToolListed) -> bool:
         """Take in an announcement, a withdrawal or a listing; whether it changed anything."""
         if isinstance(event, ToolListed) or event.kind == TOOL:
+            if not isinstance(event, ToolListed) or event.tools:
+                self._described.fold(event)
             return self._tools.fold(event)
         before = self._actions.get(event.name), self._gates.get(event.name)
         if event.kind == "action":
@@ -51,9 +55,15 @@ class Announced:
         silent = [name for name, offers in listed.items() if not offers]
         return KnownTools(
             packs={spec.name: spec.pack for spec in self._tools.specs()},
+            prints={spec.name: (spec.pack, _print(spec)) for spec in self._described.specs()},
             skills=tuple(skill.name for skill in skills),
             servers=tuple(sorted({*silent, *(n for n in self._servers if n not in listed)})),
         )
+
+
+def _print(spec: ToolSpec) -> str:
+    """A digest of what *spec* is to a model and to the world; who serves it may change."""
+    return digest_of(msgspec.structs.replace(spec, component="", host=""))
 
 
 def _settle(

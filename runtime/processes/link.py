@@ -45,7 +45,7 @@ from .results import Declared, check_output, link_outputs, output_schema, with_o
 from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
-from .tool_uses import names_of
+from .tool_uses import described_by, names_of
 from .units import UnitReporter
 from .values import ValueChecker
 from .world import World
@@ -143,6 +143,7 @@ class Linker:
             self._reporter,
             asks_model=definition.abstract or (action is not None and action.asks_model),
         )
+        tools = self._world.registry.tools
         linked = LinkedStep(
             id=definition.id,
             action=action,
@@ -164,6 +165,7 @@ class Linker:
             needs=definition.needs or Needs(),
             tools=names_of(definition),
             promised=self._binder.tools(definition),
+            described=described_by(definition, tools) if tools else UNSET,
             budget=definition.budget or Budget(),
             output=tuple(field_of(field) for field in definition.output),
             output_schema=output,

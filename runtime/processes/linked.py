@@ -224,6 +224,8 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
     # Of those, what must be there when its model is asked. Left out where nothing is promised.
     promised: tuple[str, ...] | UnsetType = UNSET
+    # Each tool that they stand for, and the digest of what it says of itself.
+    described: tuple[tuple[str, str], ...] | UnsetType = UNSET
     budget: Budget = Budget()
     output: tuple[Field, ...] = ()  # what the step has to give, where it says so itself
     # The same as JSON Schema of an object. Left out of the linked form where it is not used.

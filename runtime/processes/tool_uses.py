@@ -46,6 +46,9 @@ class KnownTools(Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     # Servers that have not said what they offer: it may be anything.
     servers: tuple[str, ...] = ()
+    # Pack and digest of each tool's description, by its name. Of a silent server these are the
+    # last that it listed: what a process was linked to does not change as it comes and goes.
+    prints: dict[str, tuple[str, str]] = {}
 
     def has(self, entry: str) -> bool:
         """Whether *entry* stands for something, as far as can be known."""
@@ -77,3 +80,17 @@ def promised_by(definition: StepDefinition, known: KnownTools) -> tuple[str, ...
     named = (name for name in names_of(definition) if name not in optional)
     promised = tuple(name for name in named if name != ENABLE and name not in known.skills)
     return promised or UNSET
+
+
+def described_by(
+    definition: StepDefinition, known: KnownTools
+) -> tuple[tuple[str, str], ...] | UnsetType:
+    """Digests of the tools that the entries stand for, by name; unset where none is known."""
+    entries = names_of(definition)
+    packs = {entry.removesuffix(ALL) for entry in entries}
+    found = (
+        (name, digest)
+        for name, (pack, digest) in sorted(known.prints.items())
+        if name in entries or pack in packs
+    )
+    return tuple(found) or UNSET

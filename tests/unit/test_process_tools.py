@@ -133,3 +133,32 @@ def test_who_knows_of_no_tools_says_nothing_of_them() -> None:
 @pytest.mark.parametrize("entry", ["{optional: true}", "{name: 3}", "{name: x, maybe: true}", "[]"])
 def test_an_entry_that_is_no_tool_is_told(entry: str) -> None:
     assert compiled(entry, registry()).diagnostics
+
+
+@pytest.mark.parametrize("entry", ["github.get_issue", "github", "github.*"])
+def test_a_tool_that_is_described_otherwise_gives_the_process_another_digest(entry: str) -> None:
+    described = {"name": "get_issue", "description": "Now also closed ones"}
+    changed = ToolListed(server="github", tools=(described,))
+
+    first = compiled(entry, registry(LISTED))
+    second = compiled(entry, registry(changed), previous=first)
+
+    assert codes(second) == []
+    assert second.processes["p"].digest != first.processes["p"].digest
+    assert compiled(entry, registry(changed)).processes == second.processes
+
+
+def test_a_tool_that_is_not_named_does_not_count() -> None:
+    more = ToolListed(server="github", tools=(*LISTED.tools, {"name": "close_issue"}))
+
+    one, other = (compiled("github.get_issue", registry(each)) for each in (LISTED, more))
+
+    assert one.processes == other.processes
+
+
+def test_a_server_that_falls_silent_changes_no_digest() -> None:
+    silent = ToolListed(server="github", reason=NOT_YET)
+
+    there, gone = (compiled("github", registry(*each)) for each in ([LISTED], [LISTED, silent]))
+
+    assert there.processes == gone.processes
