@@ -86,7 +86,7 @@ Generated from the code; `python -m cortex.runtime.cli.reference docs` writes it
 * **Every failure is one line** on standard error, `cortex: ...`, and an exit code from the table
   below. With `--json` it is a document on standard output, too, on one line and in place of the
   command's own: [`{"error": ...}`](#failuredocument). `CORTEX_DEBUG=1` shows the traceback,
-  `CORTEX_LOG=info` what the runtime says of itself.
+  `CORTEX_LOG=debug` (or `trace`, `info`) what the runtime says of itself.
 * An **execution** is named by its id, or by as much of it as no other has.
 * Reading commands (`execution list`, `show`, `find`, `trace`, `events`, `doctor`) work beside a
   running runtime. Commands that record use the hub that is [up](up.md). Where none is, they start

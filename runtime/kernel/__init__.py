@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
     from .home import Home
     from .host import trace_of
-    from .logs import Stderr
+    from .logs import Stderr, level_asked
     from .manifest import Entry, built_in, configured, load, located
     from .masking import key_names, mask_for, open_blobs
     from .runtime import Runtime
@@ -59,6 +59,7 @@ __all__ = [
     "built_in",
     "configured",
     "key_names",
+    "level_asked",
     "load",
     "located",
     "mask_for",

@@ -19,6 +19,7 @@ from cortex.bus.events import (
 
 from .async_component import AsyncComponent
 from .component import Delivery, is_query, routes_of
+from .detail import Detail
 from .errors import ComponentInvalidError
 from .host import NOTHING, Effects, Gathered, Outcome, told, trace_of
 
@@ -54,6 +55,7 @@ class AsyncHost:
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._queries: dict[type[Event], Handler] = {}
         self._name = ""
+        self._detail: Detail | None = None
         self._under_way: dict[asyncio.Task[Outcome], Serving] = {}  # used on the loop only
         self._ended: deque[tuple[Lease, Outcome]] = deque()
         self._drafts: list[Draft] = []  # ephemeral, used on the loop only
@@ -168,6 +170,7 @@ class AsyncHost:
             else:
                 self._handlers[route.event.topic_name(), route.key] = handler
         self._name = component.component_name()
+        self._detail = Detail.asked(self._name)
         self.concurrent = component.concurrent
         component.on_start()
         await component.opened()
@@ -203,7 +206,12 @@ class AsyncHost:
 
     async def _handle(self, record: Recorded, attempt: int, *, begun: bool) -> Outcome:
         try:
-            return Outcome([await self._gathered(record, attempt, begun=begun)])
+            if self._detail is None:
+                return Outcome([await self._gathered(record, attempt, begun=begun)])
+            with self._detail.of(record, self._vocabulary.read(record), attempt) as handled:
+                effects = await self._gathered(record, attempt, begun=begun)
+                handled.drafts = effects.events
+                return Outcome([effects])
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # the feed decides what becomes of it

@@ -20,6 +20,7 @@ from cortex.bus import (
 from cortex.runtime.secrets import redacted
 
 from .component import Component, Delivery, Forget, Handler, Later, Output, is_query, routes_of
+from .detail import Detail
 from .errors import ComponentInvalidError
 
 
@@ -106,6 +107,7 @@ class LocalHost:
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._queries: dict[type[Event], Handler] = {}
         self._name = ""
+        self._detail: Detail | None = None
 
     def start(self) -> None:
         """Make the component and start it."""
@@ -117,6 +119,7 @@ class LocalHost:
             else:
                 self._handlers[route.event.topic_name(), route.key] = handler
         self._name = component.component_name()
+        self._detail = Detail.asked(self._name)
         component.on_start()
         self._component = component
 
@@ -179,7 +182,18 @@ class LocalHost:
         if handler is None:
             return NOTHING
         delivery = self._delivery(record, attempt, begun=begun)
-        outputs = handler(self._vocabulary.read(record), delivery)
+        event = self._vocabulary.read(record)
+        if self._detail is None:
+            return self._gathered(handler, record, event, delivery)
+        with self._detail.of(record, event, attempt) as handled:
+            effects = self._gathered(handler, record, event, delivery)
+            handled.drafts = effects.events
+            return effects
+
+    def _gathered(
+        self, handler: Handler, record: Recorded, event: Event, delivery: Delivery
+    ) -> Effects:
+        outputs = handler(event, delivery)
         if outputs is None:
             return NOTHING
         gathered = Gathered(record, self._vocabulary if self._checks else None, self._emit)

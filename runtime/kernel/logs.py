@@ -1,11 +1,26 @@
 """Where the runtime's own log lines go when the program around it has not said."""
 
 import logging
+import os
 import sys
 
 import structlog
 
 from cortex.runtime.secrets import Mask, Redactor
+
+LEVEL = "CORTEX_LOG"
+# With "trace" as with "debug", and of each event what its handler gave.
+LEVELS = {"trace": logging.DEBUG, "debug": logging.DEBUG, "info": logging.INFO}
+LEVELS |= {"warning": logging.WARNING, "error": logging.ERROR}
+
+
+def level_asked() -> int | None:
+    """The level that `CORTEX_LOG` names, where it names one; what is none is said."""
+    said = os.environ.get(LEVEL, "")
+    level = LEVELS.get(said.lower())
+    if said and level is None:
+        sys.stderr.write(f"cortex: {LEVEL}={said[:20]!r} is no level: {', '.join(LEVELS)}\n")
+    return level
 
 
 class Stderr:
@@ -21,12 +36,15 @@ class Stderr:
 
 
 def configure_unless_done() -> None:
-    """Warnings and worse to standard error, never to standard output, which is for results."""
+    """Warnings and worse, or what `CORTEX_LOG` says, to standard error.
+
+    Never to standard output, which is for results.
+    """
     if structlog.is_configured():
         return
     structlog.configure(
         processors=[Redactor(), *structlog.get_config()["processors"]],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        wrapper_class=structlog.make_filtering_bound_logger(level_asked() or logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(Stderr()),  # type: ignore[arg-type]  # write, flush
     )
 

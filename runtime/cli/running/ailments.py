@@ -1,17 +1,15 @@
 """What ails the runtime inside a command, by its log lines: the event log itself may fail."""
 
 import logging
-import os
 import time
 from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
-from cortex.runtime.kernel import Stderr
+from cortex.runtime.kernel import Stderr, level_asked
 from cortex.runtime.secrets import Redactor
 
-LOG_LEVEL = "CORTEX_LOG"  # "debug", "info", "warning", ...: what the runtime says of itself
 SAID = {"clock_behind_log"}  # what every start says to a user, too
 LASTING_S = 5.0  # a log that could not be written for this long will not mend by itself
 
@@ -53,7 +51,7 @@ class Ailments:
 
 def listen() -> Ailments:
     """Have the runtime's log lines, as far as they are wanted, pass by what notes ailments."""
-    level = logging.getLevelNamesMapping().get(os.environ.get(LOG_LEVEL, "").upper())
+    level = level_asked()
     ailments = Ailments(shown=level is not None)
     structlog.configure(
         # What matters to a user is an event or an error; the rest is for whoever asks for it.
