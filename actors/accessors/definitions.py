@@ -1,6 +1,5 @@
 """Which definitions there are: a fold of what was compiled, and what a compilation changes."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from cortex.runtime.processes import (
     LinkedInterface,
     LinkedProcess,
     Rejections,
+    absent_by,
     errors_of,
     is_shipped,
     known_sources,
@@ -28,14 +28,7 @@ from cortex.runtime.processes import (
 
 Linked = LinkedProcess | LinkedInterface
 
-_KINDS = {
-    "P401": "action",
-    "P402": "gate",
-    "P403": "topic",
-    "P417": "tool",
-}  # codes of what is not there
 MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
-_QUOTED = re.compile(r"`([^`]+)`")
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -222,7 +215,7 @@ class Definitions:
             reason = f"it is no longer in {newest.file}"
             yield ProcessRetired(name=name, reason=reason, files=files)
             return
-        missing = tuple(_missing(e) for unit in units for e in errors_of(unit.diagnostics))
+        missing = tuple(absent_by(e) for unit in units for e in errors_of(unit.diagnostics))
         if self._missing.get(name) != missing:
             yield ProcessUnlinked(name=name, digest=newest.digest, missing=missing)
 
@@ -239,12 +232,6 @@ def plain(diagnostics: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
             last["remedy"], last["fix"] = "correct those before it first", None
             return (*map(msgspec.json.decode, found[:number]), last)
     return tuple(map(msgspec.json.decode, found))
-
-
-def _missing(found: Diagnostic) -> str:
-    name = _QUOTED.search(found.message)
-    kind = _KINDS.get(found.code)
-    return f"{kind} {name[1]}" if kind and name else found.message
 
 
 def _linked(data: bytes) -> Linked:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cortex.runtime.processes import MANUAL, LinkedProcess, ManualTrigger, Match, Tie
+from cortex.runtime.processes import MANUAL, LinkedProcess, ManualTrigger, Match, Tie, absence
 
 from .catalogue import Catalogue
 from .preferences import Preferences
@@ -119,9 +119,9 @@ def _runnable(catalogue: Catalogue, chosen: Chosen) -> Chosen | Refusal:
         return Refusal(f"{process.name} is abstract and cannot be run: {instead}")
     missing = catalogue.missing(process)
     if missing:
-        what = ", ".join(missing)
+        why = "; ".join(map(absence, missing))
         return Refusal(
-            f"{process.name} is unlinked: {what} is not there; it runs again once that is back",
+            f"{process.name} is unlinked: {why}; it runs again once that is put right",
             unlinked=chosen,
             missing=missing,
         )

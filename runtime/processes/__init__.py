@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
+    from .absent import absence, absent_by
     from .announced import Announced
     from .answers import is_empty, object_schema, schema_problem, typed_answer
     from .bound import ALSO_FROM
@@ -147,6 +148,8 @@ __all__ = [
     "TopicTable",
     "Topics",
     "Trigger",
+    "absence",
+    "absent_by",
     "answers",
     "apply_edits",
     "apply_fixes",

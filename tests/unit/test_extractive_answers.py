@@ -401,3 +401,42 @@ def test_every_span_is_in_its_item_and_every_line_is_a_span_a_label_or_a_notice(
     assert len(quoted) == len(extract.spans)
     assert all(re.search(r"\[[^\]]+:\d+(-\d+)?\]$", line) for line in quoted)
     assert answer(context, question, max_tokens=most, count=COUNT) == extract
+
+
+# What `find:` put before it.
+
+
+def found(text: str, item_id: str = "team.office:9") -> Passage:
+    return Passage(item_id, "passage", "knowledge", 9, tuple(text.split("\n")))
+
+
+OFFICE = "## Parking\n\nParking is free behind the building. The barrier code is 4711."
+VISITORS = "## Visitors\n\nVisitors sign in at the reception. The badge works until six."
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("Which number opens the barrier at night?", "The barrier code is 4711."),
+        ("Where do I park as a guest?", "Parking is free behind the building."),
+        ("How long does a visitor keep the badges?", "The badge works until six."),
+    ],
+)
+def test_what_was_found_for_the_question_is_quoted_where_nothing_answers_it_outright(
+    question: str, quoted: str
+) -> None:
+    given = answer(
+        [found(OFFICE), found(VISITORS, "team.office:5")], question, max_tokens=500, count=COUNT
+    )
+
+    assert given.answered
+    assert quoted in [span.text for span in given.spans]
+    assert given.text.startswith(NOTICE)
+
+
+def test_what_nobody_looked_for_is_not_taken_for_an_answer() -> None:
+    noted = Passage("notes", "result", "history", 1, tuple(OFFICE.split("\n")))
+
+    given = answer([noted], "Where do I park as a guest?", max_tokens=500, count=COUNT)
+
+    assert not given.answered

@@ -8,7 +8,7 @@ from cortex.runtime.context import Passage, read_prompt
 
 from .extract import AnswerTooSmallError, Count, Extract, Role, Span
 from .failure import failure_spans
-from .question import question_spans
+from .question import found_spans, question_spans
 
 NOTICE: Final = (
     "This answer is extractive: every line below is quoted from the context it names; "
@@ -24,6 +24,7 @@ LABELS: Final[dict[Role, str]] = {
     "cause": "Probable cause:",
     "related": "Related knowledge:",
     "answer": "From the context:",
+    "found": "Found for the question:",
 }
 LONGEST_QUOTE_CHARS: Final = 400
 
@@ -55,6 +56,7 @@ def answer(passages: Sequence[Passage], question: str, *, max_tokens: int, count
 
     A question about a failure gets what failed, the error, its proof, the files and lines it
     points at and what knowledge says of it. Any other gets the sentences that say most about it.
+    Where none says enough, what was looked for and found is quoted: it was close to the question.
     Nothing in a passage can change what is done; it can only be quoted.
 
     Raises:
@@ -64,6 +66,7 @@ def answer(passages: Sequence[Passage], question: str, *, max_tokens: int, count
         spans = failure_spans(passages) or question_spans(passages, question)
     else:
         spans = question_spans(passages, question)
+    spans = spans or found_spans(passages, question)
     return _fitted(spans, max_tokens, count)
 
 

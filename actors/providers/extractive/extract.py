@@ -9,7 +9,9 @@ from cortex.bus import CortexError
 from cortex.runtime.models import ModelDescription
 
 Count: TypeAlias = Callable[[str], int]
-Role: TypeAlias = Literal["failed", "error", "evidence", "file", "cause", "related", "answer"]
+Role: TypeAlias = Literal[
+    "failed", "error", "evidence", "file", "cause", "related", "answer", "found"
+]
 
 MODEL: Final = ModelDescription(
     name="extractive",

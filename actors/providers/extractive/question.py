@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cortex.runtime.context import Bm25, Passage, content_words
 
-from .extract import Span
+from .extract import Role, Span
 
 MOST_SPANS: Final = 6
 LEAST_COVERAGE: Final = 0.45  # of what the question asks, by weight, in a sentence and around it
@@ -14,6 +14,9 @@ NEIGHBOUR_SHARE: Final = 0.3  # of a sentence's score that the ones beside it ge
 HEADING_SHARE: Final = 0.5
 SAME_SHARE: Final = 0.6  # of common words above which a sentence says the same again
 FAR_BELOW_BEST: Final = 0.4
+FOUND: Final = "passage"  # the kind of items that a step's `find:` brought
+STEM: Final = 5  # letters in which words of one stem agree, near enough
+MOST_FOUND: Final = 3
 
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00c0-\u024f])|(?<=[\u3002\uff01\uff1f])"
@@ -69,6 +72,25 @@ def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     return _distinct(units, words, scores, answering)
 
 
+def found_spans(passages: Sequence[Passage], question: str) -> list[Span]:
+    """The sentences nearest to *question* in passages that were found for it, best first.
+
+    Retrieval has compared them with the question already, by parts of words, too, so that they say
+    something about it even where they share no word with it. None where nothing was found.
+    """
+    units = [unit for each in passages if each.kind == FOUND for unit in sentences(each)]
+    asked = {word[:STEM] for word in content_words(question)}
+    scores = [float(len(asked.intersection(_stems(unit)))) for unit in units]
+    order = sorted(range(len(units)), key=lambda at: (-scores[at], at))
+    best = [at for at in order if scores[at] > 0 and scores[at] == scores[order[0]]]
+    chosen = (best or order)[:MOST_FOUND]
+    return [_span(units[at], scores[at], "found") for at in chosen]
+
+
+def _stems(unit: Unit) -> set[str]:
+    return {word[:STEM] for word in content_words(f"{unit.heading} {unit.text}")}
+
+
 def _distinct(
     units: list[Unit], words: list[list[str]], scores: list[float], answering: list[int]
 ) -> list[Span]:
@@ -80,17 +102,18 @@ def _distinct(
             chosen.append(at)
         if len(chosen) == MOST_SPANS:
             break
-    return [
-        Span(
-            item_id=units[at].item_id,
-            first_line=units[at].first_line,
-            last_line=units[at].last_line,
-            text=units[at].text,
-            role="answer",
-            score=round(scores[at], 6),
-        )
-        for at in chosen
-    ]
+    return [_span(units[at], scores[at], "answer") for at in chosen]
+
+
+def _span(unit: Unit, score: float, role: Role) -> Span:
+    return Span(
+        item_id=unit.item_id,
+        first_line=unit.first_line,
+        last_line=unit.last_line,
+        text=unit.text,
+        role=role,
+        score=round(score, 6),
+    )
 
 
 def _beside(units: list[Unit], at: int) -> list[int]:

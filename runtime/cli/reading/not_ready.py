@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from cortex.runtime.processes import absence
+
 from .catalog import Catalog
 from .history import History
 
@@ -27,7 +29,7 @@ def not_ready_of(history: History) -> list[NotReady]:
     offered = set(catalog.names())
     for name, missing in sorted(catalog.missing.items()):
         if name in offered:
-            found.append(NotReady("unlinked", name, f"{missing[0]} is gone", len(missing)))
+            found.append(NotReady("unlinked", name, absence(missing[0]), len(missing)))
     return found
 
 
