@@ -3,6 +3,7 @@
 from .choosing import Chosen, Refusal, for_request, for_trigger
 from .file_watch_manager import FileWatchManager
 from .files import Change, fitting, folders_of, received
+from .folder_watch import FolderWatch
 from .knowledge_watch_manager import KnowledgeWatchManager
 from .preferences import Preferences
 from .process_manager import ProcessManager
@@ -14,6 +15,7 @@ __all__ = [
     "Chosen",
     "FileWatchManager",
     "Firing",
+    "FolderWatch",
     "KnowledgeWatchManager",
     "Preferences",
     "ProcessManager",

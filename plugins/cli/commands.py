@@ -1,7 +1,6 @@
 """`cortex plugin`: which there are, what they ask for, what they were granted."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -17,25 +16,20 @@ from cortex.runtime.cli.adding import (
     with_screen,
 )
 from cortex.runtime.cli.reading import History, Selection, failing_of, times
-from cortex.runtime.cli.running import Station, has_person
+from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
 
-from ..checking import Description
 from ..errors import PluginRefusedError
 from ..granted import chosen
 from ..hosting import Fared, after, lines_of, unavailable
 from ..installed import Installed, installed, installed_as
 from ..writing import write_package
+from .consent import MEANS, again, confirm, document_of
+from .developing import dev
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
 from .loading import counted, fared, load_of, looked_at, settled
 
 HEADERS = ("name", "version", "package", "state", "place", "about")
-_MEANS = {  # what is done with it after a kill
-    "none": "after a kill it is run again",
-    "read": "after a kill it is run again",
-    "idempotent": "after a kill it is done again, under its key",
-    "once": "after a kill a person is asked what happened",
-}
 UNCONFINED = click.option(
     "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust whoever wrote it."
 )
@@ -44,6 +38,9 @@ UNCONFINED = click.option(
 @click.group(cls=Family)
 def plugin() -> None:
     """Look at plugins, load them with what you grant, write one."""
+
+
+plugin.add_command(dev)
 
 
 @plugin.command("list")
@@ -76,7 +73,7 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
     Its own code says so, in a sandbox in which it sees nothing and reaches nobody.
     """
     found = installed_as(name)
-    document = _document(found, looked_at(found, home, unconfined=unconfined), _fared(home, name))
+    document = document_of(found, looked_at(found, home, unconfined=unconfined), _fared(home, name))
     screen.document(document)
     _show(screen, document)
 
@@ -114,16 +111,16 @@ def load(
     found = installed_as(name)
     if in_runtime and not (unconfined or found.built_in):
         raise PluginRefusedError("nothing confines a plugin in the runtime: say --unconfined, too")
-    described = looked_at(found, home, unconfined=unconfined)
+    described = looked_at(found, home, unconfined=unconfined, logged=True)
     try:
         granted = chosen(described.manifest, grant, deny)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    document = _document(found, described, Fared())
+    document = document_of(found, described, Fared())
     if document.problems:
         raise PluginRefusedError(f"plugin {name} cannot be loaded: {'; '.join(document.problems)}")
     if not yes:
-        _confirm(screen, document, granted, unconfined=unconfined or in_runtime)
+        confirm(screen, document, granted, unconfined=unconfined or in_runtime)
     event = load_of(described, granted, found, beside=in_runtime, unconfined=unconfined)
     return _load(home, screen, event)
 
@@ -210,41 +207,6 @@ def new(name: str, folder: Path, screen: Screen) -> None:
     screen.note(f"next: pip install -e {wanted} && python -m pytest {shlex.quote(str(root))}")
 
 
-def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> PluginLoad:
-    """The request that loads a plugin as it is now; a person confirms what is new about it.
-
-    Raises:
-        PluginRefusedError: It does not say what it is, or nobody confirms.
-    """
-    found = installed_as(before.plugin)
-    found.check_loaded(before)
-    described = looked_at(found, home, unconfined=not before.confined)
-    if described.problems:
-        problems = "; ".join(described.problems)
-        raise PluginRefusedError(f"plugin {before.plugin} cannot be loaded: {problems}")
-    manifest = described.manifest
-    kept = [part for part in manifest.parts() if part in before.granted]
-    known = (*before.granted, *before.denied)
-    new = [part for part in manifest.parts() if part not in known]
-    beyond = manifest.limits.beyond(before.limits)
-    effects = {n: e for n, e in manifest.effects.items() if before.effects.get(n) != e}
-    if not yes and (new or beyond or effects):
-        screen.note(f"{found.name} {manifest.version}, of {found.package}, asks for more:")
-        for part in new:
-            screen.note(f"  grant  {part}")
-        if beyond:
-            screen.note(f"  {manifest.limits.told()}")
-        _note_effects(screen, effects)
-        _ask_for(screen, found.name, unconfined=not before.confined)
-    return load_of(
-        described,
-        [*kept, *new],
-        found,
-        beside=before.place == "runtime",
-        unconfined=not before.confined,
-    )
-
-
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     with Station.open(home, screen) as station:
         answer = settled(station, event)
@@ -253,48 +215,6 @@ def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")
     screen.note("it is at work whenever a runtime is: in `cortex up`, or while `cortex run` runs")
     return OK
-
-
-def _confirm(
-    screen: Screen,
-    document: PluginDocument,
-    granted: "list[str] | tuple[str, ...]",
-    *,
-    unconfined: bool,
-) -> None:
-    """Have a person confirm what is granted."""
-    screen.note(
-        f"{document.name} {document.version}, of {document.package}: {document.summary}".rstrip(
-            ": "
-        )
-    )
-    for part in document.asks:
-        screen.note(f"  {'grant' if part in granted else 'deny ':<6} {part}")
-    if not document.asks:
-        screen.note("  it asks for nothing")
-    screen.note(f"  {document.limits.told()}")
-    _note_effects(screen, document.effects)
-    more = ", with --grant or --deny for parts of it"
-    _ask_for(screen, document.name, more, unconfined=unconfined)
-
-
-def _note_effects(screen: Screen, effects: Mapping[str, str]) -> None:
-    for name, effect in effects.items():
-        screen.note(f"  {name} is {effect}: {_MEANS[effect]}")
-
-
-def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> None:
-    """Ask whether *name* may have what was shown.
-
-    Raises:
-        PluginRefusedError: Nobody says so.
-    """
-    if unconfined:
-        screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
-    if not has_person():
-        raise PluginRefusedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
-    if not click.confirm("load it so?", err=True):
-        raise PluginRefusedError("nothing was loaded")
 
 
 def _fared(home: Home, name: str) -> Fared:
@@ -337,29 +257,6 @@ def _cells(row: PluginRow) -> tuple[str, ...]:
     return (row.name, row.version, row.package, row.state, row.place or "-", about)
 
 
-def _document(found: Installed, described: Description, how: Fared) -> PluginDocument:
-    manifest = described.manifest
-    problems = list(described.problems)
-    if manifest.name != found.name:
-        problems.append(f"its entry point is {found.name!r} and it calls itself {manifest.name!r}")
-    return PluginDocument(
-        name=found.name,
-        package=found.package,
-        version=manifest.version,
-        summary=manifest.summary,
-        cortex=manifest.cortex,
-        components=described.names,
-        asks=manifest.parts(),
-        granted=how.load.granted if how.load else (),
-        state=how.state,
-        problems=tuple(problems),
-        reason=how.reason,
-        failures=how.failures,
-        limits=manifest.limits,
-        effects=dict(manifest.effects),
-    )
-
-
 def _show(screen: Screen, document: PluginDocument) -> None:
     screen.line(f"{document.name} {document.version}, of {document.package}", "bold")
     if document.summary:
@@ -371,7 +268,7 @@ def _show(screen: Screen, document: PluginDocument) -> None:
         screen.line(f"  {mark:<8} {part}")
     screen.line(f"limits: {document.limits.told()}")
     for name, effect in document.effects.items():
-        screen.line(f"effect: {name} is {effect}: {_MEANS[effect]}")
+        screen.line(f"effect: {name} is {effect}: {MEANS[effect]}")
     for problem in document.problems:
         screen.paragraph(problem, lead="problem: ", style="red")
     if document.reason:

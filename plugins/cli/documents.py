@@ -44,6 +44,7 @@ class LoadedDocument(Struct, frozen=True):
     state: str
     granted: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
+    reason: str = ""  # why it was not
 
 
 class NewDocument(Struct, frozen=True):

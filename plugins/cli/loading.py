@@ -26,8 +26,13 @@ from ..installed import Installed, manifest_here
 PATIENCE_S = 90.0  # a plugin's process, and its walls, may take their time on a busy machine
 
 
-def looked_at(plugin: Installed, home: Home, *, unconfined: bool) -> Description:
+def looked_at(
+    plugin: Installed, home: Home, *, unconfined: bool, logged: bool = False
+) -> Description:
     """What a plugin says it is; its code runs in a process that sees nothing, unless it is ours.
+
+    Where it does not say that, what it printed (a traceback, mostly) is *logged* with what it
+    prints at work.
 
     Raises:
         UnconfinedError: There is no sandbox here, and *unconfined* was not said.
@@ -35,7 +40,7 @@ def looked_at(plugin: Installed, home: Home, *, unconfined: bool) -> Description
     """
     if plugin.built_in:
         return described(manifest_here(plugin))
-    return describe(plugin, home.path, confined=not unconfined)
+    return describe(plugin, home.path, confined=not unconfined, logged=logged)
 
 
 def fared(history: History, name: str) -> Fared:

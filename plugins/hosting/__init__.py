@@ -2,7 +2,7 @@
 
 from .house import describe
 from .manager import PluginManager
-from .output import lines_of
+from .output import lines_of, path_of
 from .sandbox import Walls, confined, unavailable
 from .standing import Fared, after
 
@@ -14,5 +14,6 @@ __all__ = [
     "confined",
     "describe",
     "lines_of",
+    "path_of",
     "unavailable",
 ]

@@ -46,6 +46,7 @@ def describe(
     home: Path,
     *,
     confined: bool,
+    logged: bool = False,
 ) -> Description:
     """What a plugin's own code says it is; it runs in a process that has been granted nothing.
 
@@ -53,6 +54,7 @@ def describe(
         plugin: Which.
         home: That nothing is seen of.
         confined: Whether that process is walled in.
+        logged: Whether the end of what it prints is kept in its log where it does not.
 
     Raises:
         UnconfinedError: It is to be, and cannot be.
@@ -73,6 +75,10 @@ def describe(
         code = process.end(kill=told is None or told.described is None)
     if told is not None and told.described is not None:
         return told.described
+    if logged and printed.size_bytes:
+        output = output_of(path_of(home, plugin.name), {})
+        output.take(printed.end)
+        output.finish()
     why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
     raise PluginRefusedError(f"plugin {plugin.name} does not say what it is: {why}")
 
@@ -87,6 +93,11 @@ class _Printed:
     def take(self, data: bytes) -> None:
         self.size_bytes += len(data)
         self._end = (self._end + data)[-END_BYTES:]
+
+    @property
+    def end(self) -> bytes:
+        """The last of it."""
+        return self._end
 
     def last_line(self) -> str:
         said = self._end.decode(errors="replace").strip().splitlines()

@@ -79,6 +79,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "model check": [[]],
     "model list": [[]],
     "model why": [["{execution}", "diagnose"]],
+    "plugin dev": [["."]],
     "plugin info": [["webhook", "--unconfined"], ["evil", "--unconfined"]],
     "plugin list": [[]],
     "plugin load": [["webhook", "-y", "--unconfined"], ["evil", "-y", "--unconfined"]],

@@ -64,6 +64,7 @@ ASKING = {  # whole command lines, where arguments alone would be refused before
     "run": ("run", "evil"),
     "client grant": ("client", "grant", "mallory", "--publish", "*"),
     "plugin load": ("plugin", "load", "webhook", "--yes"),
+    "plugin dev": ("plugin", "dev", "."),
     "execution resume": ("execution", "resume", "e1", "--approve"),
     "trust": ("trust", "--show"),
     "doctor": ("doctor", "--load"),

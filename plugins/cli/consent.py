@@ -1,0 +1,125 @@
+"""What a plugin asks for, as a person confirms it: all of it, or what is new about it."""
+
+from collections.abc import Mapping
+
+import click
+
+from cortex.bus.events import PluginLoad
+from cortex.runtime.cli.adding import Screen
+from cortex.runtime.cli.running import has_person
+from cortex.runtime.kernel import Home
+
+from ..checking import Description
+from ..errors import PluginRefusedError
+from ..hosting import Fared
+from ..installed import Installed, installed_as
+from .documents import PluginDocument
+from .loading import load_of, looked_at
+
+MEANS = {  # what is done with it after a kill
+    "none": "after a kill it is run again",
+    "read": "after a kill it is run again",
+    "idempotent": "after a kill it is done again, under its key",
+    "once": "after a kill a person is asked what happened",
+}
+
+
+def document_of(found: Installed, described: Description, how: Fared) -> PluginDocument:
+    """What a plugin asks for and may have, as it is shown."""
+    manifest = described.manifest
+    problems = list(described.problems)
+    if manifest.name != found.name:
+        problems.append(f"its entry point is {found.name!r} and it calls itself {manifest.name!r}")
+    return PluginDocument(
+        name=found.name,
+        package=found.package,
+        version=manifest.version,
+        summary=manifest.summary,
+        cortex=manifest.cortex,
+        components=described.names,
+        asks=manifest.parts(),
+        granted=how.load.granted if how.load else (),
+        state=how.state,
+        problems=tuple(problems),
+        reason=how.reason,
+        failures=how.failures,
+        limits=manifest.limits,
+        effects=dict(manifest.effects),
+    )
+
+
+def confirm(
+    screen: Screen,
+    document: PluginDocument,
+    granted: "list[str] | tuple[str, ...]",
+    *,
+    unconfined: bool,
+) -> None:
+    """Have a person confirm what is granted."""
+    screen.note(
+        f"{document.name} {document.version}, of {document.package}: {document.summary}".rstrip(
+            ": "
+        )
+    )
+    for part in document.asks:
+        screen.note(f"  {'grant' if part in granted else 'deny ':<6} {part}")
+    if not document.asks:
+        screen.note("  it asks for nothing")
+    screen.note(f"  {document.limits.told()}")
+    _note_effects(screen, document.effects)
+    more = ", with --grant or --deny for parts of it"
+    _ask_for(screen, document.name, more, unconfined=unconfined)
+
+
+def _note_effects(screen: Screen, effects: Mapping[str, str]) -> None:
+    for name, effect in effects.items():
+        screen.note(f"  {name} is {effect}: {MEANS[effect]}")
+
+
+def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> None:
+    """Ask whether *name* may have what was shown.
+
+    Raises:
+        PluginRefusedError: Nobody says so.
+    """
+    if unconfined:
+        screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
+    if not has_person():
+        raise PluginRefusedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
+    if not click.confirm("load it so?", err=True):
+        raise PluginRefusedError("nothing was loaded")
+
+
+def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> PluginLoad:
+    """The request that loads a plugin as it is now; a person confirms what is new about it.
+
+    Raises:
+        PluginRefusedError: It does not say what it is, or nobody confirms.
+    """
+    found = installed_as(before.plugin)
+    found.check_loaded(before)
+    described = looked_at(found, home, unconfined=not before.confined, logged=True)
+    if described.problems:
+        problems = "; ".join(described.problems)
+        raise PluginRefusedError(f"plugin {before.plugin} cannot be loaded: {problems}")
+    manifest = described.manifest
+    kept = [part for part in manifest.parts() if part in before.granted]
+    known = (*before.granted, *before.denied)
+    new = [part for part in manifest.parts() if part not in known]
+    beyond = manifest.limits.beyond(before.limits)
+    effects = {n: e for n, e in manifest.effects.items() if before.effects.get(n) != e}
+    if not yes and (new or beyond or effects):
+        screen.note(f"{found.name} {manifest.version}, of {found.package}, asks for more:")
+        for part in new:
+            screen.note(f"  grant  {part}")
+        if beyond:
+            screen.note(f"  {manifest.limits.told()}")
+        _note_effects(screen, effects)
+        _ask_for(screen, found.name, unconfined=not before.confined)
+    return load_of(
+        described,
+        [*kept, *new],
+        found,
+        beside=before.place == "runtime",
+        unconfined=not before.confined,
+    )

@@ -1,0 +1,187 @@
+"""`cortex plugin dev`: a plugin at work while it is written, reloaded when its code changes."""
+
+import shlex
+import threading
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from cortex.bus import CortexError
+from cortex.bus.events import PluginLoad
+from cortex.runtime.cli.adding import OK, Screen, with_new_home, with_screen
+from cortex.runtime.cli.running import Station, Terminated
+from cortex.runtime.kernel import Home
+from cortex.runtime.knowledge import Root, shown
+
+from ..errors import PluginRefusedError, PluginUnknownError
+from ..hosting import Fared, path_of
+from ..installed import GROUP, Installed, code_of, installed_as
+from .consent import again, confirm, document_of
+from .documents import LoadedDocument
+from .loading import fared, load_of, looked_at, settled
+
+LOOK_S = 0.2  # between two looks at what it printed
+MADE = ("/__pycache__/", ".egg-info/", ".pyc")  # by Python, from what a person wrote
+ELSEWHERE = "the plugin {name} is installed from elsewhere: pip install -e {folder}"
+
+
+@click.command("dev")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--plugin", "name", default="", help="Which, where the package has several.")
+@click.option("-y", "--yes", is_flag=True, help="Grant what it asks for without being asked.")
+@click.option("--unconfined", is_flag=True, help="Run its code without a sandbox.")
+@with_new_home
+@with_screen
+def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
+    """Keep the plugin of the package in FOLDER at work, and reload it when a file there changes.
+
+    What it prints is shown, tracebacks included. A version that does not stand is said so, and the
+    one before goes on. Ctrl-C ends the command; the plugin stays loaded. With --json one document
+    a line.
+
+    \b
+    pip install -e cortex-ticker && cortex plugin dev cortex-ticker
+    """  # noqa: D301  # backslash-b keeps lines apart, for click
+    if home.path.exists():
+        home.require_trust()  # before anything of the package is looked at
+    found = _installed_from(folder, name or _named_in(folder))
+    with Station.open(home, screen) as station:
+        developing = _Developing(station, found, screen, yes=yes, unconfined=unconfined)
+        try:
+            developing.run(folder)
+        except (KeyboardInterrupt, Terminated):
+            screen.note(f"plugin {found.name} stays loaded: `cortex plugin unload {found.name}`")
+    return OK
+
+
+class _Developing:
+    """One plugin under development."""
+
+    def __init__(
+        self, station: Station, found: Installed, screen: Screen, *, yes: bool, unconfined: bool
+    ) -> None:
+        self._station, self._found, self._screen = station, found, screen
+        self._yes, self._unconfined = yes, unconfined
+        self._printed = _Tail(path_of(station.home.path, found.name))
+        self._changed = threading.Event()
+
+    def run(self, folder: Path) -> None:
+        """Load it, and again whenever something changes, until somebody ends that."""
+        # Here: it takes its time to load, and one command of many watches anything.
+        from cortex.actors.managers import FolderWatch
+
+        root = Root(str(folder.resolve()), "project")
+        watch = FolderWatch("cortex-plugin-dev", (root,), self._changed.set)
+        seen = _written(root)
+        watch.start()
+        try:
+            self._load()
+            while True:
+                self._show_printed()
+                self._station.interrupts.check()
+                if not self._changed.wait(LOOK_S):
+                    continue
+                self._changed.clear()
+                if (now := _written(root)) != seen:
+                    seen = now
+                    self._load()
+        finally:
+            watch.end()
+
+    def _load(self) -> None:
+        name, began_s = self._found.name, time.monotonic()
+        try:
+            loaded = settled(self._station, self._request())
+        except CortexError as error:
+            self._show_printed()
+            self._screen.record(LoadedDocument(name, "refused", reason=str(error)))
+            self._screen.note(str(error), "red")
+            return
+        self._show_printed()
+        names: tuple[str, ...] = getattr(loaded, "components", ())
+        granted: tuple[str, ...] = getattr(loaded, "granted", ())
+        self._screen.record(LoadedDocument(name, "loaded", granted, names))
+        took_s = time.monotonic() - began_s
+        version = getattr(loaded, "version", "")
+        self._screen.line(f"{name} {version} is at work after {took_s:.1f} s", "bold green")
+
+    def _request(self) -> PluginLoad:
+        home, screen, found = self._station.home, self._screen, self._found
+        before = fared(self._station.history, found.name).load
+        if before is not None:
+            return again(home, screen, before, yes=self._yes)
+        described = looked_at(found, home, unconfined=self._unconfined, logged=True)
+        document = document_of(found, described, Fared())
+        if document.problems:
+            raise PluginRefusedError(f"{found.name} cannot be loaded: {document.problems[0]}")
+        granted = described.manifest.parts()
+        if not self._yes:
+            confirm(screen, document, granted, unconfined=self._unconfined)
+        return load_of(described, granted, found, beside=False, unconfined=self._unconfined)
+
+    def _show_printed(self) -> None:
+        for line in self._printed.lines():
+            self._screen.note(line)
+
+
+class _Tail:
+    """What comes to a file from now on, which may be replaced by a new one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = path.stat().st_size if path.exists() else 0
+
+    def lines(self) -> Iterator[str]:
+        """The whole lines that came since the last call."""
+        if not self._path.exists():
+            return
+        if self._path.stat().st_size < self._at:
+            self._at = 0
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            data = file.read()
+        whole, end, _ = data.rpartition(b"\n")
+        self._at += len(whole) + len(end)
+        yield from whole.decode(errors="replace").splitlines()
+
+
+def _named_in(folder: Path) -> str:
+    """The name of the one plugin that the package in *folder* has."""
+    path = folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
+        names = sorted(project.get("entry-points", {}).get(GROUP, {}))
+    except (OSError, UnicodeDecodeError, AttributeError, tomllib.TOMLDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from None
+    if len(names) == 1:
+        return str(names[0])
+    there = f"the plugins {', '.join(names)}: say --plugin NAME" if names else "no plugin"
+    raise click.UsageError(f'{path} has {there} under [project.entry-points."{GROUP}"]')
+
+
+def _installed_from(folder: Path, name: str) -> Installed:
+    """The plugin *name*, which is installed so that its code is that in *folder*.
+
+    Raises:
+        PluginRefusedError: It is not, with the command that does it.
+    """
+    here, quoted = folder.resolve(), shlex.quote(str(folder))
+    try:
+        found = installed_as(name)
+    except PluginUnknownError:
+        raise PluginRefusedError(
+            f"the plugin {name} is not installed: pip install -e {quoted}"
+        ) from None
+    places = code_of(iter((found.where.partition(":")[0],)), "")
+    if not any(place.resolve().is_relative_to(here) for place in places):
+        raise PluginRefusedError(ELSEWHERE.format(name=name, folder=quoted))
+    return found
+
+
+def _written(root: Root) -> frozenset[tuple[str, int, int]]:
+    """The files that a person wrote, with when and how much."""
+    files = shown((root,)).files
+    return frozenset(each for each in files if not any(made in each[0] for made in MADE))
