@@ -4,8 +4,10 @@ from ..vocabulary import Vocabulary
 from .client import ClientConnected, ClientDenied, ClientLeft, ClientLimited
 from .component import (
     ComponentAnnounced,
+    ComponentDrop,
     ComponentFailed,
     ComponentRestarted,
+    ComponentRetry,
     ComponentStarted,
     ComponentWithdrawn,
 )
@@ -111,8 +113,10 @@ VOCABULARY = Vocabulary(
         ClientLeft,
         ClientLimited,
         ComponentAnnounced,
+        ComponentDrop,
         ComponentFailed,
         ComponentRestarted,
+        ComponentRetry,
         ComponentStarted,
         ComponentWithdrawn,
         ContextCompile,
@@ -218,8 +222,10 @@ __all__ = [
     "ClientLeft",
     "ClientLimited",
     "ComponentAnnounced",
+    "ComponentDrop",
     "ComponentFailed",
     "ComponentRestarted",
+    "ComponentRetry",
     "ComponentStarted",
     "ComponentWithdrawn",
     "ContextCompile",

@@ -62,3 +62,28 @@ class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
     about: str = ""  # topic of that event
     attempts: int = 0
     trace: str = ""  # digest of the blob that holds the traceback of the last try
+
+
+class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
+    """Ask a component to handle an event once more that it gave up.
+
+    What comes of it is recorded as if it had come at first; where it fails again,
+    `component.failed` parks it again. Components that are fed in order beside the hub hear it.
+    """
+
+    belongs = ("component", "component")
+    routing = "component"
+
+    component: str
+    position: int  # of the parked event
+
+
+class ComponentDrop(Event, frozen=True, kw_only=True, tag="component.drop"):
+    """A person says that a parked event is not to be handled any more; it stays in the log."""
+
+    belongs = ("component", "component")
+    routing = "component"
+
+    component: str
+    position: int  # of the parked event
+    note: str = ""

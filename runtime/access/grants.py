@@ -28,7 +28,7 @@ GUARDED = Patterns(
         *("execution.refused", "execution.ignored", "execution.edited"),
         *(f"process.{fact}" for fact in ("compiled", "rejected", "retired", "unlinked")),
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
-        *("trigger.wake", "execution.deferred"),
+        *("trigger.wake", "execution.deferred", "component.retry", "component.drop"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
         *("step.delegated", "step.reopened", "step.skipped", "tool.enabled", "tool.unclaimed"),
     )

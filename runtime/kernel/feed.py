@@ -35,10 +35,11 @@ from cortex.bus import (
     TailLostError,
 )
 
+from .again import Find, is_retry, parked_event, up_to_retry
 from .async_host import AsyncHost
 from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
-from .host import Effects, Host, Outcome
+from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall
 from .tracebacks import Tracebacks
@@ -87,6 +88,7 @@ class Feeding(msgspec.Struct, frozen=True):
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
     contract: Contract | None = None  # None where all that it handles may just be repeated
     traces: Tracebacks | None = None  # shows and keeps what handlers raise
+    find: Find | None = None  # where parked events are tried again: the log's events
 
     @property
     def keyed(self) -> bool:
@@ -121,6 +123,8 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             feeding = yield from _taken_up(feeding, cursor, page.log_epoch)
         if contract is not None:
             page = up_to_once(contract, page)
+        if feeding.find is not None:
+            page = up_to_retry(page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
@@ -144,7 +148,8 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             recall.arrive(cursor)
             continue
         keyed = contract is not None and contract.is_keyed(page.records)
-        if page.records and (not counted or limit == 1 or keyed):
+        again = feeding.find is not None and is_retry(page)
+        if page.records and (not counted or limit == 1 or keyed or again):
             host.make_ready()  # while it starts, no event is under way
             begun = yield from _begin(feeding, sync=keyed)
             counted = True
@@ -154,6 +159,11 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             cursor = seen = yield from _commit(
                 feeding, cursor, page.records[0].position, (effects,)
             )
+        elif again:
+            recall.leave()
+            effects = _handle_again(feeding, host, page.records[0])
+            cursor = seen = handled = yield from _commit(feeding, cursor, page.through, (effects,))
+            recall.arrive(cursor)
         else:
             recall.leave()
             cursor, seen = yield from _handle_page(feeding, host, cursor, page, begun)
@@ -198,6 +208,21 @@ def _handle_once(
     effects = try_once(contract, host, record, 1, intent, feeding.traces)
     host.handle(page.ephemeral, 1)
     return (yield from _commit(feeding, cursor, record.position, (effects,)))
+
+
+def _handle_again(feeding: Feeding, host: Host, asked: Recorded) -> Effects:
+    """Handle a parked event once more; what came of it. It is parked again where that fails."""
+    record = parked_event(asked, feeding.find) if feeding.find is not None else None
+    if record is None:
+        return NOTHING
+    if feeding.contract is not None and feeding.contract.is_once(record):
+        return parked(feeding.name, record, "it may happen once only, and may have happened", 1)
+    outcome = host.handle((record,), 2)
+    if outcome.failure is None:
+        return outcome.done[0]
+    if feeding.traces is not None:
+        feeding.traces.take(record, outcome, 1)
+    return _given_up(feeding, record, outcome, 1)
 
 
 def _begin(feeding: Feeding, *, sync: bool = False) -> Generator[Step, Sequence[Answer], Attempted]:

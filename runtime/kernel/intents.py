@@ -3,7 +3,7 @@
 Parts of the programs in `feed`: generators that yield requests and are sent the answers.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -92,8 +92,13 @@ def report(finish: Finish) -> Asking:
 
 def up_to_once(contract: Contract, page: Page) -> Page:
     """The part of *page* before its first effect of this kind, or that one alone."""
+    return alone(page, contract.is_once)
+
+
+def alone(page: Page, wanted: Callable[[Recorded], bool]) -> Page:
+    """The part of *page* before the first event that is *wanted*, or that one alone."""
     for index, record in enumerate(page.records):
-        if contract.is_once(record):
+        if wanted(record):
             through = record.position - 1 if index else record.position
             return msgspec.structs.replace(
                 page, records=page.records[: index or 1], through=through

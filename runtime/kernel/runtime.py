@@ -117,6 +117,7 @@ class Runtime:
             self.config,
             self.blobs.put,
             self.mask,
+            retries=True,
         )
         self._started = self._stopped = False
 

@@ -34,7 +34,7 @@ SETTINGS = '[handlers.shell]\nallow = ["make"]\n'
 # Read alone: these work on a home that is not trusted. All others end with 6.
 READING = {
     *("client list", "completion", "context health", "doctor", "down", "events query"),
-    *("events schema", "events tail", "execution list", "execution show", "init"),
+    *("events parked", "events schema", "events tail", "execution list", "execution show", "init"),
     *("knowledge list", "log state", "model list", "model why"),
     *("plugin info", "plugin list", "plugin logs"),
     *("plugin new", "process diff", "process history", "process inspect", "process list"),
@@ -52,6 +52,7 @@ ARGUMENTS = {
     "verdict": "good",
     "step": "one",
     "item": "x",
+    "position": "1",
     "before": "a",
     "after": "b",
     "shell": "bash",

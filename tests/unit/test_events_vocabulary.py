@@ -36,6 +36,7 @@ REQUESTS = {
         "knowledge.index",
         "trigger.wake",
     ),
+    *("component.drop", "component.retry"),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
     *("process.submit", "step.execute", "step.wake", "tool.call"),
@@ -49,8 +50,10 @@ ON_DISK = {
     "client.left": "client carrier address reason times",
     "client.limited": "client what limit times",
     "component.announced": "component kind name parameters result traits answer",
+    "component.drop": "component position note",
     "component.failed": "component reason position about attempts trace",
     "component.restarted": "component runtime reason times",
+    "component.retry": "component position",
     "component.started": "component runtime",
     "component.withdrawn": "component kind name",
     "context.compile": (

@@ -21,6 +21,7 @@ from ..options import with_home, with_screen
 from ..reading import History, Selection, iso, local, parse_time, recent
 from ..screen import Screen
 from ..tree import Family
+from .events_parked import drop, parked, retry
 from .events_schema import schema
 
 TRACED = frozenset((ComponentFailed.topic_name(), EffectUnknown.topic_name()))
@@ -78,7 +79,8 @@ def with_selection(function: Function) -> Function:
     return function
 
 
-events.add_command(schema)
+for each in (schema, parked, retry, drop):
+    events.add_command(each)
 
 
 @events.command()

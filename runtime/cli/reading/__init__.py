@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .meaning import Hit, Hits, find_executions, find_processes
     from .models import ModelRow, models_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
+    from .parked import ParkedEvent, parked_of
     from .results import readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
@@ -75,6 +76,7 @@ __all__ = [
     "ModelRow",
     "NotReady",
     "OpenQuestions",
+    "ParkedEvent",
     "Primitive",
     "Row",
     "Selection",
@@ -113,6 +115,7 @@ __all__ = [
     "not_ready_lines",
     "not_ready_of",
     "open_gate",
+    "parked_of",
     "parse_end",
     "parse_time",
     "plus",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from cortex.bus import Client, Event, HubAwayError
+from cortex.bus import Client, Event, HubAwayError, Log
 from cortex.bus.events import (
     ExecutionCancel,
     ExecutionEdit,
@@ -66,6 +66,7 @@ class Station:
     ) -> None:
         self.home = home
         self.client: Client = ground.client
+        self.log: Log = ground.log
         self._ground = ground
         self.history = History(home, ground.log, ground.blobs, ground.client.vocabulary)
         self.screen = screen

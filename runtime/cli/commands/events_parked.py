@@ -1,0 +1,155 @@
+"""`cortex events parked`, `retry` and `drop`: what components gave up, and what becomes of it."""
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from cortex.bus.events import ComponentDrop, ComponentRetry
+from cortex.runtime.kernel import Home
+
+from ..errors import NotFoundError, RefusedError
+from ..exits import FAILED, OK
+from ..options import with_home, with_screen
+from ..reading import History, ParkedEvent, parked_of
+from ..screen import Screen
+
+if TYPE_CHECKING:
+    from ..running import Station  # which brings a runtime: `events query` needs none
+
+RETRY_S = 60.0  # within which a component has to come to it
+LOOK_S = 0.05
+
+with_component = click.option(
+    "--component", default="", metavar="NAME", help="Which one, where several gave it up."
+)
+
+
+@click.command()
+@with_home
+@with_screen
+def parked(home: Home, screen: Screen) -> int:
+    """Show the events that a component could not handle, the oldest first.
+
+    Each was tried several times; the component went on without it. `retry` has it handled once
+    more, `drop` takes it off this list.
+    """
+    with History.open(home) as history:
+        found = parked_of(history)
+    screen.document(found)
+    if not found:
+        screen.line("no event is parked")
+        return OK
+    screen.table(
+        ("event", "topic", "component", "tries", "since", "reason"),
+        (
+            (str(p.position), p.topic, p.component, str(p.attempts), p.since, p.reason)
+            for p in found
+        ),
+    )
+    screen.line("cortex events retry EVENT", "cyan")
+    return OK
+
+
+@click.command()
+@click.argument("position", type=click.IntRange(min=1), metavar="EVENT")
+@with_component
+@with_home
+@with_screen
+def retry(position: int, component: str, home: Home, screen: Screen) -> int:
+    """Have a parked event handled once more, by the component that gave it up.
+
+    What comes of it is recorded as if it had come the first time. Ends with 1 if it fails again.
+    """
+    from ..running import Station
+
+    with Station.open(home, screen) as station:
+        event = _parked(station.history, position, component)
+        _refuse_work(station, event)
+        asked = station.publish(ComponentRetry(component=event.component, position=position))
+        _until_handled(station, event.component, asked)
+        again = [each for each in parked_of(station.history) if _same(each, event)]
+        screen.document(again)
+        if again:
+            screen.line(f"{event.component} failed again: {again[0].reason}", "red")
+            return FAILED
+        screen.line(f"{event.component} handled event {position}", "green")
+    return OK
+
+
+@click.command()
+@click.argument("position", type=click.IntRange(min=1), metavar="EVENT")
+@with_component
+@click.option("--note", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def drop(position: int, component: str, note: str, home: Home, screen: Screen) -> int:
+    """Take a parked event off the list: nobody is to handle it any more.
+
+    The event itself stays in the log, as all do.
+    """
+    from ..running import Station
+
+    with Station.open(home, screen) as station:
+        event = _parked(station.history, position, component)
+        said = ComponentDrop(component=event.component, position=position, note=note)
+        station.publish(said)
+    screen.document(event)
+    screen.line(f"event {position} of {event.component} is dropped")
+    return OK
+
+
+def _parked(history: History, position: int, component: str) -> ParkedEvent:
+    """The parked event that is meant.
+
+    Raises:
+        NotFoundError: There is none.
+        RefusedError: Several components gave it up.
+    """
+    found = [p for p in parked_of(history) if p.position == position]
+    found = [p for p in found if component in ("", p.component)]
+    if not found:
+        raise NotFoundError("parked event", str(position), "is not: `cortex events parked`")
+    if len(found) > 1:
+        names = ", ".join(each.component for each in found)
+        raise RefusedError(f"{names} gave up event {position}: name one with --component")
+    return found[0]
+
+
+def _refuse_work(station: "Station", event: ParkedEvent) -> None:
+    """See that somebody hears of it.
+
+    Raises:
+        RefusedError: Its component takes work, or is no part of the runtime.
+    """
+    pair = (ComponentRetry.topic_name(), event.component)
+    standings = {each.name: each for each in station.log.state().standings}
+    standing = standings.get(event.component)
+    if standing is not None and pair in standing.filter:
+        return
+    instead = f"`cortex events drop {event.position}`"
+    if event.execution:
+        instead = f"its execution was told: `cortex execution resume {event.execution}`"
+    raise RefusedError(
+        f"{event.component} is a worker, a plugin or gone, and cannot be asked again: {instead}"
+    )
+
+
+def _until_handled(station: "Station", component: str, position: int) -> None:
+    """Wait until *component* has come past *position*.
+
+    Raises:
+        RefusedError: It did not in time.
+    """
+    until = time.monotonic() + RETRY_S
+    while time.monotonic() < until:
+        station.interrupts.check()
+        standings = station.log.state().standings
+        if any(each.name == component and each.cursor >= position for each in standings):
+            return
+        time.sleep(LOOK_S)
+    raise RefusedError(f"{component} has not come to it within {RETRY_S:.0f} s; it will")
+
+
+def _same(one: ParkedEvent, other: ParkedEvent) -> bool:
+    return (one.component, one.position) == (other.component, other.position)

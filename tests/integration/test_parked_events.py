@@ -1,0 +1,141 @@
+"""What a component gave up: listed, handled once more when a person says so, or dropped."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.bus.events import ComponentFailed, ComponentRetry, TriggerReceived
+from cortex.runtime.cli import main
+from cortex.runtime.kernel import Home, Runtime
+
+PICKY = """
+from collections.abc import Iterator
+from pathlib import Path
+from cortex.bus.events import ExecutionRated, TriggerReceived, TriggerUnmatched
+from cortex.runtime.kernel import Component, Delivery, Output, on
+
+
+class Picky(Component):
+    max_attempts = 1
+    start = "beginning"
+
+    @on(TriggerReceived)
+    def hear(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
+        if event.goal and not Path(event.goal).exists():
+            raise FileNotFoundError(f"{event.goal} is not there")
+        yield ExecutionRated(execution_id=event.trigger_id, verdict="good")
+"""
+Say = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home with a component of its own."""
+    home = Home.create(tmp_path / ".cortex")
+    (home.plugins / "picky.py").write_text(PICKY)
+    (home.path / "config.toml").write_text('[[components]]\nuse = "picky:Picky"\n')
+    return home
+
+
+@pytest.fixture
+def say(home: Home, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Runs a command on the home: its code and document."""
+
+    def said(*words: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        code = main([*words, "--home", str(home.path), "--json"])
+        out = capsys.readouterr().out
+        return code, json.loads(out) if out else None
+
+    return said
+
+
+def happen(home: Home, trigger_id: str, goal: str) -> int:
+    """Let something happen, and wait until Picky gave it up; its position."""
+    with Runtime(home) as runtime:
+        client = runtime.client("tests")
+        feed = client.follow(("component.failed", None))
+        event = TriggerReceived(trigger_id=trigger_id, fields={"a": 1}, goal=goal, waits=False)
+        position = client.publish(event)
+        while not any(record.causation == position for record in feed.next(1.0)):
+            pass
+        feed.close()
+    return position
+
+
+def rated(home: Home) -> list[str]:
+    """The executions that Picky rated, in order."""
+    with Runtime(home, components=[]) as runtime:
+        client = runtime.client("tests")
+        return [r.stream.removeprefix("execution/") for r in client.read()
+                if r.topic == "execution.rated"]  # fmt: skip
+
+
+def test_a_parked_event_is_listed_and_handled_when_its_cause_is_gone(
+    home: Home, say: Say, tmp_path: Path
+) -> None:
+    position = happen(home, "one", str(tmp_path / "there"))
+
+    _, listed = say("events", "parked")
+    failed, still = say("events", "retry", str(position))
+    (tmp_path / "there").write_text("x")
+    handled, left = say("events", "retry", str(position))
+    _, after = say("events", "parked")
+    unknown, refused = say("events", "retry", str(position))
+
+    (row,) = listed
+    assert (row["position"], row["topic"]) == (position, "trigger.received")
+    assert (row["component"], row["attempts"]) == ("Picky", 1)
+    assert "is not there" in row["reason"]
+    assert (failed, still[0]["position"]) == (1, position)
+    assert (handled, left, after) == (0, [], [])
+    assert rated(home) == ["one"]
+    assert (unknown, refused["error"]["kind"]) == (3, "NotFoundError")
+
+
+def test_a_dropped_event_is_not_parked_any_more_and_was_never_handled(
+    home: Home, say: Say, tmp_path: Path
+) -> None:
+    position = happen(home, "one", str(tmp_path / "there"))
+    (tmp_path / "there").write_text("x")
+
+    code, _ = say("events", "drop", str(position), "--note", "too old")
+
+    assert (code, say("events", "parked")[1]) == (0, [])
+    assert rated(home) == []
+
+
+def test_a_retry_comes_once_however_often_the_runtime_starts(
+    home: Home, say: Say, tmp_path: Path
+) -> None:
+    position = happen(home, "one", str(tmp_path / "there"))
+    (tmp_path / "there").write_text("x")
+    with Runtime(home, components=[]) as runtime:  # nobody is there to hear it
+        runtime.client("tests").publish(ComponentRetry(component="Picky", position=position))
+
+    for _ in range(3):
+        assert say("execution", "list")[0] == 0
+        with Runtime(home) as runtime:
+            pass
+
+    assert rated(home) == ["one"]
+
+
+def test_a_retry_of_what_is_no_earlier_event_does_nothing(home: Home) -> None:
+    with Runtime(home) as runtime:
+        client = runtime.client("tests")
+        head = client.head
+        at = client.publish(
+            ComponentRetry(component="Picky", position=head + 1),
+            ComponentRetry(component="Picky", position=head + 1_000_000),
+            ComponentRetry(component="Picky", position=-1),
+        )
+        while any(s.name == "Picky" and s.cursor < at for s in runtime.log.state().standings):
+            pass
+
+        failed = [r for r in client.read() if r.topic == ComponentFailed.topic_name()]
+
+    assert failed == []
