@@ -11,8 +11,8 @@ from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.models import stated
 from cortex.runtime.tools import Skill, Tools, ToolSpec
 
+from .known_tools import KnownTools
 from .registry import ActionSpec, GateSpec, Registry, digest_of
-from .tool_uses import KnownTools
 
 TOOL = "tool"  # kind of an announcement
 Spec = TypeVar("Spec", ActionSpec, GateSpec)

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from cortex.bus import UNDECLARED, Effect
 
-from .tool_uses import KnownTools
+from .known_tools import KnownTools
 
 TOOLS = "tools"  # what a unit whose steps name tools uses: all of them, as packs change, too
 
