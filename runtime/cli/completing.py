@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,16 +18,21 @@ MOST = 50  # ids that are offered, the newest
 _NAME = re.compile(r"(?m)^(?:process|interface):\s*['\"]?(\w[\w-]*)")
 
 Found = Callable[["Home", str], Iterator[CompletionItem]]
+FoundWithin = Callable[["Home", str, click.Context], Iterator[CompletionItem]]
 
 
 def _completing(find: Found) -> Callable[..., list[CompletionItem]]:
+    return _completing_within(lambda home, incomplete, _: find(home, incomplete))
+
+
+def _completing_within(find: FoundWithin) -> Callable[..., list[CompletionItem]]:
     def complete(
         context: click.Context,
         _: click.Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
         try:
-            return list(find(home_at(context.params.get("home")), incomplete))
+            return list(find(home_at(context.params.get("home")), incomplete, context))
         except Exception:  # noqa: BLE001  # whoever presses TAB must not get a traceback
             return []
 
@@ -66,6 +72,37 @@ def _runnable(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     yield from found or [CompletionItem(incomplete, type="file")]
 
 
+def _inputs(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
+    """Inputs of the process that the command line names, as its source or the log has them."""
+    # An option that still lacks its value keeps click from sorting out what stands before it.
+    named = context.params.get("process") or next(iter(context.args), "")
+    given = {each.partition("=")[0] for each in context.params.get("inputs") or ()}
+    for name, help_ in _declared(home, named):
+        if name.startswith(incomplete) and name not in given:
+            # No space comes after it in a shell that knows files; a value does.
+            yield CompletionItem(f"{name}=", help=help_)
+
+
+def _declared(home: "Home", named: str) -> Iterator[tuple[str, str]]:
+    """Inputs of a process as its source declares them, those of its parents before its own."""
+    from cortex.runtime.processes import parse
+
+    from .running import is_path, source_at, sources_of
+
+    texts = list(sources_of(home).texts.values())
+    if is_path(named):
+        texts.append(source_at(Path(named))[1])
+        named = next(iter(_NAME.findall(texts[-1])), "")
+    known = {each.name: each for text in texts for each in parse(text, named).definitions}
+    chain = []
+    while (found := known.pop(named, None)) is not None:
+        chain.append(found)
+        named = getattr(found, "extends", None) or ""
+    for definition in reversed(chain):
+        for field in definition.inputs:
+            yield field.name, f"{field.type or ''}  {field.description}".strip()
+
+
 def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     from cortex.runtime.kernel import Config
 
@@ -76,6 +113,7 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 
 
 execution_ids = _completing(_executions)
+input_names = _completing_within(_inputs)
 model_names = _completing(_models)
 process_names = _completing(_processes)
 process_names_or_files = _completing(_runnable)

@@ -66,6 +66,22 @@ def test_names_of_processes_are_completed_compiled_or_not(home: Home, words: lis
     assert [item.value for item in offered(words, "my")] == ["my_own"]
 
 
+@pytest.mark.parametrize("words", [["run"], ["process", "dry-run"]])
+def test_names_of_inputs_are_completed_for_the_process_that_is_named(
+    home: Home, words: list[str]
+) -> None:
+    text = "process: {}\nversion: 1\ninputs:\n  log: {{type: path}}\n  level: {{type: integer}}\n"
+    (home.processes / "mine.yaml").write_text(text.format("my_own"))
+    Path("other.yaml").write_text(text.format("other").replace("level", "depth"))
+
+    for named, all_ in (("my_own", ["log=", "level="]), ("other.yaml", ["log=", "depth="])):
+        assert [item.value for item in offered([*words, named, "-i"], "")] == all_
+    assert [item.value for item in offered([*words, "my_own", "-i"], "le")] == ["level="]
+    assert [i.value for i in offered([*words, "my_own", "-i", "log=x", "-i"], "")] == ["level="]
+    assert [item.value for item in offered([*words, "triage_ci_failure", "-i"], "l")] == ["log="]
+    assert offered([*words, "nothing", "-i"], "") == []
+
+
 def test_where_no_name_fits_a_source_is_completed_by_its_file(home: Home) -> None:
     assert [item.type for item in offered(["run"], "./")] == ["file"]
 
