@@ -17,6 +17,7 @@ from .reading import (
     readable,
     review_of,
     scalars,
+    task_first,
 )
 from .screen import Screen
 
@@ -114,12 +115,13 @@ def dialogue_line(dialogue: Dialogue) -> str:
 
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
     """What would be sent, where a breakpoint stands before it."""
-    lines = document.prompt.splitlines()
+    lines = task_first(document.prompt) if document.person else document.prompt.splitlines()
     if not lines:
         return
     screen.line()
     if document.person:
-        screen.line(f"what {document.person} is asked, for step {document.step}:")
+        shape = f"the answer has to be {document.answer_shape}"
+        screen.line(f"what {document.person} is asked, for step {document.step}; {shape}:")
     else:
         screen.line(f"the context that is sent when step {document.step} goes on:")
     _show_lines(screen, [f"  | {line}" for line in lines[:most]])

@@ -297,6 +297,7 @@ def test_a_person_at_a_terminal_is_shown_the_prompt_and_answers(desk: Desk) -> N
 
     assert code == 0, shown
     assert b"The key is under the mat." in shown  # of the prompt
+    assert shown.index(b"question: Where is the key?") < shown.index(b"=== persona ===")
     assert b"It is under" in shown.partition(b"completed")[0]
 
 
@@ -311,6 +312,10 @@ def test_elsewhere_the_command_to_answer_with_is_named(desk: Desk) -> None:
 
     assert [each.returncode for each in (waiting, still, verdict, done)] == [5, 5, 1, 0]
     assert "anna is asked for the answer of quote" in waiting.stdout
+    assert "is asked, for step quote; the answer has to be text:" in waiting.stdout
+    first, _, rest = waiting.stdout.partition("=== persona ===")
+    assert "question: Where is the key?" in first
+    assert "The key is under the mat." in rest
     assert "wants an answer, not a verdict" in verdict.stderr
     assert "Under the mat." in done.stdout
 

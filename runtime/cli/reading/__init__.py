@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .acting import lines_of as acting_lines
     from .acting import path_of as home_in
     from .amounts import counted, dollars, plus
-    from .asked import PERSON, OpenQuestions, asked_of_person, open_gate
+    from .asked import PERSON, OpenQuestions, asked_of_person, open_gate, shape_of, task_first
     from .catalog import Catalog, Compiled
     from .choices import ModelCall, ModelChoice, WhyDocument, why_of
     from .columns import GAP, narrowed
@@ -126,8 +126,10 @@ __all__ = [
     "rows_of",
     "scalars",
     "schema_document",
+    "shape_of",
     "spans_of",
     "state_document",
+    "task_first",
     "times",
     "took_s",
     "why_of",

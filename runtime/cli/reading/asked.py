@@ -19,6 +19,7 @@ from .history import History
 
 PERSON = "human"  # the provider whose models are people
 
+TASK = "=== step ==="  # the heading of what is to be done
 _ENDS = ExecutionCancelled | ExecutionCompleted | ExecutionFailed | ExecutionHalted
 
 
@@ -49,6 +50,22 @@ def asked_of_person(execution_id: str, events: Iterable[Event | None]) -> ModelI
     for event in events:
         questions.fold(event)
     return questions.of(execution_id)
+
+
+def task_first(prompt: str) -> list[str]:
+    """The lines of a prompt as a person reads them: what is to be done before what it is about."""
+    lines, inside = prompt.splitlines(), False
+    for number, line in enumerate(lines):
+        if line == TASK and not inside:
+            return [*lines[number:], *lines[:number]]
+        # A line of the material may be written as the heading is.
+        inside = (inside or line.startswith("<data ")) and line != "</data>"
+    return lines
+
+
+def shape_of(asked: ModelInvoke) -> str:
+    """What the answer has to be."""
+    return "JSON that fits the schema of the prompt" if asked.answer_schema else "text"
 
 
 def open_gate(history: History, execution_id: str) -> str:

@@ -32,7 +32,7 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.processes.execution import VERDICTS, Execution, asker, is_own, open_effects
 
 from ..exits import FAILED, OK, WAITING
-from .asked import asked_of_person
+from .asked import asked_of_person, shape_of
 from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -130,6 +130,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     dialogues: list[Dialogue] = []  # of steps with models
     effects: list[OpenEffect] = []  # of unknown outcome: a person says what became of them
     person: str = ""  # who is asked in a model's place, and has not answered
+    answer_shape: str = ""  # what that answer has to be
     gate: str = ""  # "process/gate" that asks the question
     requested_by: str = ""  # as the hub authenticated them, and so below
     answers: list[GivenAnswer] = []  # that people gave to gates and in a model's place
@@ -168,6 +169,7 @@ def document_of(
         dialogues=dialogues_of(events),
         effects=[_effect(effect) for effect in open_effects(state)],
         person=asked.model if asked else "",
+        answer_shape=shape_of(asked) if asked else "",
         gate=state.open_gate,
         requested_by=state.requested_by,
         answers=_answers(rows),

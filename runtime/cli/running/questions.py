@@ -4,7 +4,7 @@ from cortex.bus import Event
 from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
 from cortex.runtime.log import Blobs
 
-from ..reading import ExecutionDocument, review_of
+from ..reading import ExecutionDocument, review_of, shape_of, task_first
 from ..screen import Screen
 from .keyboard import Interrupts, Keyboard
 from .people import answer_to, has_person, written_answer
@@ -67,10 +67,8 @@ class Questions:
         return ExecutionResume(execution_id=asked.execution_id, answer=answer, seen=seen)
 
     def _show(self, asked: ModelInvoke) -> None:
-        prompt = self._blobs.get(asked.prompt).decode()
-        for line in prompt.splitlines():
+        for line in task_first(self._blobs.get(asked.prompt).decode()):
             self._screen.note(line, lead="  | ", style="dim")
-        shape = "JSON that fits the schema above" if asked.answer_schema else "text"
         ends = "Ctrl-D ends it, Ctrl-C leaves it open"
-        told = f"{asked.model}, the answer of {asked.step_id}? ({shape}; {ends})"
+        told = f"{asked.model}, the answer of {asked.step_id}? ({shape_of(asked)}; {ends})"
         self._screen.note(told, "bold")
