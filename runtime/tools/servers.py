@@ -15,6 +15,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:-|_(?!_)|[A-Za-z0-9]){0,31}")  # `__` parts i
 WAIT_S = 60.0  # that a step waits for tools which are not there, unless it is configured
 
 Name = Annotated[str, Meta(min_length=1)]
+# What `pip install` is given: no option, nothing that the shell of anybody would read.
+Package = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w.\-\[\],<>=!~ ;@:/+%()'\"#&?]{0,299}$")]
 
 
 class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +40,13 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "`keyring:SERVICE/NAME`"
         ),
     ] = ""
+    packages: Annotated[
+        tuple[Package, ...],
+        Meta(
+            description="Python packages of its program, as `mcp<2`: they are installed in an "
+            "environment of its own, and its command is looked for there first"
+        ),
+    ] = ()
     timeout_s: Annotated[
         float, Meta(gt=0, description="seconds that a connection and a call may take at most")
     ] = 60.0
@@ -60,6 +69,8 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if bool(self.command and self.command[0]) == bool(self.url):
             raise ValueError(f"the server {self.name} needs a command or a url, and not both")
+        if self.packages and self.url:
+            raise ValueError(f"the server {self.name} stands on a url: packages are of a command")
         for key, problem in _faults(self):
             raise ValueError(f"{key} of the server {self.name}: {problem}")
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +33,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import ComponentInvalidError, Config, Home
 from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.tools import NOT_YET
 
 SERVER = Path(__file__).with_name("tools_mcp_server.py")
 STDIO = {"name": "tiny", "command": [sys.executable, str(SERVER)], "env": ["TINY_TOKEN"]}
@@ -563,3 +565,119 @@ def test_the_sdk_is_imported_only_when_a_server_is_connected_to() -> None:
 def test_a_server_that_is_not_said_rightly_is_refused(servers: list[Any], said: str) -> None:
     with pytest.raises(ComponentInvalidError, match=said.replace("`", "[`]")):
         servers_of(Config(), {"servers": servers})
+
+
+# A server that was written for another SDK than ours.
+
+OLD_SDK = '''
+import json, sys
+
+
+class FastMCP:
+    """As much of an older SDK as a server with one tool uses."""
+
+    def __init__(self, name):
+        self.name, self.tools = name, {}
+
+    def tool(self):
+        return lambda function: self.tools.setdefault(function.__name__, function)
+
+    def run(self):
+        for line in sys.stdin:
+            asked = json.loads(line)
+            method, number = asked.get("method"), asked.get("id")
+            if number is None:
+                continue
+            if method == "initialize":
+                about = {"name": self.name, "version": "1"}
+                result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+                          "serverInfo": about}
+            elif method == "tools/list":
+                result = {"tools": [{"name": n, "inputSchema": {"type": "object"}}
+                                    for n in self.tools]}
+            elif method == "tools/call":
+                said = self.tools[asked["params"]["name"]]()
+                result = {"content": [{"type": "text", "text": said}]}
+            else:
+                error = {"code": -32601, "message": "Method not found"}
+                print(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}), flush=True)
+                continue
+            print(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}), flush=True)
+'''
+OLD_SERVER = """
+from mcp.server.fastmcp import FastMCP
+import mcp
+
+server = FastMCP("old")
+
+
+@server.tool()
+def where():
+    return mcp.__file__
+
+
+server.run()
+"""
+
+
+def wheel_of(folder: Path) -> Path:
+    """A package `mcp` in version 1.0, which the server wants and we have newer."""
+    info = "mcp-1.0.dist-info"
+    files = {
+        "mcp/__init__.py": "",
+        "mcp/server/__init__.py": "",
+        "mcp/server/fastmcp.py": OLD_SDK,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: mcp\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    path = folder / "mcp-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+        wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in files))
+    return path
+
+
+@needs_sdk
+def test_a_server_for_an_older_sdk_starts_in_an_environment_of_its_own(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    script = tmp_path / "old.py"
+    script.write_text(OLD_SERVER)
+    server = {
+        "name": "old",
+        "command": ["python", str(script)],
+        "packages": [f"mcp @ file://{wheel_of(tmp_path)}"],
+        "timeout_s": 30,
+    }
+
+    with world(home, server) as there:
+        there.begin()
+        (answer, *_) = there.call("old.where")
+
+    assert [tool["name"] for tool in there.told[-1].tools] == ["where"]
+    assert isinstance(answer, ToolReturned)
+    found = there.blobs.get(answer.result).decode()
+    assert found.startswith(str(tmp_path / "cache"))
+
+
+@needs_sdk
+def test_packages_that_cannot_be_installed_are_said_in_a_line(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    gone = f"gone @ file://{tmp_path}/gone-1.0-py3-none-any.whl"
+
+    with world(home, {"name": "old", "command": ["python"], "packages": [gone]}) as there:
+        there.begin()
+        wait_for(lambda: there.told[-1].reason != NOT_YET)
+
+    assert there.told[-1].reason.startswith("old: its packages cannot be installed: ERROR: ")
+    assert not there.told[-1].tools
+
+
+@pytest.mark.parametrize("package", ["--index-url=http://evil", "", " mcp", "-r x", "mcp\n-r x"])
+def test_an_option_is_no_package(package: str) -> None:
+    with pytest.raises(ComponentInvalidError):
+        servers_of(Config(), {"servers": [{"name": "a", "command": ["x"], "packages": [package]}]})

@@ -20,6 +20,7 @@ from cortex.runtime.log import private
 from cortex.runtime.secrets import redacted
 from cortex.runtime.tools import McpServer
 
+from .environments import Environments, program_of
 from .errors import ServerError, lost, problem_of
 from .settings import bearer, environment, masked
 from .sifted import sifted
@@ -37,9 +38,15 @@ class Link:
     """A connection; it is `lost` once it is of no use any more."""
 
     def __init__(
-        self, server: McpServer, log: Path | None, changed: Callable[["Link"], None]
+        self,
+        server: McpServer,
+        log: Path | None,
+        changed: Callable[["Link"], None],
+        environments: Environments,
     ) -> None:
         self._server, self._log, self._changed = server, log, changed
+        self._environments = environments
+        self._known: dict[str, str] = {}  # variables of its program
         self._ready: asyncio.Future[Client | ServerError] = (
             asyncio.get_running_loop().create_future()
         )
@@ -88,8 +95,10 @@ class Link:
 
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()
-        late = loop.call_later(self._server.timeout_s, self._give_up)
+        late: asyncio.TimerHandle | None = None
         try:
+            await self._prepare()  # which may take longer than a connection
+            late = loop.call_later(self._server.timeout_s, self._give_up)
             async with AsyncExitStack() as stack:
                 client = await self._entered(stack)
                 late.cancel()
@@ -105,8 +114,19 @@ class Link:
         except Exception as error:  # noqa: BLE001  # whatever ends it is told to who waits
             self._fail(ServerError(f"{self._server.name}: {self.problem or problem_of(error)}"))
         finally:
-            late.cancel()
+            if late is not None:
+                late.cancel()
             self._stop.set()
+
+    async def _prepare(self) -> None:
+        """Have its program's environment stand, where it is to have one of its own."""
+        await asyncio.to_thread(load)
+        from mcp.client.stdio import get_default_environment
+
+        server = self._server
+        self._known = get_default_environment() | environment(server)
+        if server.packages:
+            self._known = await self._environments.make(server, self._known)
 
     def _give_up(self) -> None:
         if not self._ready.done():
@@ -117,7 +137,6 @@ class Link:
             self._ready.set_result(error)
 
     async def _entered(self, stack: AsyncExitStack) -> "Client":
-        await asyncio.to_thread(load)
         from mcp import Client, Implementation
 
         return await stack.enter_async_context(
@@ -134,12 +153,12 @@ class Link:
         server = self._server
         if server.url:
             return await self._over_http(stack)
-        from mcp.client.stdio import get_default_environment
-
         errors = self._errors()
         stack.callback(os.close, errors)
-        known = get_default_environment() | environment(server)
-        return over_stdio(server.command, known, errors, self._ended)
+        command = server.command
+        if server.packages:
+            command = program_of(server, self._environments.folder(server))
+        return over_stdio(command, self._known, errors, self._ended)
 
     async def _over_http(self, stack: AsyncExitStack) -> Any:
         import httpx2

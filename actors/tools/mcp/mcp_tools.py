@@ -10,6 +10,7 @@ from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
 
 from ..answers import failed, late, returned, unknown
+from .environments import Environments
 from .errors import CallLostError, ServerError
 from .offered import COMPONENT, NEWS_S, PROVIDER, Offered
 from .results import text_of
@@ -40,6 +41,7 @@ class McpTools(AsyncComponent):
         self._blobs, self._vocabulary = blobs, vocabulary
         self._history, self._publish = history, publish
         self._logs = home.path / LOGS if home else None
+        self._environments = Environments(home.path if home else None)
         self._offered: dict[str, Offered] = {}
         self._publishing: set[asyncio.Task[None]] = set()
         self._telling = asyncio.Lock()
@@ -48,7 +50,7 @@ class McpTools(AsyncComponent):
         """Take note of the servers; only those are asked now whose tools are not recorded."""
         for settings in self._servers:
             log = self._logs / f"mcp-{settings.name}.log" if self._logs else None
-            offered = Offered(settings, log)
+            offered = Offered(settings, log, self._environments)
             offered.heard = self._hearing(offered)
             offered.standing = await asyncio.to_thread(self._recorded, settings.name)
             self._offered[settings.name] = offered

@@ -11,6 +11,7 @@ from cortex.runtime.access import LISTER
 from cortex.runtime.tools import NOT_YET, McpServer
 
 from ..answers import one_line
+from .environments import Environments
 from .errors import ServerError, problem_of
 from .pace import SHORTEST_S, Pace
 from .server import Server
@@ -24,8 +25,8 @@ NEWS_S = 5.0  # that a call waits for the new list of tools which it brought abo
 class Offered:
     """A server, and what is recorded, or to be recorded, of its tools."""
 
-    def __init__(self, settings: McpServer, log: Path | None) -> None:
-        self.server = Server(settings, log, self.renew)
+    def __init__(self, settings: McpServer, log: Path | None, environments: Environments) -> None:
+        self.server = Server(settings, log, self.renew, environments)
         self.standing: ToolListed | None = None
         self.news: list[ToolListed] = []  # not recorded yet
         self.calls = 0  # under way: they record the news

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.runtime.tools import McpServer
 
+from .environments import Environments
 from .errors import CallLostError, ServerError, late, lost, problem_of, unanswered
 from .link import Link
 from .listing import MOST_PAGES, MOST_TOOLS, listed
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
 class Server:
     """One of the servers in config.toml; to be used on one event loop."""
 
-    def __init__(self, settings: McpServer, log: Path | None, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: McpServer,
+        log: Path | None,
+        changed: Callable[[], None],
+        environments: Environments,
+    ) -> None:
         self.settings = settings
         self.connections = 0  # made so far; with each its tools may be others
-        self._log, self._changed = log, changed
+        self._log, self._changed, self._environments = log, changed, environments
         self._link: Link | None = None
 
     async def tools(self) -> tuple[tuple[dict[str, Any], ...], str]:
@@ -73,7 +80,7 @@ class Server:
     def _current(self) -> Link:
         if self._link is None or self._link.lost:
             self.connections += 1
-            self._link = Link(self.settings, self._log, self._changed_in)
+            self._link = Link(self.settings, self._log, self._changed_in, self._environments)
         return self._link
 
     def _changed_in(self, link: Link) -> None:

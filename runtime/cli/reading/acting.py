@@ -119,6 +119,8 @@ def _endpoints(config: Config) -> Iterator[ActingEndpoint]:
         yield ActingEndpoint("embedder", where, _named(knowledge.key_env))
     for server in config.tools.mcp:
         where = " ".join(server.command) or server.url
+        if server.packages:
+            where += f" (installs {', '.join(server.packages)})"
         yield ActingEndpoint(
             f"tool server {server.name}", where, _named(server.key_env, *server.env)
         )

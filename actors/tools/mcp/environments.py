@@ -1,0 +1,107 @@
+"""An environment of its own for a server that is a Python program, with the packages it wants.
+
+A server that was written for an older SDK cannot start beside ours. Its environment stands in the
+user's cache folder, not in the home: nothing that came with a checkout is run as if it were ours.
+It may be deleted at any time.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from cortex.runtime.isolation import interpreter
+from cortex.runtime.tools import McpServer
+
+from ..answers import one_line
+from .errors import ServerError
+from .settings import masked
+
+INSTALL_S: Final = 600.0  # for its packages to be fetched and installed
+READY: Final = "cortex-ready"  # written last
+OUTPUT_BYTES: Final = 1 << 20
+PIP: Final = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--")
+
+
+class Environments:
+    """Where the environments of one home's servers stand."""
+
+    def __init__(self, home: Path | None) -> None:
+        self._home = str(home.absolute()) if home else ""
+
+    def folder(self, server: McpServer) -> Path:
+        """Of *server*: another home, list of packages or Python makes it another one."""
+        named = (self._home, server.name, sys.version, *server.packages)
+        key = hashlib.sha256("\0".join(named).encode()).hexdigest()[:24]
+        cache = Path(platformdirs.user_cache_path("cortex", appauthor=False))
+        return cache / "tool-servers" / f"{server.name}-{key}"
+
+    async def make(self, server: McpServer, known: Mapping[str, str]) -> dict[str, str]:
+        """The variables of *server*: what is *known* to it, in its environment, made if need be.
+
+        Raises:
+            ServerError: Its packages cannot be installed.
+        """
+        folder = self.folder(server)
+        if not (folder / READY).exists():
+            await self._install(server, folder, known)
+        programs = folder / "bin"
+        path = os.pathsep.join(filter(None, (str(programs), known.get("PATH", os.defpath))))
+        return {**known, "PATH": path, "VIRTUAL_ENV": str(folder)}
+
+    async def _install(self, server: McpServer, folder: Path, known: Mapping[str, str]) -> None:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)  # of a try that was cut off
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            async with asyncio.timeout(INSTALL_S):
+                await _run(server, interpreter("-m", "venv", str(folder)), known)
+                python = str(folder / "bin" / "python")
+                await _run(server, (python, "-I", *PIP, *server.packages), known)
+            (folder / READY).touch()
+        except TimeoutError:
+            problem = f"its packages were not installed within {INSTALL_S:g} s"
+            raise ServerError(f"{server.name}: {problem}", "timeout") from None
+        except OSError as error:
+            problem = f"its environment cannot be made: {error.strerror or error}"
+            raise ServerError(f"{server.name}: {problem}") from None
+
+
+def program_of(server: McpServer, folder: Path) -> tuple[str, ...]:
+    """The words that start *server*: its program is that of its environment, where it has one."""
+    own = folder / "bin" / server.command[0]
+    if os.sep in server.command[0] or not own.exists():
+        return server.command
+    return (str(own), *server.command[1:])
+
+
+async def _run(server: McpServer, command: Sequence[str], known: Mapping[str, str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=dict(known),
+        start_new_session=True,
+    )
+    said = b""
+    try:
+        while process.stdout and (more := await process.stdout.read(1 << 16)):
+            said = (said + more)[-OUTPUT_BYTES:]
+        code = await process.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
+    if code:
+        lines = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+        why = masked(server, one_line(errors[0] if errors else f"it ended with {code}", 300))
+        raise ServerError(f"{server.name}: its packages cannot be installed: {why}")
