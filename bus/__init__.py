@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .local import LocalHub
     from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
     from .log_clock import clock_behind_ns
+    from .moment import last_before
     from .moot import takes_back
     from .port import HubPort
     from .requests import (
@@ -216,6 +217,7 @@ __all__ = [
     "is_too_long",
     "kept_draft",
     "lags",
+    "last_before",
     "last_common",
     "lasting",
     "lazily",

@@ -228,7 +228,8 @@ class Client:
         Args:
             name: The client's own name, or one below it (``name/...``), or one it was granted.
             pairs: Topic (or ``family.*``, or ``*``) and key, None for every key.
-            start: "beginning" to see the whole log first, where the subscription is new.
+            start: Where it is new: "beginning" to see the whole log first, the position of the
+                first event that it gets, or a time with its zone (``2026-11-23T10:00:00+00:00``).
 
         Raises:
             SubscriptionError: It exists and is work.

@@ -103,7 +103,9 @@ class Subscribe(Request, frozen=True, tag="subscribe"):
     name: str
     kind: str  # "ordered" or "work"
     filter: tuple[Pair, ...]
-    start: str = "now"  # "beginning", for a new ordered one: see the whole log first
+    # Of a new ordered one: "beginning" to see the whole log first, the position of the first event
+    # that it gets, or a time with its zone, as ISO 8601 has it.
+    start: str = "now"
     lasting: bool = True  # False: gone with the hub, and it has no cursor to commit
 
 

@@ -1,6 +1,7 @@
 """One batch of requests being staged: what each would change, before anything is written."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import msgspec
 
@@ -12,6 +13,7 @@ from .filter import Filter
 from .known import Known, Route
 from .limits import Allowed, StagedTally
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work, lags
+from .moment import last_before
 from .moot import ENDS, can_be_moot, is_moot, waiting_of
 from .recording import recorded
 from .requests import (
@@ -209,7 +211,7 @@ class Turn:
         before = self._find(request.name)
         passing = self._is_passing(request.name)
         if before is None:
-            standing = made(request, self.head)
+            standing = made(request, self.head, partial(last_before, self._log, self._known.head))
             self.tally.refuse_over(request.name, "subscriptions", 1)
         else:
             standing = taken_up(request, before, passing=passing)

@@ -104,7 +104,9 @@ class Component:
     cpu: ClassVar[bool] = False  # True: computes for long, so it runs in a spawned process
     lease_s: ClassVar[float] = 30.0  # a hung worker's event goes to another after this long
     max_attempts: ClassVar[int] = 3  # then the event is parked and the component goes on
-    start: ClassVar[str] = "now"  # "beginning": a new subscription first reads the whole log
+    # Of a new subscription: "beginning" first reads the whole log; a position ("1200") or a time
+    # with its zone ("2026-11-23T10:00:00+00:00") begins there.
+    start: ClassVar[str] = "now"
     answers_at_once: ClassVar[bool] = False  # True: askers may run its queries in their own thread
     serves: ClassVar[tuple[Serves, ...]] = ()
     recovers: ClassVar[bool] = False  # True: finds out what came of an effect that was begun

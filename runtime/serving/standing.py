@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cortex.bus import Filter, Log, Standing, State, Work, decode, lags
+from cortex.bus import Filter, Log, Standing, State, Work, decode, lags, last_before
 
 LOOKED_AT = 100_000  # events at most, to say how far subscribers are behind
 PAGE = 1_024
@@ -56,7 +56,7 @@ def subscriptions_of(log: Log, state: State, steady_ns: int) -> list[Subscriptio
 def rates_of(log: Log, head: int, now_ns: int) -> list[Rate]:
     """Events a second over the last windows."""
     return [
-        Rate(over_s, (head - _last_before(log, head, now_ns - over_s * 1_000_000_000)) / over_s)
+        Rate(over_s, (head - last_before(log, head, now_ns - over_s * 1_000_000_000)) / over_s)
         for over_s in WINDOWS_S
     ]
 
@@ -109,15 +109,3 @@ def _lags(log: Log, standings: Sequence[Standing], head: int) -> dict[str, tuple
     return {name: (lag, False) for name, lag in far.items()} | {
         name: (lag, True) for name, lag in counted.items()
     }
-
-
-def _last_before(log: Log, head: int, time_ns: int) -> int:
-    """Position of the last event before *time_ns*; times never go back in a log."""
-    low, high = 0, head
-    while low < high:
-        middle = (low + high + 1) // 2
-        if decode(log.read(middle - 1, 1, PAGE_BYTES)[0]).time_ns < time_ns:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -1,5 +1,7 @@
 """Ordered subscriptions: everything that matches, in order, from a cursor that moves by commit."""
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import msgspec
 import pytest
 
@@ -10,12 +12,15 @@ from cortex.bus import (
     Attempted,
     Commit,
     Publish,
+    Refused,
     Subscribed,
     SubscriptionError,
     Unsubscribe,
 )
 
 from .bus_world import (
+    NOON_NS,
+    SECOND_NS,
     HubWorld,
     as_reopened,
     draft,
@@ -44,6 +49,37 @@ def test_a_new_subscription_starts_now_or_at_the_beginning(world: HubWorld) -> N
 
     assert standing(world.one(ordered("now"))) == Subscribed(2, 2, 0)
     assert standing(world.one(ordered("all", start="beginning"))) == Subscribed(0, 2, 0)
+
+
+def test_a_new_subscription_starts_at_a_position_or_at_a_time(world: HubWorld) -> None:
+    for _ in range(4):  # one a second
+        world.publish_many(1)
+        world.now_ns += SECOND_NS
+    second = datetime.fromtimestamp(NOON_NS // SECOND_NS + 1, UTC)
+
+    def begins(start: str) -> int:
+        return standing(world.one(ordered(f"s{start}", start=start))).cursor
+
+    assert [begins(start) for start in ("1", "3", "5")] == [0, 2, 4]
+    assert begins(second.isoformat()) == 1
+    assert begins((second + timedelta(microseconds=1)).isoformat()) == 2
+    assert begins(second.astimezone(timezone(timedelta(hours=5))).isoformat()) == 1
+    assert begins("1970-01-01T00:00:00+00:00") == 0
+    assert begins("9999-01-01T00:00:00+00:00") == 4
+
+
+@pytest.mark.parametrize(
+    "start", ["0", "6", "9" * 30, "-1", "soon", "2026-11-23", "2026-11-23T10:00:00", "\u0661"]
+)
+def test_a_start_that_is_none_is_refused_and_says_what_there_is(
+    world: HubWorld, start: str
+) -> None:
+    world.publish_many(4)
+
+    answer = world.one(ordered("s", start=start))
+
+    assert isinstance(answer, Refused)
+    assert "begins at" in str(answer.error())
 
 
 def test_fetch_gives_what_matches_and_says_how_far_it_looked(world: HubWorld) -> None:
