@@ -123,7 +123,8 @@ def test_every_shipped_process_with_every_kind_of_component_takes_no_time(
     (tmp_path / "ci.log").write_text(LOG)
     checkout = checkout_of(PYTHON, tmp_path)
     monkeypatch.setenv("TEAM_HOOK", receiver.url)
-    still.server.script.answers[:] = [diagnosis(), patch(PYTHON.fix)] * 2
+    repaired = [diagnosis(), patch(PYTHON.fix)]
+    still.server.script.answers[:] = [diagnosis("At four."), diagnosis(), *repaired, *repaired]
     repair = {"log": str(checkout.parent / "ci.log")}
 
     runs = {
