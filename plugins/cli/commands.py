@@ -15,13 +15,14 @@ from cortex.runtime.cli.adding import (
     with_new_home,
     with_screen,
 )
-from cortex.runtime.cli.reading import History, Selection, failing_of, times
+from cortex.runtime.cli.reading import History, failing_of, plugins_of, times
 from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
+from cortex.runtime.serving import PluginFared
 
 from ..errors import PluginRefusedError
 from ..granted import chosen
-from ..hosting import Fared, after, lines_of, unavailable
+from ..hosting import lines_of, unavailable
 from ..installed import Installed, installed, installed_as
 from ..writing import write_package
 from .consent import MEANS, again, confirm, document_of
@@ -55,7 +56,7 @@ def list_(home: Home, screen: Screen) -> None:
     there = {each.name: each for each in installed()}
     known = _all_fared(home)
     rows = [
-        _row(name, there.get(name), known.get(name, Fared()))
+        _row(name, there.get(name), known.get(name, PluginFared()))
         for name in sorted({*there, *(n for n, how in known.items() if how.state != "unloaded")})
     ]
     screen.document(rows)
@@ -116,7 +117,7 @@ def load(
         granted = chosen(described.manifest, grant, deny)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    document = document_of(found, described, Fared())
+    document = document_of(found, described, PluginFared())
     if document.problems:
         raise PluginRefusedError(f"plugin {name} cannot be loaded: {'; '.join(document.problems)}")
     if not yes:
@@ -217,28 +218,23 @@ def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     return OK
 
 
-def _fared(home: Home, name: str) -> Fared:
+def _fared(home: Home, name: str) -> PluginFared:
     if not home.path.exists():
-        return Fared()
+        return PluginFared()
     with History.open(home) as history:
         return fared(history, name)
 
 
-def _all_fared(home: Home) -> dict[str, Fared]:
-    found: dict[str, Fared] = {}
+def _all_fared(home: Home) -> dict[str, PluginFared]:
+    found: dict[str, PluginFared] = {}
     if home.path.exists():
         with History.open(home) as history:
-            for record in history.select(Selection(topics=("plugin.*",))):
-                name = record.stream.partition("/")[2]
-                event = history.event(record)
-                if event is not None:
-                    found[name] = after(found.get(name, Fared()), event)
             failing = failing_of(history)
-            found = {name: counted(how, failing) for name, how in found.items()}
+            found = {name: counted(how, failing) for name, how in plugins_of(history).items()}
     return found
 
 
-def _row(name: str, found: Installed | None, how: Fared) -> PluginRow:
+def _row(name: str, found: Installed | None, how: PluginFared) -> PluginRow:
     loaded = how.load
     return PluginRow(
         name=name,

@@ -8,10 +8,10 @@ from cortex.bus.events import PluginLoad
 from cortex.runtime.cli.adding import Screen
 from cortex.runtime.cli.running import has_person
 from cortex.runtime.kernel import Home
+from cortex.runtime.serving import PluginFared
 
 from ..checking import Description
 from ..errors import PluginRefusedError
-from ..hosting import Fared
 from ..installed import Installed, installed_as
 from .documents import PluginDocument
 from .loading import load_of, looked_at
@@ -24,7 +24,7 @@ MEANS = {  # what is done with it after a kill
 }
 
 
-def document_of(found: Installed, described: Description, how: Fared) -> PluginDocument:
+def document_of(found: Installed, described: Description, how: PluginFared) -> PluginDocument:
     """What a plugin asks for and may have, as it is shown."""
     manifest = described.manifest
     problems = list(described.problems)

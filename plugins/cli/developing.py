@@ -15,9 +15,10 @@ from cortex.runtime.cli.adding import OK, Screen, with_new_home, with_screen
 from cortex.runtime.cli.running import Station, Terminated
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
+from cortex.runtime.serving import PluginFared
 
 from ..errors import PluginRefusedError, PluginUnknownError
-from ..hosting import Fared, path_of
+from ..hosting import path_of
 from ..installed import GROUP, Installed, code_of, installed_as
 from .consent import again, confirm, document_of
 from .documents import LoadedDocument
@@ -114,7 +115,7 @@ class _Developing:
         if before is not None:
             return again(home, screen, before, yes=self._yes)
         described = looked_at(found, home, unconfined=self._unconfined, logged=True)
-        document = document_of(found, described, Fared())
+        document = document_of(found, described, PluginFared())
         if document.problems:
             raise PluginRefusedError(f"{found.name} cannot be loaded: {document.problems[0]}")
         granted = described.manifest.parts()

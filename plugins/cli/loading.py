@@ -17,10 +17,11 @@ from cortex.bus.events import (
 from cortex.runtime.cli.reading import Failing, History, failing_of
 from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
+from cortex.runtime.serving import PluginFared, plugin_after
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError
-from ..hosting import Fared, after, describe
+from ..hosting import describe
 from ..installed import Installed, manifest_here
 
 PATIENCE_S = 90.0  # a plugin's process, and its walls, may take their time on a busy machine
@@ -43,16 +44,16 @@ def looked_at(
     return describe(plugin, home.path, confined=not unconfined, logged=logged)
 
 
-def fared(history: History, name: str) -> Fared:
+def fared(history: History, name: str) -> PluginFared:
     """How a plugin stands, as its events say."""
-    found = Fared()
+    found = PluginFared()
     for record in history.stream(f"plugin/{name}"):
         event = history.event(record)
-        found = found if event is None else after(found, event)
+        found = found if event is None else plugin_after(found, event)
     return counted(found, failing_of(history))
 
 
-def counted(how: Fared, failing: Sequence[Failing]) -> Fared:
+def counted(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
     """The same with what its components could not handle; one that fails is not just loaded."""
     own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
     if not own or how.state != "loaded":

@@ -4,13 +4,10 @@ from .house import describe
 from .manager import PluginManager
 from .output import lines_of, path_of
 from .sandbox import Walls, confined, unavailable
-from .standing import Fared, after
 
 __all__ = [
-    "Fared",
     "PluginManager",
     "Walls",
-    "after",
     "confined",
     "describe",
     "lines_of",

@@ -17,13 +17,13 @@ from cortex.bus.events import (
     RuntimeStarted,
 )
 from cortex.runtime.kernel import Component, Delivery, Entry, NotReadyError, Output, Runtime, on
+from cortex.runtime.serving import PluginFared, plugin_after
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError
 from ..installed import Installed, installed_as, manifest_here
 from .house import PluginHouse
 from .keeper import Keeper
-from .standing import Fared, after
 
 log = structlog.get_logger("cortex.plugins")
 
@@ -38,7 +38,7 @@ class PluginManager(Component):
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._fared: dict[str, Fared] = {}
+        self._fared: dict[str, PluginFared] = {}
         self._taken: frozenset[str] = frozenset()  # names of the runtime's own components
         self._house: PluginHouse | None = None
         self._keepers: dict[str, Keeper] = {}
@@ -65,7 +65,7 @@ class PluginManager(Component):
 
     def restore(self, snapshot: bytes) -> None:
         """Take up the fold."""
-        self._fared = msgspec.msgpack.decode(snapshot, type=dict[str, Fared])
+        self._fared = msgspec.msgpack.decode(snapshot, type=dict[str, PluginFared])
 
     @on(RuntimeStarted)
     def started(self, event: RuntimeStarted, delivery: Delivery) -> Iterator[Output]:
@@ -107,7 +107,7 @@ class PluginManager(Component):
     def _fold(self, event: Event) -> None:
         plugin = getattr(event, "plugin", "")
         if plugin:
-            self._fared[plugin] = after(self._fared.get(plugin, Fared()), event)
+            self._fared[plugin] = plugin_after(self._fared.get(plugin, PluginFared()), event)
 
     def _runs(self, name: str) -> bool:
         return name in self._keepers or name in self._beside
@@ -120,7 +120,7 @@ class PluginManager(Component):
             if event.place == "runtime":
                 yield self._start_beside(event, plugin, house)
                 return
-            before = self._fared.get(event.plugin, Fared()).components
+            before = self._fared.get(event.plugin, PluginFared()).components
             self._keepers[event.plugin] = Keeper(event, plugin, house, names=before)
         except (CortexError, OSError) as error:
             yield PluginDenied(plugin=event.plugin, reason=str(error))

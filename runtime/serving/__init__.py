@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from .hosting import hosted
     from .note import Note, found, socket_path, url_of
+    from .plugin_standing import PluginFared, plugin_after
     from .service import Service
     from .standing import Rate, SubscriptionRow, is_untaken, rates_of, subscriptions_of
     from .stopping import stop
@@ -32,6 +33,7 @@ __all__ = [
     "HubSilentError",
     "NotUpError",
     "Note",
+    "PluginFared",
     "Rate",
     "Service",
     "ServingError",
@@ -43,6 +45,7 @@ __all__ = [
     "hub_of",
     "is_untaken",
     "note",
+    "plugin_after",
     "rates_of",
     "socket_path",
     "start",

@@ -138,10 +138,17 @@ def test_a_plugin_is_looked_at_loaded_used_and_unloaded(
     assert "no plugin 'nobody' is installed" in capsys.readouterr().err
     (listed,) = [row for row in said("plugin", "list") if row["name"] == "ticker"]
     assert (listed["state"], listed["place"]) == ("loaded", "process")
+    assert main(["status", "--json"]) == 3  # no hub is up
+    (shown,) = json.loads(capsys.readouterr().out)["plugins"]
+    assert shown == {"name": "ticker", "state": "loaded", "version": "1.0.0", "reason": ""}
+    main(["status"])
+    assert "ticker\t1.0.0\tloaded" in capsys.readouterr().out
 
     assert said("plugin", "unload", "ticker")["state"] == "unloaded"
     assert main(["plugin", "unload", "ticker"]) == 1
     assert "plugin ticker is not loaded" in capsys.readouterr().err
+    main(["status", "--json"])
+    assert json.loads(capsys.readouterr().out)["plugins"] == []
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from ..reading import (
     iso,
     not_ready_lines,
     not_ready_of,
+    plugins_of,
 )
 from ..screen import Screen
 
@@ -44,6 +45,15 @@ class ClientRow(msgspec.Struct):
     address: str
     connections: int
     since: str  # UTC
+
+
+class PluginRow(msgspec.Struct):
+    """One plugin that is to run, or that ended otherwise than by being unloaded."""
+
+    name: str
+    state: str  # loading, loaded, crashed, given up or denied
+    version: str
+    reason: str
 
 
 class StatusDocument(msgspec.Struct):
@@ -61,6 +71,7 @@ class StatusDocument(msgspec.Struct):
     clients: list[ClientRow]
     subscriptions: list[SubscriptionRow]
     not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
+    plugins: list[PluginRow]  # that are to run, and those that could not
     failing: list[Failing]  # components that could not handle an event since they started
 
 
@@ -91,7 +102,7 @@ def status(every: bool, home: Home, screen: Screen) -> int:
 def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocument:
     events, behind_s, rates, subscriptions = _standing(home)
     clients = [_client(each) for each in answer.clients] if answer else []
-    not_ready, failing = _problems(home)
+    not_ready, failing, plugins = _told(home)
     return StatusDocument(
         home=str(home.path),
         up=answer is not None,
@@ -105,13 +116,19 @@ def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocum
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
         not_ready=not_ready,
+        plugins=plugins,
         failing=failing,
     )
 
 
-def _problems(home: Home) -> tuple[list[NotReady], list[Failing]]:
+def _told(home: Home) -> tuple[list[NotReady], list[Failing], list[PluginRow]]:
     with History.open(home) as history:
-        return not_ready_of(history), failing_of(history)
+        plugins = [
+            PluginRow(name, how.state, how.load.version if how.load else "", how.reason)
+            for name, how in sorted(plugins_of(history).items())
+            if how.state != "unloaded"
+        ]
+        return not_ready_of(history), failing_of(history), plugins
 
 
 def _client(said: dict[str, object]) -> ClientRow:
@@ -159,6 +176,12 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         screen.line("-> set the clock if it is wrong; nothing waits for it to catch up")
     for line in (*not_ready_lines(document.not_ready), *failing_lines(document.failing)):
         screen.line(line, "yellow")
+    if document.plugins:
+        screen.line()
+        screen.table(
+            ("plugin", "version", "state", "reason"),
+            ((p.name, p.version, p.state, p.reason) for p in document.plugins),
+        )
     if document.clients:
         screen.line()
         screen.table(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .models import ModelRow, models_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
+    from .plugins import plugins_of
     from .results import readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
@@ -118,6 +119,7 @@ __all__ = [
     "parked_of",
     "parse_end",
     "parse_time",
+    "plugins_of",
     "plus",
     "readable",
     "recent",

@@ -16,7 +16,7 @@ from cortex.bus.events import (
 Fate = PluginLoad | PluginLoaded | PluginUnload | PluginUnloaded | PluginCrashed | PluginDenied
 
 
-class Fared(Struct, frozen=True):
+class PluginFared(Struct, frozen=True):
     """One plugin, as its events leave it."""
 
     state: str = "unloaded"  # or "loading", "loaded", "crashed", "given up", "denied"
@@ -27,7 +27,7 @@ class Fared(Struct, frozen=True):
     failures: int = 0  # of its components since it was loaded, where somebody has counted them
 
 
-def after(before: Fared, event: Event) -> Fared:
+def plugin_after(before: PluginFared, event: Event) -> PluginFared:
     """How a plugin stands once *event*, one of its own, has happened."""
     change = msgspec.structs.replace
     match event:
