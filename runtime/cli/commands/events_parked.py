@@ -109,7 +109,9 @@ def _parked(history: History, position: int, component: str) -> ParkedEvent:
     found = [p for p in parked_of(history) if p.position == position]
     found = [p for p in found if component in ("", p.component)]
     if not found:
-        raise NotFoundError("parked event", str(position), "is not: `cortex events parked`")
+        raise NotFoundError(
+            "parked event", str(position), "is not here: `cortex events parked` shows what is"
+        )
     if len(found) > 1:
         names = ", ".join(each.component for each in found)
         raise RefusedError(f"{names} gave up event {position}: name one with --component")
