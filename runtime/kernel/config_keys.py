@@ -59,7 +59,7 @@ def keys_of(
 
 
 def template_of(cls: type[Struct], chosen: Mapping[str, str]) -> str:
-    """A file that sets the keys of *chosen* and shows every other with its default."""
+    """A file that sets the keys of *chosen*, and shows every other with the default that it has."""
     lines = ["# Settings of this home. A key that is not known is an error.", ""]
     tables = []
     header = ""
@@ -73,9 +73,13 @@ def template_of(cls: type[Struct], chosen: Mapping[str, str]) -> str:
         if not key.table and key.name in chosen:
             lines += [f"#   {key.description}", f"{key.name} = {chosen[key.name]}"]
             continue
-        shown = key.default or _EXAMPLES.get(key.type) or key.type.partition(" or ")[0]
-        lines += [f"#   {key.description}", f"# {key.name} = {shown}"]
+        lines += [f"#   {key.description}", f"# {key.name} = {key.default or _example(key)}"]
     return "\n".join(lines + tables) + "\n"
+
+
+def _example(key: Key) -> str:
+    """A value that may be set where nothing is; it says so, lest it is taken for a default."""
+    return f"{_EXAMPLES.get(key.type) or key.type.partition(' or ')[0]}  # for example: it is unset"
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:

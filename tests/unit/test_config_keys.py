@@ -193,3 +193,15 @@ def test_every_integer_has_an_upper_bound(header: str, name: str) -> None:
 
 def test_every_key_says_what_it_is_for() -> None:
     assert [key.name for key in KEYS if not key.description] == []
+
+
+def test_the_template_shows_defaults_and_says_of_an_example_that_it_is_none() -> None:
+    shown = iter(Config.template().splitlines())
+    for key in KEYS:
+        if key.type.startswith("table of") or key.name == "durability":
+            continue
+        line = next(line for line in shown if line.startswith(f"# {key.name} = "))
+        value = line.removeprefix(f"# {key.name} = ")
+        assert (
+            value == key.default if key.default else value.endswith("  # for example: it is unset")
+        )
