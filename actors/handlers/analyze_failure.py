@@ -6,7 +6,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Serves, many, on
 
 from .answers import completed, parameters_of
 from .failure_report import write_report
@@ -68,5 +68,6 @@ class AnalyzeFailure(Component):
         yield completed(
             event,
             result,
-            f"{len(asked.findings)} failures, {len(asked.locations)} places to look at",
+            f"{many(len(asked.findings), 'failure')}, "
+            f"{many(len(asked.locations), 'place')} to look at",
         )

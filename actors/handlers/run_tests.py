@@ -11,7 +11,7 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.context import Offer, cut_middle
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, many, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
@@ -250,8 +250,7 @@ def _problem(exit_code: int, said: Said) -> str:
     if not said.failed:
         what = "no test was run" if said.nothing else f"the tests ended with {exit_code}"
         return f"{what}: {said.first}"
-    many = f"{len(said.failed)} failures" if len(said.failed) > 1 else "one failure"
-    return f"{many}: {said.first}"
+    return f"{many(len(said.failed), 'failure')}: {said.first}"
 
 
 def _summary(passed: bool, said: Said) -> str:

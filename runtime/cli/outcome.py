@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from cortex.runtime.kernel import many
+
 from .reading import (
     UNHELD,
     CompiledContext,
@@ -102,9 +104,9 @@ def context_line(context: CompiledContext) -> str:
 
 def dialogue_line(dialogue: Dialogue) -> str:
     """What passed between a step and its models in a line."""
-    parts = [f"{dialogue.turns} {'turn' if dialogue.turns == 1 else 'turns'}"]
+    parts = [many(dialogue.turns, "turn")]
     if dialogue.retries:
-        parts.append(f"{dialogue.calls} calls ({dialogue.retries} to ask again)")
+        parts.append(f"{many(dialogue.calls, 'call')} ({dialogue.retries} to ask again)")
     if dialogue.tools:
         used = ", ".join(f"{name} {count}" for name, count in dialogue.tools.items())
         failed = f", {dialogue.tools_failed} failed" if dialogue.tools_failed else ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         routes_of,
     )
     from .config import Config
+    from .counts import many
     from .effect import Begun
     from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
     from .home import Home
@@ -62,6 +63,7 @@ __all__ = [
     "level_asked",
     "load",
     "located",
+    "many",
     "mask_for",
     "on",
     "open_blobs",

@@ -406,7 +406,7 @@ def test_what_would_act_is_shown_and_once_it_is_trusted_it_acts(
 
     for said in (
         *("evil.yaml", "evil_part.py", "evil_part:Evil", f"{endpoint} gets VICTIM_TOKEN (set)"),
-        *(f"touch {mine.marks}/tool-server", "mallory", "1 deadlines", "evil/SKILL.md"),
+        *(f"touch {mine.marks}/tool-server", "mallory", "1 deadline", "evil/SKILL.md"),
     ):
         assert said in shown.stderr, said
     assert SECRET not in shown.stderr

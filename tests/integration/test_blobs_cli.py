@@ -45,11 +45,11 @@ def test_what_nothing_names_goes_once_it_is_old(
         aged(home, digest)
 
     assert main(["blobs", "gc", "--dry-run", "--home", str(home.path)]) == 0
-    assert "would remove 1 blobs" in capsys.readouterr().out
+    assert "would remove 1 blob," in capsys.readouterr().out
     assert store.has(lost)
     assert main(["blobs", "gc", "--home", str(home.path)]) == 0
 
-    assert "removed 1 blobs" in capsys.readouterr().out
+    assert "removed 1 blob," in capsys.readouterr().out
     assert [store.has(each) for each in (inner, outer, fresh, lost)] == [True, True, True, False]
 
 

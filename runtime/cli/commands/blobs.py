@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from cortex.bus import named_after, names_in, with_those_within
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.log import BlobStore, EventLog, LogMissingError
 
 from ..options import with_home, with_screen
@@ -76,7 +76,7 @@ def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
     kept = sum(digest in named for digest in idle)
     screen.document(CollectedDocument(len(gone), sum(gone.values()), kept, dry_run))
     verb = "would remove" if dry_run else "removed"
-    screen.line(f"{verb} {len(gone):,} blobs, {sum(gone.values()):,} bytes")
+    screen.line(f"{verb} {many(len(gone), 'blob')}, {sum(gone.values()):,} bytes")
 
 
 def _named_in_indexes(home: Home) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from cortex.runtime.kernel import Config, Home, mask_for, open_blobs
+from cortex.runtime.kernel import Config, Home, many, mask_for, open_blobs
 from cortex.runtime.knowledge import KnowledgeError, Resolved, above_and_itself
 from cortex.runtime.knowledge.finding import Knowledge
 
@@ -69,8 +69,8 @@ def index_(home: Home, screen: Screen) -> None:
         )
     )
     screen.line(
-        f"{indexed.files:,} files, {indexed.chunks:,} passages; {len(indexed.changed):,} files "
-        f"were new or had changed, {len(indexed.removed):,} were gone"
+        f"{many(indexed.files, 'file')}, {many(indexed.chunks, 'passage')}; new or changed: "
+        f"{len(indexed.changed):,}, gone: {len(indexed.removed):,}"
     )
     for note in notes:
         screen.note(note, "yellow")

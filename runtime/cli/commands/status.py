@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.bus import clock_behind_ns
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.log import EventLog, LogMissingError
 from cortex.runtime.serving import (
     Rate,
@@ -169,7 +169,7 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
     rates = ", ".join(
         f"{rate.events_per_s:,.1f} events/s over {duration(rate.over_s)}" for rate in document.rates
     )
-    screen.line(f"{document.events:,} events{f'; {rates}' if rates else ''}")
+    screen.line(f"{many(document.events, 'event')}{f'; {rates}' if rates else ''}")
     if document.clock_behind_s:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")

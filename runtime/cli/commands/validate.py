@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.processes import (
     Diagnostic,
     apply_fixes,
@@ -70,8 +70,8 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
     if not (paths or sources):
         screen.line(f"no sources in {home.processes}: name a FILE_OR_FOLDER", "dim")
     screen.line(
-        f"{len(sources)} {'file' if len(sources) == 1 else 'files'}, {len(errors)} "
-        f"{'error' if len(errors) == 1 else 'errors'}, {len(found) - len(errors)} warnings"
+        f"{many(len(sources), 'file')}, {many(len(errors), 'error')}, "
+        f"{many(len(found) - len(errors), 'warning')}"
     )
     return FAILED if errors else OK
 

@@ -11,7 +11,7 @@ import msgspec
 from cortex.bus import CortexError
 from cortex.runtime.access import GRANTS, folded
 from cortex.runtime.access.trust import acting_in, digest_at
-from cortex.runtime.kernel import Config, ConfigError, Home
+from cortex.runtime.kernel import Config, ConfigError, Home, many
 from cortex.runtime.log import EventLog
 from cortex.runtime.models import endpoint_of
 
@@ -98,9 +98,9 @@ def lines_of(document: ActingDocument) -> Iterator[tuple[str, str]]:
         yield endpoint.what, endpoint.where + (f" gets {variables}" if variables else "")
     if document.log is not None:
         log = document.log
-        waiting = f"{log.waiting:,} waiting steps and the like, {log.deadlines:,} deadlines"
+        waiting = f"{log.waiting:,} waiting steps and the like, {many(log.deadlines, 'deadline')}"
         tokens = ", ".join(log.clients) or "nobody"
-        yield "log", f"{log.events:,} events; {waiting}; tokens of {tokens}"
+        yield "log", f"{many(log.events, 'event')}; {waiting}; tokens of {tokens}"
     if document.unreadable:
         yield "unreadable", document.unreadable
 

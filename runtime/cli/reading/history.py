@@ -87,8 +87,8 @@ class History:
         positions, through = self._indexed(selection, 0)
         yield from reversed([r for r in self.read(through) if selection.fits(r)])
         for position in reversed(positions):
-            record = self._at(position)
-            if selection.fits(record):
+            record = self.at(position)  # None: the index knows more than the log has
+            if record is not None and selection.fits(record):
                 yield record
 
     def at(self, position: int) -> Recorded | None:
@@ -154,10 +154,6 @@ class History:
                 if position - first < len(page):
                     start += 1
                     yield decode(page[position - first])
-
-    def _at(self, position: int) -> Recorded:
-        (record,) = self._page(position - 1, 1)
-        return record
 
     def _page(self, after: int, limit: int) -> list[Recorded]:
         return [decode(d) for d in self._log.read(after, limit, PAGE_BYTES)] if self._log else []

@@ -8,7 +8,7 @@ import msgspec
 from cortex.bus import Vocabulary
 from cortex.bus.events import VOCABULARY, RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import Holdings, holdings_of, root_of
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.log import EventLog, LogMissingError
 from cortex.runtime.serving import connected, found
 
@@ -128,11 +128,14 @@ def lines_of(held: HeldDocument) -> Iterator[tuple[str, str]]:
         yield "works on", f"{lease.subscription} at {lease.position:,}"
     for each in held.connections:
         origin = f" from {each.address}" if each.address else ""
-        yield "connected", f"{each.name} over {each.carrier}{origin}, {each.connections} times"
+        yield (
+            "connected",
+            f"{each.name} over {each.carrier}{origin}, {many(each.connections, 'time')}",
+        )
         if each.answers:
             yield "answers", f"{' '.join(each.answers)} ({each.questions} waiting)"
         if each.blobs:
-            yield "is putting", f"{each.blobs} blobs, {each.blob_bytes:,} bytes so far"
+            yield "is putting", f"{many(each.blobs, 'blob')}, {each.blob_bytes:,} bytes so far"
 
 
 def _kept(home: Home, name: str, vocabulary: Vocabulary) -> Holdings:

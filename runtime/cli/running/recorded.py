@@ -8,7 +8,7 @@ import msgspec
 
 from cortex.bus import Recorded, clock_behind_ns
 from cortex.runtime.context import texts_of_inputs
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.log import (
     BlobError,
     BlobMissingError,
@@ -88,7 +88,7 @@ def _log(home: Home, log: EventLog, *, deep: bool) -> Check:
     head = log.verify() if deep else state.head
     size = sum(path.stat().st_size for path in home.path.glob("log.db*"))
     how = "every one verified" if deep else "opened; --quick, so not verified"
-    return Check("log", "ok", f"{head:,} events, {size / (1 << 20):,.1f} MiB, {how}")
+    return Check("log", "ok", f"{many(head, 'event')}, {size / (1 << 20):,.1f} MiB, {how}")
 
 
 def _clock(log: EventLog) -> Iterator[Check]:
@@ -109,11 +109,11 @@ def _waiting(log: EventLog) -> Iterator[Check]:
     rows = subscriptions_of(log, log.state(), time.monotonic_ns())
     for row in rows:
         if row.oldest_s is not None and row.oldest_s > UNTAKEN_S and not row.held:
-            many = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
+            shown = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
             yield Check(
                 "work",
                 "warn",
-                f"{many} events wait for {row.name}, the oldest for {duration(row.oldest_s)}, and "
+                f"{shown} events wait for {row.name}, the oldest for {duration(row.oldest_s)}, and "
                 "nobody takes them",
                 "start what works them (`cortex up`, `cortex worker`); `cortex client revoke` "
                 "takes a client's subscriptions away with its grants",
@@ -171,8 +171,8 @@ def _projections(home: Home, log: EventLog) -> Check:
         return Check(
             "projections",
             "fail",
-            f"know {ahead:,} events, and the log ends after {head:,}: {ahead - head:,} are lost, "
-            "log.db is older or was parted from its log.db-wal",
+            f"know {many(ahead, 'event')}, and the log ends after {head:,}: {ahead - head:,} are "
+            "lost, log.db is older or was parted from its log.db-wal",
             RESTORE + anew,
         )
     for each in found:

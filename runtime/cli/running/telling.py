@@ -41,6 +41,7 @@ from cortex.bus.events import (
     ToolReturned,
     ToolUnclaimed,
 )
+from cortex.runtime.kernel import many
 from cortex.runtime.models import Usage
 from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
@@ -195,7 +196,7 @@ class Teller:
         used = used_tool(call) if call else one_line(event.tool)
         took = self._took(record, event.execution_id, event.call_id)
         if isinstance(event, ToolReturned):
-            said = event.summary or event.excerpt.strip() or f"{event.lines:,} lines"
+            said = event.summary or event.excerpt.strip() or many(event.lines, "line")
             return Told("tool", f"{used}{took}: {one_line(said)}", "cyan")
         said = event.error if isinstance(event, ToolFailed) else event.reason
         return Told(
