@@ -108,8 +108,7 @@ def still(
         patched.setenv(KEY_ENV, KEY)
         with (
             clock.watched(2 * PATIENCE_S),
-            # Not local: what may not leave the host is quoted by the stand-in, a `cpu` worker.
-            Runtime(use(home, model("scripted", server, local=False)), clock=clock) as runtime,
+            Runtime(use(home, model("scripted", server)), clock=clock) as runtime,
         ):
             world = World(runtime)
             world.submit_files(library_sources())
