@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[Path], None], tuple[str, ...], int, str]] = {
     "an unknown command": (nothing, ("exection",), 2, "did you mean execution?"),
     "an unknown inner command": (nothing, ("process", "lst"), 2, "did you mean list?"),
     "an unknown option": (nothing, ("run", "--hom"), 2, "No such option"),
-    "a missing argument": (nothing, ("trace",), 2, "Missing argument"),
+    "a missing argument": (nothing, ("execution", "show"), 2, "Missing argument"),
     "nothing to run": (nothing, ("run",), 2, "name a PROCESS, or give a --goal"),
     "an input without a value": (nothing, ("run", "x", "-i", "log"), 2, "is not NAME=VALUE"),
     "an input twice": (nothing, ("run", "x", "-i", "a=1", "-i", "a=2"), 2, "given twice"),
