@@ -3,8 +3,9 @@
 CortexError
 ├── PluginInvalidError       a manifest is not made as manifests are
 ├── PluginUnknownError       no plugin of that name is installed
-├── PluginRefusedError       it is there, and it cannot be done so
-└── UnconfinedError          no sandbox holds here, and nobody said that this is fine
+└── PluginRefusedError       it is there, and it cannot be done so
+    ├── NotConfirmedError    nobody confirmed what it asks for
+    └── UnconfinedError      no sandbox holds here, and nobody said that this is fine
 """
 
 from collections.abc import Sequence
@@ -51,6 +52,10 @@ class PluginRefusedError(CortexError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+class NotConfirmedError(PluginRefusedError):
+    """Nobody confirmed what a plugin asks for."""
 
 
 class UnconfinedError(PluginRefusedError):

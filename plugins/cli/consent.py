@@ -11,7 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
 
 from ..checking import Description
-from ..errors import PluginRefusedError
+from ..errors import NotConfirmedError, PluginRefusedError
 from ..installed import Installed, installed_as
 from .documents import PluginDocument
 from .loading import load_of, looked_at
@@ -80,14 +80,14 @@ def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> 
     """Ask whether *name* may have what was shown.
 
     Raises:
-        PluginRefusedError: Nobody says so.
+        NotConfirmedError: Nobody says so.
     """
     if unconfined:
         screen.note("  nothing confines it: these grants do not hold if it is hostile", "yellow")
     if not has_person():
-        raise PluginRefusedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
+        raise NotConfirmedError(f"nobody is here to confirm what {name} asks for: say --yes{more}")
     if not click.confirm("load it so?", err=True):
-        raise PluginRefusedError("nothing was loaded")
+        raise NotConfirmedError("nothing was loaded")
 
 
 def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> PluginLoad:

@@ -17,7 +17,12 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
 from cortex.runtime.serving import PluginFared
 
-from ..errors import PluginRefusedError, PluginUnknownError
+from ..errors import (
+    NotConfirmedError,
+    PluginRefusedError,
+    PluginUnknownError,
+    UnconfinedError,
+)
 from ..hosting import path_of
 from ..installed import GROUP, Installed, code_of, installed_as
 from .consent import again, confirm, document_of
@@ -25,6 +30,7 @@ from .documents import LoadedDocument
 from .loading import fared, load_of, looked_at, settled
 
 LOOK_S = 0.2  # between two looks at what it printed
+LOOKS = 10  # after which the files are looked at in any case
 MADE = ("/__pycache__/", ".egg-info/", ".pyc")  # by Python, from what a person wrote
 ELSEWHERE = "the plugin {name} is installed from elsewhere: pip install -e {folder}"
 
@@ -37,11 +43,11 @@ ELSEWHERE = "the plugin {name} is installed from elsewhere: pip install -e {fold
 @with_new_home
 @with_screen
 def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
-    """Keep the plugin of the package in FOLDER at work, and reload it when a file there changes.
+    """Keep a package's plugin at work while you write it.
 
-    What it prints is shown, tracebacks included. A version that does not stand is said so, and the
-    one before goes on. Ctrl-C ends the command; the plugin stays loaded. With --json one document
-    a line.
+    It is that of FOLDER, and reloaded when a file there changes. What it prints is shown,
+    tracebacks included. A version that does not stand is said so, and the one before goes on.
+    Ctrl-C ends the command; the plugin stays loaded. With --json one document a line.
 
     \b
     pip install -e cortex-ticker && cortex plugin dev cortex-ticker
@@ -68,6 +74,7 @@ class _Developing:
         self._yes, self._unconfined = yes, unconfined
         self._printed = _Tail(path_of(station.home.path, found.name))
         self._changed = threading.Event()
+        self._loaded = False  # at least once
 
     def run(self, folder: Path) -> None:
         """Load it, and again whenever something changes, until somebody ends that."""
@@ -80,11 +87,13 @@ class _Developing:
         watch.start()
         try:
             self._load()
+            looks = 0
             while True:
                 self._show_printed()
                 self._station.interrupts.check()
-                if not self._changed.wait(LOOK_S):
-                    continue
+                looks += 1
+                if not self._changed.wait(LOOK_S) and looks % LOOKS:
+                    continue  # now and then also where the system told of nothing
                 self._changed.clear()
                 if (now := _written(root)) != seen:
                     seen = now
@@ -98,9 +107,12 @@ class _Developing:
             loaded = settled(self._station, self._request())
         except CortexError as error:
             self._show_printed()
+            if not self._loaded and isinstance(error, NotConfirmedError | UnconfinedError):
+                raise  # no change of its code will help
             self._screen.record(LoadedDocument(name, "refused", reason=str(error)))
             self._screen.note(str(error), "red")
             return
+        self._loaded = True
         self._show_printed()
         names: tuple[str, ...] = getattr(loaded, "components", ())
         granted: tuple[str, ...] = getattr(loaded, "granted", ())

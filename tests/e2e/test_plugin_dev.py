@@ -15,7 +15,7 @@ from cortex.runtime.cli import main
 from cortex.runtime.cli.reading import History, Selection
 from cortex.runtime.kernel import Home
 
-PATIENCE_S = 120.0
+PATIENCE_S = 60.0
 UNCONFINED = ["--unconfined"] if unavailable() else []
 CODE = """
 from cortex.bus.events import StepCompleted, StepExecute
@@ -111,6 +111,15 @@ def test_a_change_is_at_work_soon_and_a_mistake_is_shown_and_changes_nothing(
     assert "half" in documents[2]["reason"]
     assert "plugin_changing.py" in said.err  # of the traceback
     assert "stays loaded: `cortex plugin unload changing`" in said.err
+
+
+def test_where_nobody_confirms_what_it_asks_for_it_ends(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plugin", "dev", str(package), *UNCONFINED]) == 1
+
+    assert "nobody is here to confirm what changing asks for" in capsys.readouterr().err
+    assert at_work(Home(package.parent / ".cortex")) == []
 
 
 @pytest.mark.parametrize(
