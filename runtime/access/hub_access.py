@@ -146,6 +146,8 @@ class HubAccess(Access):
         about = _shown(topic)
         reason = "not of the protocol" if verb == SEND else "not granted"
         self._note(Denial(root_of(client) or NOBODY, verb, about, reason))
+        if self._grants.was_revoked(root_of(client)):  # its connection is about to be cut
+            return ClientDeniedError(client, "its grant was revoked")
         return NotGrantedError(client, verb, about)
 
     def granted(self, client: str) -> bool:

@@ -277,6 +277,19 @@ def test_a_revoked_client_is_cut_off_at_once(world: World, carrier: str) -> None
     assert world.denials(name)[-1].reason == "its grant was revoked"
 
 
+def test_what_a_revoked_client_asks_before_it_is_cut_off_is_refused_as_a_strangers(
+    world: World,
+) -> None:
+    name, _ = world.client(publish=("*",))
+    granted = world.access.deny(name, "read", "step.completed")
+    revoke(world.owner, name)
+
+    revoked = world.access.deny(name, "publish", "runtime.started")
+
+    assert isinstance(granted, NotGrantedError)
+    assert isinstance(revoked, ClientDeniedError)
+
+
 def test_the_owner_may_do_everything_over_the_wire(world: World) -> None:
     with connect(world.ipc, token=owner_token(world.keys), name="cli") as client:
         assert client.name == "owner/cli"
