@@ -15,16 +15,12 @@ Find = Callable[[int], Recorded | None]  # the event at a position of the log
 _READ = msgspec.msgpack.Decoder(ComponentRetry).decode
 
 
-def up_to_retry(page: Page) -> Page:
-    """The part of *page* before its first request of this kind, or that one alone."""
-    if RETRY not in [record.topic for record in page.records]:  # as nearly always
-        return page
-    return alone(page, _asks_again)
-
-
-def is_retry(page: Page) -> bool:
-    """Whether *page* is such a request."""
-    return bool(page.records) and page.records[0].topic == RETRY
+def up_to_retry(page: Page) -> tuple[Page, bool]:
+    """The part of *page* before its first request of this kind, or that one alone; whether that."""
+    for record in page.records:
+        if record.topic == RETRY:
+            return alone(page, _asks_again), record is page.records[0]
+    return page, False  # as nearly always
 
 
 def parked_event(asked: Recorded, find: Find) -> Recorded | None:

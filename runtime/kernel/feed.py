@@ -35,7 +35,7 @@ from cortex.bus import (
     TailLostError,
 )
 
-from .again import Find, is_retry, parked_event, up_to_retry
+from .again import Find, parked_event, up_to_retry
 from .async_host import AsyncHost
 from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
@@ -123,8 +123,9 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             feeding = yield from _taken_up(feeding, cursor, page.log_epoch)
         if contract is not None:
             page = up_to_once(contract, page)
+        again = False
         if feeding.find is not None:
-            page = up_to_retry(page)
+            page, again = up_to_retry(page)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
@@ -148,7 +149,6 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             recall.arrive(cursor)
             continue
         keyed = contract is not None and contract.is_keyed(page.records)
-        again = feeding.find is not None and is_retry(page)
         if page.records and (not counted or limit == 1 or keyed or again):
             host.make_ready()  # while it starts, no event is under way
             begun = yield from _begin(feeding, sync=keyed)
