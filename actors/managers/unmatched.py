@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import (
     GrantRevoked,
     TriggerMatched,
@@ -27,6 +27,7 @@ class Held(msgspec.Struct, frozen=True):
 
     event: TriggerReceived
     source: str
+    size_bytes: int = 0  # of the event, so that it is encoded once and not for each that comes
 
 
 class Unmatched:
@@ -59,7 +60,7 @@ class Unmatched:
         if waits_s:
             at_ns = delivery.time_ns + round(waits_s * 1e9)
             yield Later(_last(event), at_ns, TriggerWake(trigger_id=event.trigger_id, last=True))
-            self._held[event.trigger_id] = Held(event, delivery.source)
+            self._held[event.trigger_id] = _held(event, delivery.source)
 
     def recall(self, event: TriggerUnmatched | TriggerWake | GrantRevoked) -> None:
         """Take up what an earlier start said, or did."""
@@ -123,7 +124,7 @@ class Unmatched:
         for record in self._history(stream):
             event = self._vocabulary.read(record) if record.topic in self._vocabulary else None
             if isinstance(event, TriggerReceived):
-                found = found or Held(event, record.source)
+                found = found or _held(event, record.source)
             elif isinstance(event, TriggerMatched) or (
                 isinstance(event, TriggerUnmatched) and not event.waits_s
             ):
@@ -133,12 +134,12 @@ class Unmatched:
     def _has_room(self, event: TriggerReceived) -> bool:
         if len(self._held) >= MOST:
             return False
-        sizes = (len(_ENCODE(held.event)) for held in self._held.values())
+        sizes = (held.size_bytes for held in self._held.values())
         return sum(sizes, len(_ENCODE(event))) <= MOST_BYTES
 
 
-def _is_last(event: Event | None) -> bool:
-    return isinstance(event, TriggerUnmatched) and not event.waits_s
+def _held(event: TriggerReceived, source: str) -> Held:
+    return Held(event, source, len(_ENCODE(event)))
 
 
 def forgotten(event: TriggerReceived) -> Forget:

@@ -64,7 +64,9 @@ def server_of(folder: Path, mode: str) -> Any:
     script = folder / "server.py"
     script.write_text(SERVER)
     said = McpServer(name="odd", command=(sys.executable, str(script), mode))
-    return module.Server(said, folder / "logs" / "odd.log", lambda: None)
+    environments = importlib.import_module("cortex.actors.tools.mcp.environments")
+    places = environments.Environments(None)
+    return module.Server(said, folder / "logs" / "odd.log", lambda: None, places)
 
 
 @pytest.mark.parametrize("mode", ["errors", "lines"])
