@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -67,6 +67,7 @@ def run_program(
     *,
     passed: Collection[str] = (),
     hidden: Collection[str] = (),
+    environment: Mapping[str, str] | None = None,
     wanted: Callable[[], bool] | None = None,
 ) -> ProgramOutcome:
     """Run a program in *folder* to its end; everything it started ends with it where it is cut.
@@ -79,6 +80,7 @@ def run_program(
         timeout_s: How long it may take.
         passed: Variables that it gets beside what every program does.
         hidden: Variables that it does not get unless they are passed.
+        environment: All its variables, where they are known; the others count for nothing then.
         wanted: Asked now and then; where it says no, the program is ended.
 
     Raises:
@@ -89,8 +91,8 @@ def run_program(
     until = time.monotonic() + timeout_s
     with contextlib.ExitStack() as block:
         try:
-            environment = environment_for(passed, hidden)
-            process = block.enter_context(LEASH.started(argv, folder, environment))
+            known = environment_for(passed, hidden) if environment is None else environment
+            process = block.enter_context(LEASH.started(argv, folder, known))
         except (OSError, ValueError) as error:
             raise ProgramError(argv[0], cannot_start(error)) from None
         said = listen(process, timeout_s, wanted)

@@ -94,6 +94,24 @@ def test_a_source_is_checked_against_what_only_a_worker_serves(desk: Desk) -> No
     assert (code, "takes a string" in message) == ("P407", True), message
 
 
+def test_a_dry_run_sees_what_workers_serve_as_validate_and_run_do_and_asks_none_of_them(
+    desk: Desk,
+) -> None:
+    desk.worker("steps:Greet")
+    before = desk.topics().count("step.execute")
+    source = desk.home.processes / "greeting.yaml"
+
+    (checked, rehearsed, ran) = desk.many(
+        ("process", "validate", str(source)),
+        ("process", "dry-run", "greeting"),
+        ("run", "greeting"),
+    )
+
+    assert [code for code, _, _ in (checked, rehearsed, ran)] == [0, 0, 0]
+    assert [step["runs"] for step in rehearsed[1]["steps"]] == ["greet"]
+    assert desk.topics().count("step.execute") == before + 1
+
+
 def test_a_worker_that_is_told_to_end_while_the_hub_is_away_does_not_wait_for_it(
     desk: Desk,
 ) -> None:
@@ -121,20 +139,3 @@ def test_where_no_hub_is_up_it_is_said_that_a_worker_must_serve_it(desk: Desk) -
 
     assert code == "P401"
     assert message == "no component here carries out `greet`: a worker or a plugin must"
-
-
-def test_a_dry_run_sees_what_workers_serve_as_validate_and_run_do_and_asks_none_of_them(
-    desk: Desk,
-) -> None:
-    desk.worker("steps:Greet")
-    source = desk.home.processes / "greeting.yaml"
-
-    (checked, rehearsed, ran) = desk.many(
-        ("process", "validate", str(source)),
-        ("process", "dry-run", "greeting"),
-        ("run", "greeting"),
-    )
-
-    assert [code for code, _, _ in (checked, rehearsed, ran)] == [0, 0, 0]
-    assert [step["runs"] for step in rehearsed[1]["steps"]] == ["greet"]
-    assert desk.topics().count("step.execute") == 1

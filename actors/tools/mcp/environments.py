@@ -6,18 +6,18 @@ It may be deleted at any time.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import shutil
-import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import platformdirs
 
+from cortex.actors.programs import ProgramError, run_program
 from cortex.runtime.isolation import interpreter
 from cortex.runtime.tools import McpServer
 
@@ -27,7 +27,6 @@ from .settings import masked
 
 INSTALL_S: Final = 600.0  # for its packages to be fetched and installed
 READY: Final = "cortex-ready"  # written last
-OUTPUT_BYTES: Final = 1 << 20
 PIP: Final = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--")
 
 
@@ -83,25 +82,21 @@ def program_of(server: McpServer, folder: Path) -> tuple[str, ...]:
 
 
 async def _run(server: McpServer, command: Sequence[str], known: Mapping[str, str]) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=dict(known),
-        start_new_session=True,
-    )
-    said = b""
+    wanted = threading.Event()
+    wanted.set()
     try:
-        while process.stdout and (more := await process.stdout.read(1 << 16)):
-            said = (said + more)[-OUTPUT_BYTES:]
-        code = await process.wait()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        raise
-    if code:
-        lines = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
+        ended = await asyncio.to_thread(
+            run_program, command, "/", INSTALL_S, environment=known, wanted=wanted.is_set
+        )
+    except ProgramError as error:
+        raise ServerError(f"{server.name}: its packages cannot be installed: {error}") from None
+    finally:
+        wanted.clear()  # where this is cut, the program is ended, too
+    if ended.exit_code:
+        said = (ended.stdout + ended.stderr).decode(errors="replace")
+        lines = [line for line in said.splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-        why = masked(server, one_line(errors[0] if errors else f"it ended with {code}", 300))
+        why = masked(
+            server, one_line(errors[0] if errors else f"it ended with {ended.exit_code}", 300)
+        )
         raise ServerError(f"{server.name}: its packages cannot be installed: {why}")
