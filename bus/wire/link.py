@@ -18,7 +18,7 @@ class Link:
 
     def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
         self.client, self.peer = client, peer
-        self.key = (client, "")  # with which program of the client; the server's to set
+        self.key: tuple[str, str] = (client, "")  # and its program; the server's to set
         self.whose: Hashable = self  # with whom it shares what one client may take of the hub
         self.usage: Usage | None = None  # of a limited client; the server's to set
         self.since_ns = hub.clock.now_ns()
