@@ -12,6 +12,7 @@ from cortex.runtime.processes import LinkedProcess
 WAKE = "request"  # what a `step.wake` is about that a request waits for
 UNLINKED = "unlinked"  # the same, once it has waited long enough for its process
 COMPILE_S = 60.0  # a compiler that says nothing for so long is not waited for
+MOST = 1_000  # requests that wait for their process at a time
 BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
 
@@ -65,6 +66,10 @@ class Waiting:
         if self._submitted.pop(position, None) is None or self._submitted:
             return []
         return [_wake(execution_id, time_ns) for execution_id in self._held]
+
+    def has_room(self, execution_id: str) -> bool:
+        """Whether a request may wait for its process: it does, or not too many others do."""
+        return execution_id in self._deferred or len(self._deferred) < MOST
 
     def defer(
         self,

@@ -23,7 +23,7 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
     requested_by: str = ""  # for whom the engine or the process manager asks; of others it is void
-    wait_s: float | None = None  # for its process, if that is unlinked; None: as configured
+    wait_s: float | None = None  # if its process is unlinked; None, and at most: as configured
 
 
 class ExecutionDeferred(Event, frozen=True, kw_only=True, tag="execution.deferred"):

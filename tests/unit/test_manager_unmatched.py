@@ -158,6 +158,29 @@ def test_a_request_for_an_unlinked_process_waits_and_begins_once_it_is_linked_ag
     assert office.world.deadlines == {}
 
 
+def test_only_so_many_requests_wait_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.actors.managers.waiting.MOST", 2)
+    office = Office(one())
+    unlinked(office, "action work")
+
+    office.publish(*(ExecutionRequest(execution_id=f"x{n}", process="p") for n in range(3)))
+
+    assert [each.execution_id for each in office.world.said(ExecutionDeferred)] == ["x0", "x1"]
+    assert [each.execution_id for each in office.world.said(ExecutionFailed)] == ["x2"]
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "waits_s"), [(1e300, [600.0]), (float("inf"), [600.0]), (-1, [])]
+)
+def test_nobody_waits_longer_than_is_configured(wait_s: float, waits_s: list[float]) -> None:
+    office = Office(one())
+    unlinked(office, "action work")
+
+    office.publish(ExecutionRequest(execution_id="x", process="p", wait_s=wait_s))
+
+    assert [each.waits_s for each in office.world.said(ExecutionDeferred)] == waits_s
+
+
 def test_it_fails_with_its_reason_if_nothing_comes_in_time() -> None:
     office = Office(one())
     unlinked(office, "action work")
