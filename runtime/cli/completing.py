@@ -114,6 +114,15 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 
 execution_ids = _completing(_executions)
 input_names = _completing_within(_inputs)
+with_inputs = click.option(
+    "-i",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=input_names,
+    help="An input.",
+)
 model_names = _completing(_models)
 process_names = _completing(_processes)
 process_names_or_files = _completing(_runnable)

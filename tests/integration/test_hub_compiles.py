@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortex.bus import Client
+from cortex.bus import Client, Event
 from cortex.bus.events import (
     ComponentAnnounced,
     ExecutionCompleted,
@@ -54,9 +54,9 @@ def until(done: Callable[[], Any]) -> Any:
     raise AssertionError("it did not come to that")
 
 
-def events(client: Client, *kinds: type) -> list[Any]:
+def events(client: Client, *kinds: type[Event]) -> list[Any]:
     """Those of *kinds* in the log, in order."""
-    topics = {kind.topic_name() for kind in kinds}  # type: ignore[attr-defined]
+    topics = {kind.topic_name() for kind in kinds}
     return [client.vocabulary.read(r) for r in client.read() if r.topic in topics]
 
 

@@ -52,6 +52,11 @@ class Office:
         )
 
     def compile(self, *processes: LinkedProcess | LinkedInterface) -> None:
+        self.add(*processes)
+        self.play()
+
+    def add(self, *processes: LinkedProcess | LinkedInterface) -> None:
+        """As `compile`, but that nobody handles it yet."""
         for process in processes:
             self.world.publish(
                 ProcessCompiled(
@@ -63,7 +68,6 @@ class Office:
                     source="s",
                 )
             )
-        self.play()
 
     def publish(self, *events: Any) -> None:
         self.world.publish(*events)

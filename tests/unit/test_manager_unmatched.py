@@ -270,12 +270,6 @@ class Killed(Office):
             case "kill":
                 self.come_back()
 
-    def add(self, process: Any) -> None:
-        """As `compile`, but that nobody handles it yet."""
-        play, self.play = self.play, lambda: None  # type: ignore[method-assign]
-        self.compile(process)
-        self.play = play  # type: ignore[method-assign]
-
     def cursor(self) -> int:
         return self.world._cursors.get("ProcessManager", 0)
 

@@ -7,7 +7,7 @@ import click
 
 from cortex.runtime.kernel import Home
 
-from ..completing import input_names, process_names_or_files
+from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
 from ..reading import Catalog, dollars, needs_line, readable
@@ -31,15 +31,7 @@ _STYLES = {"passed": "green", "failed": "red"}
 
 @click.command(name="dry-run")
 @click.argument("process", shell_complete=process_names_or_files)
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    shell_complete=input_names,
-    help="An input.",
-)
+@with_inputs
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
 @click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
 @with_any_home

@@ -9,7 +9,7 @@ from cortex.bus.events import ExecutionRequest, TriggerMatched
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
-from ..completing import input_names, process_names_or_files
+from ..completing import process_names_or_files, with_inputs
 from ..exits import OK
 from ..options import with_new_home, with_running, with_screen
 from ..reading import Catalog
@@ -31,15 +31,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 @click.command()
 @click.argument("process", required=False, default="", shell_complete=process_names_or_files)
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    shell_complete=input_names,
-    help="An input.",
-)
+@with_inputs
 @click.option(
     "--input-file",
     type=click.Path(path_type=Path, dir_okay=False),

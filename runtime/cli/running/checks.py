@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 
 from cortex.bus import CortexError
@@ -125,8 +125,7 @@ def _home(home: Home) -> Iterator[Check]:
     ]
     exposed = home.exposed()
     if exposed:
-        more = f"; and {len(exposed) - SHOWN} more" if len(exposed) > SHOWN else ""
-        found = "; ".join(exposed[:SHOWN]) + more
+        found = _first(exposed)
         yield Check("home", "fail", found, "look at what stands in them: nothing of it runs so")
     elif not os.access(home.path, os.W_OK | os.X_OK):
         yield Check("home", "fail", f"{home.path} may not be written", "check its owner and mode")
@@ -215,12 +214,11 @@ def _processes(home: Home) -> Iterator[Check]:
     if not found:
         yield Check("processes", "ok", "all that were compiled can run")
         return
-    said = "; ".join(f"{each.name} is {each.kind}: {each.problem}" for each in found[:SHOWN])
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    said = _first([f"{each.name} is {each.kind}: {each.problem}" for each in found])
     todo = "start the worker or load the plugin that served it"
     if any(each.kind == "rejected" for each in found):
         todo = "`cortex process validate` says what to do"
-    yield Check("processes", "warn", f"{said}{more}", todo)
+    yield Check("processes", "warn", said, todo)
 
 
 def _failures(home: Home) -> Iterator[Check]:
@@ -230,10 +228,15 @@ def _failures(home: Home) -> Iterator[Check]:
     if not found:
         yield Check("failures", "ok", "no component failed since the newest start")
         return
-    said = "; ".join(f"{e.component}: {times(e.failures)}, {e.reason}" for e in found[:SHOWN])
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    said = _first([f"{e.component}: {times(e.failures)}, {e.reason}" for e in found])
     todo = "`cortex events query --topic component.failed --traceback` shows where it came from"
-    yield Check("failures", "warn", f"{said}{more}", todo)
+    yield Check("failures", "warn", said, todo)
+
+
+def _first(found: Sequence[str]) -> str:
+    """The first of *found*, and how many more there are."""
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return "; ".join((*found[:SHOWN], *more))
 
 
 def _hub(home: Home) -> Iterator[Check]:
@@ -242,8 +245,7 @@ def _hub(home: Home) -> Iterator[Check]:
     if astray is None:
         return
     if astray:
-        more = f"; and {len(astray) - SHOWN} more" if len(astray) > SHOWN else ""
-        found = f"another program changed what it wrote: {'; '.join(astray[:SHOWN])}{more}"
+        found = f"another program changed what it wrote: {_first(astray)}"
         yield Check("hub", "fail", found, "`cortex down`: it writes what it goes by as it ends")
     else:
         yield Check("hub", "ok", "cursors, work, deadlines and receipts on disk are as it has them")
