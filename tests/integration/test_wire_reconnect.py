@@ -209,7 +209,7 @@ def test_the_asyncio_face_is_one_adapter(coming: Coming) -> None:
 def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_back(
     coming: Coming, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": 0.3})
+    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": LONG_S})
     one, other = coming.client("worker/1"), coming.client("worker/2")
     mine, theirs = one.work("worker", SAID), other.work("worker", SAID)
     one.publish(Said(number=1), Said(number=2))
@@ -217,9 +217,12 @@ def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_b
 
     for connection in list(coming.server._connections):
         connection.cut()
-    until(lambda: len(coming.server.clients()) == 2)
-    time.sleep(0.6)  # over the time within which they may come back
-    mine.finish(first)  # it is still its own
+    until(lambda: not coming.server.clients())
+    assert one.hub.head == other.hub.head  # each comes back by asking something
+    until(lambda: not coming.server._away)  # nothing is left that could be given back
+    assert not mine.claim()  # both are held as before
+    mine.finish(first)
+    monkeypatch.setattr("cortex.bus.wire.server.BACK_S", {"ipc": 0.1})
     other.close()
     (again,) = mine.claim(wait_s=LONG_S)
 
