@@ -89,8 +89,13 @@ class Vocabulary:
         near = difflib.get_close_matches(pattern, [*self._classes, *sorted(families)], n=1)
         raise TopicUnknownError(pattern, near[0] if near else None)
 
-    def check(self, draft: Draft) -> None:
+    def check(self, draft: Draft, made_of: Event | None = None) -> None:
         """Refuse at the door what a subscriber could not read.
+
+        Args:
+            draft: What is to be recorded.
+            made_of: The event of which *draft* was made, where the caller made it: then the stream
+                and the key of one of a known class are those that its body says.
 
         Raises:
             TopicUnknownError: Neither a known topic nor a plugin's own.
@@ -118,6 +123,8 @@ class Vocabulary:
             event = read(draft.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise EventInvalidError(draft.topic, str(error)) from None
+        if type(event) is type(made_of):
+            return
         # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
         if placed(event) != (draft.stream, draft.key) or ephemeral != draft.ephemeral:
             raise EventInvalidError(

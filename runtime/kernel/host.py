@@ -253,6 +253,8 @@ class Gathered:
 
     def effects(self) -> Effects:
         """All of them."""
+        if not (self._due or self._forget):
+            return Effects(tuple(self._events))
         return Effects(tuple(self._events), tuple(self._due.values()), tuple(self._forget))
 
     def _draft(self, event: Event) -> Draft:
@@ -261,7 +263,7 @@ class Gathered:
         if self._checks is None:
             return Draft.of(event, correlation=correlation, causation=self._causation)
         draft = CheckedDraft.of(event, correlation=correlation, causation=self._causation)
-        self._checks.check(draft)  # here, so that the event is blamed and not the whole page
+        self._checks.check(draft, event)  # here, so that the event is blamed and not the whole page
         return draft
 
 

@@ -128,6 +128,8 @@ _CERTAIN: Final = [re.compile(shape.pattern.encode()) for shape in SHAPES if sha
 _SHARED: Final = ("ey", "-", "gh", "ia", "token", "passw")
 _AS_RUN: Final = bytes(ord("a") if byte in _RUN else ord(" ") for byte in range(256))
 _RUN_OF: Final = b"a" * SHORTEST_RUN
+_BEFORE: Final = 64  # bytes before such a run in which its mark begins, at twice the most of any
+_FEW: Final = 16  # runs whose surroundings are looked at alone: of more, all of the text is
 _PARTS: Final = re.compile(rb"(\\[nr]|[\s\"',]+)")
 
 
@@ -154,7 +156,8 @@ def may_hold(data: bytes) -> bool:
 
 def marked(data: bytes) -> list[re.Pattern[bytes]]:
     """The patterns of certain secrets whose mark is in *data*, each once, in the table's order."""
-    lower = data.lower().decode("latin-1")  # a text is searched at a third of the cost
+    near = _near_runs(data)
+    lower = near.lower().decode("latin-1")  # a text is searched at a third of the cost
     if not any(map(lower.__contains__, _MARKS)):
         return []
     found: set[int] = set()
@@ -162,6 +165,21 @@ def marked(data: bytes) -> list[re.Pattern[bytes]]:
         if stem in lower:
             found.update(index for mark, index in marks if mark in lower)
     return [_CERTAIN[index] for index in sorted(found)]
+
+
+def _near_runs(data: bytes) -> bytes:
+    """The parts of *data* where the mark of a certain secret can be."""
+    as_runs = data.translate(_AS_RUN)
+    parts: list[bytes] = []
+    start = as_runs.find(_RUN_OF)
+    while start >= 0:
+        if len(parts) == _FEW:
+            return data
+        end = as_runs.find(b" ", start)
+        end = end if end >= 0 else len(data)
+        parts.append(data[max(0, start - _BEFORE) : end])
+        start = as_runs.find(_RUN_OF, end)
+    return b" ".join(parts)
 
 
 def masked_shapes(data: bytes) -> tuple[bytes, int]:

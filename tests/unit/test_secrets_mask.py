@@ -91,6 +91,37 @@ def test_the_quick_look_overlooks_no_secret_of_the_table(shape: Any, data: st.Da
         assert re.compile(shape.pattern.encode()) in shapes_part.marked(secret)
 
 
+@pytest.mark.parametrize("others", [0, 3, 40])
+@pytest.mark.parametrize(
+    "shape", [shape for shape in shapes_part.SHAPES if shape.certain], ids=lambda s: s.name
+)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_secret_is_found_among_long_words_and_far_from_them(
+    shape: Any, others: int, data: st.DataObject
+) -> None:
+    secret = data.draw(st.from_regex(shape.pattern.encode(), fullmatch=True))
+    filler = b", ".join([b"a_long_name_of_something", b"and words between them " * 5] * others)
+    text = filler + b", " + secret + b", " + filler
+
+    if re.search(shape.pattern.encode(), text):
+        assert re.compile(shape.pattern.encode()) in shapes_part.marked(text)
+
+
+@STEADY
+@given(st.lists(st.tuples(AROUND, st.sampled_from(["", *LOOKING, "correct horse"]), AROUND)))
+def test_drafts_are_masked_together_as_each_is_alone(parts: list[tuple[str, str, str]]) -> None:
+    mask = Mask(["correct horse"])
+    drafts = [
+        Draft.of(StepCompleted(execution_id="e", step_id="s", result={"text": "".join(part)}))
+        for part in [*parts, ("", "", "")]
+    ]
+
+    masked = mask.drafts(drafts)
+
+    assert [draft.body for draft in masked] == [mask.data(draft.body) for draft in drafts]
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_evidence_stays(text: str) -> None:
     assert Mask().text(text) is text or Mask().text(text) == text

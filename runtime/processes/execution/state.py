@@ -1,6 +1,7 @@
 """What an execution is at one moment: the fold of its events, and nothing that is not in them."""
 
-from typing import Any, Literal, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,6 +56,26 @@ ATTEMPTING: frozenset[Stage] = frozenset(
         "child",
     )
 )
+_NOTHING_ASKED: Final[dict[str, Any]] = {
+    "turn": 0,
+    "call": 0,
+    "compiled": None,
+    "answer": {},
+    "stop": "",
+    "unclaimed": False,
+    "open_calls": {},
+    "callees": {},
+    "enabled": (),
+    "problems": 0,
+    "unfit": (),
+    "attempt_tokens": 0,
+    "attempt_cost": 0.0,
+    "effects": {},
+    "unknown": {},
+}
+# Most steps ask no model, and a copy with so many fields named costs more than a look at them.
+_OF_ATTEMPT: Final = attrgetter(*_NOTHING_ASKED)
+_UNTOUCHED: Final = tuple(_NOTHING_ASKED.values())
 
 
 class Execution(Struct, frozen=True, kw_only=True):
@@ -176,24 +197,7 @@ def entered(state: Execution, step_id: str) -> Execution:
 
 def anew(state: Execution) -> Execution:
     """*state*, with nothing asked of a model and nothing spent in the attempt."""
-    return replace(
-        state,
-        turn=0,
-        call=0,
-        compiled=None,
-        answer={},
-        stop="",
-        unclaimed=False,
-        open_calls={},
-        callees={},
-        enabled=(),
-        problems=0,
-        unfit=(),
-        attempt_tokens=0,
-        attempt_cost=0.0,
-        effects={},
-        unknown={},
-    )
+    return state if _OF_ATTEMPT(state) == _UNTOUCHED else replace(state, **_NOTHING_ASKED)
 
 
 def answers(state: Execution, event: Any, *stages: Stage) -> bool:
