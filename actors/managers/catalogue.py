@@ -5,7 +5,7 @@ import msgspec
 from cortex.bus import CortexError, Event
 from cortex.bus.events import ProcessCompiled, ProcessRetired, ProcessUnlinked
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, ProcessTable, is_shipped
+from cortex.runtime.processes import LinkedInterface, LinkedProcess, ProcessTable, is_shipped
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -23,6 +23,7 @@ class Catalogue:
         self._blobs = blobs
         self._compiled: dict[tuple[str, int], ProcessCompiled] = {}
         self._missing: dict[str, tuple[str, ...]] = {}  # by digest of the linked form
+        self._contracts: dict[tuple[str, int], LinkedInterface] = {}  # by name and version
         self._lost: dict[str, str] = {}  # why a process cannot be read, by name
 
     def fold(self, event: Event) -> None:
@@ -55,6 +56,15 @@ class Catalogue:
                 found.update(interface for interface, _ in process.implements)
         return found
 
+    def contract(self, name: str) -> LinkedInterface | None:
+        """The newest version of the interface *name*, whether or not anything implements it."""
+        versions = [version for known, version in self._contracts if known == name]
+        return self._contracts[name, max(versions)] if versions else None
+
+    def contracts(self) -> set[str]:
+        """Names of every interface that was compiled."""
+        return {name for name, _ in self._contracts}
+
     def shipped(self) -> set[str]:
         """Names of the processes that come with Cortex."""
         return {
@@ -79,22 +89,31 @@ class Catalogue:
         """Take out one version, or all of them where it is 0."""
         kept = [p for p in self.table.versions(name) if version not in (0, p.version)]
         self.table = self.table.without(name).add(kept)
-        left = {process.version for process in kept}
-        for key in [key for key in self._compiled if key[0] == name and key[1] not in left]:
+        for key in [key for key in self._compiled if key[0] == name and version in (0, key[1])]:
             del self._compiled[key]
+            self._contracts.pop(key, None)
 
     def _compile(self, event: ProcessCompiled) -> None:
         try:
-            process = _READ(self._blobs.get(event.linked))
-        except msgspec.ValidationError:
-            return  # an interface: nobody runs it
-        except CortexError as error:
+            linked = self._read(event)
+        except (CortexError, msgspec.DecodeError) as error:
             self._lost[event.name] = str(error)
             return
         self._lost.pop(event.name, None)
         self._missing.pop(event.digest, None)
         self._compiled[event.name, event.process_version] = event
-        self.table = self.table.add([process])
+        if isinstance(linked, LinkedProcess):
+            self.table = self.table.add([linked])
+        else:
+            self._contracts[event.name, event.process_version] = linked
+
+    def _read(self, event: ProcessCompiled) -> LinkedProcess | LinkedInterface:
+        data = self._blobs.get(event.linked)
+        try:
+            return _PROCESS(data)
+        except msgspec.ValidationError:
+            return _INTERFACE(data)
 
 
-_READ = msgspec.json.Decoder(LinkedProcess).decode
+_PROCESS = msgspec.json.Decoder(LinkedProcess).decode
+_INTERFACE = msgspec.json.Decoder(LinkedInterface).decode

@@ -6,7 +6,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from cortex.runtime.processes import MANUAL, LinkedProcess, ManualTrigger, Match, Tie, absence
+from cortex.runtime.processes import (
+    MANUAL,
+    LinkedInterface,
+    LinkedProcess,
+    ManualTrigger,
+    Match,
+    Tie,
+    absence,
+)
 
 from .catalogue import Catalogue
 from .preferences import Preferences
@@ -41,7 +49,10 @@ def for_request(
     if versions:
         return Refusal(f"there is no version {version} of {name}: it has {versions}")
     if name not in catalogue.interfaces():
-        return Refusal(_unknown(catalogue, name))
+        contract = catalogue.contract(name)
+        return Refusal(_unimplemented(contract) if contract else _unknown(catalogue, name))
+    if only := _abstract(catalogue, name):
+        return Refusal(only)
     wanted = preferences.for_interface(name)
     return _outcome(
         catalogue, preferences, wanted, table.implementing(name, wanted), f"implements {name}"
@@ -128,11 +139,47 @@ def _runnable(catalogue: Catalogue, chosen: Chosen) -> Chosen | Refusal:
     return chosen
 
 
+def _abstract(catalogue: Catalogue, interface: str) -> str:
+    """Why *interface* does not run, where whatever implements it is abstract; else ""."""
+    table = catalogue.table
+    found = [
+        each
+        for name in table.names()
+        if (each := table.get(name)) and interface in dict(each.implements)
+    ]
+    if not found or not all(each.abstract for each in found):
+        return ""
+    names, many = ", ".join(each.name for each in found), len(found) > 1
+    which = "which are abstract: extend one" if many else "which is abstract: extend it"
+    return f"only {names} implement{'' if many else 's'} {interface}, {which} and run that"
+
+
+def _unimplemented(contract: LinkedInterface) -> str:
+    """Why an interface does not run that nothing implements, and what would."""
+    needs = {
+        "step": [step for step, _ in contract.required_steps],
+        "gate": contract.required_gates,
+        "topic": contract.required_knowledge,
+        "input": [field.name for field in contract.inputs],
+        "output": [field.name for field in contract.outputs],
+    }
+    has = "; ".join(
+        f"the {noun}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        for noun, names in needs.items()
+        if names
+    )
+    return (
+        f"nothing implements the interface {contract.name}: it runs once there is a process with "
+        f"`implements: {contract.name}`{f' that has {has}' if has else ''}; "
+        "`cortex process validate` shows what keeps one from compiling"
+    )
+
+
 def _unknown(catalogue: Catalogue, name: str) -> str:
     lost = catalogue.lost(name)
     if lost:
         return f"{name} was compiled and cannot be read: {lost}; compile it again"
-    known = sorted({*catalogue.table.names(), *catalogue.interfaces()})
+    known = sorted({*catalogue.table.names(), *catalogue.interfaces(), *catalogue.contracts()})
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"there is no process or interface {name}: did you mean {near[0]}?"

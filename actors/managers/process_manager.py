@@ -53,7 +53,7 @@ class Kept(msgspec.Struct, frozen=True):
 class ProcessManager(Component):
     """Starts executions on compiled processes, or says why it does not."""
 
-    recalls = 2
+    recalls = 3
 
     def __init__(
         self,

@@ -113,6 +113,7 @@ class PluginManager(Component):
         return name in self._keepers or name in self._beside
 
     def _start(self, event: PluginLoad) -> Iterator[Output]:
+        before = self._fared.get(event.plugin, PluginFared()).components
         try:
             plugin = installed_as(event.plugin)
             plugin.check_loaded(event)
@@ -120,9 +121,11 @@ class PluginManager(Component):
             if event.place == "runtime":
                 yield self._start_beside(event, plugin, house)
                 return
-            before = self._fared.get(event.plugin, PluginFared()).components
             self._keepers[event.plugin] = Keeper(event, plugin, house, names=before)
         except (CortexError, OSError) as error:
+            with contextlib.suppress(CortexError):
+                # What it announced before this start is served by nobody now.
+                self._opened().withdraw(event.plugin, before)
             yield PluginDenied(plugin=event.plugin, reason=str(error))
 
     def _replace(self, event: PluginLoad, keeper: Keeper) -> Iterator[Output]:

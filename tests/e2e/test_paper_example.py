@@ -1,7 +1,6 @@
 """The paper's own example, untouched: a signed post about a red build becomes a green commit."""
 
 import json
-import os
 import socket
 import threading
 import time
@@ -14,10 +13,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cortex.plugins.hosting import unavailable
 from cortex.plugins.webhook import signature_of
 
 from ..servers import ScriptedOpenAI, ScriptedServer
+from .paper_world import MISSING, SEEDS, UNCONFINED, keep
 from .repair_world import (
     DIAGNOSIS,
     PYTHON,
@@ -32,10 +31,7 @@ from .repair_world import (
 )
 from .up_world import until
 
-DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
-SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))
 SECRET = "a secret of the test"
-UNCONFINED = ["--unconfined"] if unavailable() else []
 HOOK = """
 [plugins.webhook]
 listen = "127.0.0.1:{port}"
@@ -45,7 +41,7 @@ path = "/"
 workspace = "{workspace}"
 """
 
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason=f"no seeds at {SEEDS} (CORTEX_SEEDS)")
+pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason=MISSING)
 
 
 class Team(BaseHTTPRequestHandler):
@@ -96,14 +92,6 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.fixture
 def port() -> int:
     return free_port()
-
-
-def keep(user: User, name: str, topic: str) -> None:
-    """Copy a file of the paper into the home, and give it a topic that it names."""
-    (user.home.processes / name).write_bytes((SEEDS / name).read_bytes())
-    page = user.home.knowledge / f"{topic.replace('.', '/')}.md"
-    page.parent.mkdir(exist_ok=True)
-    page.write_text(f"# {topic}\n\nEvery push runs the unit tests.\n")
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """`cortex plugin reload`: asks for what is new alone, and says what keeps it from being loaded."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cortex.bus.events import ComponentWithdrawn
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.cli import main
+from cortex.runtime.cli.reading import History, Selection
 from cortex.runtime.kernel import Home
 
 UNCONFINED = ["--unconfined"] if unavailable() else []
@@ -116,6 +119,26 @@ def test_what_cannot_be_loaded_changes_nothing(site: Site) -> None:
     assert site.listed()["state"] == "loaded"
     _, logs, _ = site.run("logs", "changing")
     assert "in on_start" in logs
+
+
+def test_what_a_plugin_served_is_missed_at_once_where_it_is_no_longer_installed(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site.home.processes / "saying.yaml").write_text(PROCESS)
+    shutil.rmtree(site.folder / "plugin_changing-1.0.dist-info")
+
+    # Not one that waits for ten minutes: the request is refused, or held with its reason.
+    ended = main(["run", "saying"])
+
+    said = capsys.readouterr()
+    assert ended != 0
+    assert "say" in said.err
+    assert site.listed()["state"] == "denied"
+    with History.open(site.home) as history:
+        withdrawn = list(history.select(Selection(topics=(ComponentWithdrawn.topic_name(),))))
+        begun = list(history.select(Selection(topics=("execution.started",))))
+    assert withdrawn
+    assert begun == []
 
 
 def test_a_plugin_that_fails_is_said_to_fail(site: Site) -> None:

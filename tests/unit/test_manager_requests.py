@@ -262,6 +262,59 @@ def test_an_interface_runs_the_one_process_that_implements_it() -> None:
     assert started.process == "fix"
 
 
+CONTRACT = LinkedInterface(
+    name="change",
+    version=1,
+    digest="d",
+    required_gates=("branch_clean",),
+    required_steps=(("implement", "Make it"), ("verify", "Check it")),
+    required_knowledge=("engineering.reviews",),
+)
+
+
+def test_an_interface_that_nothing_implements_is_refused_with_what_would() -> None:
+    office = Office(one("fix"))
+    office.compile(CONTRACT)
+
+    refused = reason(office.request("change"))
+
+    assert refused.startswith("nothing implements the interface change: ")
+    assert "a process with `implements: change`" in refused
+    assert "the steps implement, verify" in refused
+    assert "the gate branch_clean" in refused
+    assert "the topic engineering.reviews" in refused
+
+
+def test_an_interface_is_still_known_after_a_restart_and_no_longer_once_it_is_retired() -> None:
+    office = Office()
+    office.compile(CONTRACT)
+    snapshot = office.manager.snapshot()
+
+    office.manager = office.new_manager()
+    office.manager.restore(snapshot)
+
+    assert "nothing implements the interface change" in reason(office.request("change"))
+    office.publish(ProcessRetired(name="change", reason="old"))
+    office.publish(ExecutionRequest(execution_id="y", process="change"))
+    assert "no process or interface change" in office.world.said(ExecutionFailed)[-1].reason
+
+
+def test_an_interface_that_only_abstract_processes_implement_names_them() -> None:
+    office = Office(one("base", implements=IMPLEMENTS, abstract=True))
+    office.compile(CONTRACT)
+
+    refused = reason(office.request("change"))
+
+    assert refused == "only base implements change, which is abstract: extend it and run that"
+
+
+def test_a_name_close_to_an_interface_that_nothing_implements_is_asked_back() -> None:
+    office = Office()
+    office.compile(CONTRACT)
+
+    assert "did you mean change?" in reason(office.request("chnage"))
+
+
 def test_an_interface_with_two_implementations_is_refused_unless_one_is_preferred() -> None:
     processes = (one("fix", implements=IMPLEMENTS), one("mend", implements=IMPLEMENTS))
 
