@@ -86,7 +86,9 @@ def _select(
     if private := asked.inferred.get("sensitivity"):
         needs = {**needs, "sensitivity": private}  # unlike a level it is kept, or nobody is asked
     unfit = unfit_for(asked)
-    pick = partial(select, models, needs, left=asked.left, call=call, tools=bool(asked.tools))
+    pick = partial(
+        select, models, needs, left=asked.left, call=call, tools=bool(asked.tools or asked.linked)
+    )
     if asked.model and asked.model not in unfit:
         kept = pick(asked.model)
         if isinstance(kept, Selected) and kept.model.name == asked.model:

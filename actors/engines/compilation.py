@@ -34,7 +34,10 @@ from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Ou
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
+from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes.execution import choices
 from cortex.runtime.secrets import Mask
+from cortex.runtime.tools import ToolSpec
 
 from .choosing import OF_CALLS, choose, too_dear, unfit_for, unreached
 from .contexts import request_of
@@ -164,7 +167,9 @@ class CompilationEngine(Component):
             before = self._streams.read(event.stream(), OF_TURNS, delivery.position)
             told = turns_of(before, event, self._blobs)
         home = self._home.path if self._home else None
-        tools = show_tools(event.tools, self._offered.tools(), told.enabled, home)
+        chosen = self._choices(event)
+        asked = (*event.tools, *(each.name for each in chosen))
+        tools = show_tools(asked, (*self._offered.tools(), *chosen), told.enabled, home)
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
         request, notes = request_of(event, model, self._config, tools, told.turns, found)
         private = Private(self._home, event.execution_id, users_folder(), self._mask)
@@ -176,6 +181,13 @@ class CompilationEngine(Component):
         )
         prompt = self._compiler(model.encoding).compile(inputs.request, inputs.view)
         return _Made(prompt, (*notes, *of_found), inputs)
+
+    def _choices(self, event: ContextCompile) -> tuple[ToolSpec, ...]:
+        """What the model of a step with a goal may choose, as its process was linked."""
+        if not event.linked:
+            return ()
+        process = _READ(self._blobs.get(event.linked))
+        return choices(process.step(event.step_id))
 
     def _prefix(self, event: ContextCompile, model: str, delivery: Delivery) -> Prefix:
         if event.turn == 0 and event.attempt == 1:
@@ -217,6 +229,9 @@ class CompilationEngine(Component):
         if encoding not in self._compilers:
             self._compilers[encoding] = ContextCompiler(counter_for(encoding))
         return self._compilers[encoding]
+
+
+_READ = msgspec.json.Decoder(LinkedProcess).decode
 
 
 def _selected(event: ContextCompile, selected: Selected) -> ModelSelected:

@@ -42,6 +42,7 @@ from cortex.bus.events import (
     ModelResponded,
     StepCompleted,
     StepFailed,
+    StepPropose,
     StepUnclaimed,
     StepWake,
     ToolDenied,
@@ -158,6 +159,7 @@ class ProcessExecutionEngine(Component):
     @on(ModelResponded)
     @on(StepCompleted)
     @on(StepFailed)
+    @on(StepPropose)
     @on(StepUnclaimed)
     @on(StepWake)
     @on(ToolDenied)
@@ -245,7 +247,7 @@ class ProcessExecutionEngine(Component):
 
     def _process(self, state: Execution, event: Event) -> LinkedProcess:
         started = event if isinstance(event, ExecutionStarted) else state.started
-        if started is None or not started.process:
+        if started is None or not started.linked:
             return NO_PROCESS
         process = self._processes.get(started.linked)
         if process is None:

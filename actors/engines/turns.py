@@ -10,6 +10,9 @@ from cortex.bus.events import (
     ContextCompile,
     ModelInvoke,
     ModelResponded,
+    StepCompleted,
+    StepFailed,
+    StepProposed,
     ToolCall,
     ToolDenied,
     ToolEnabled,
@@ -25,6 +28,9 @@ OF_TURNS: Final = (
     ContextCompile,
     ModelInvoke,
     ModelResponded,
+    StepCompleted,
+    StepFailed,
+    StepProposed,
     ToolCall,
     ToolDenied,
     ToolEnabled,
@@ -58,15 +64,27 @@ def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> To
     """
     turns: dict[int, _Told] = {}
     enabled: list[str] = []
+    chosen: dict[str, StepProposed] = {}  # by the step that it became
     for event in (*events, asked):
+        if isinstance(event, StepProposed):
+            if (event.goal, event.attempt) == (asked.step_id, asked.attempt):
+                chosen[event.step_id] = event
+                _propose(turns, event)
+            continue
+        if isinstance(event, StepCompleted | StepFailed):
+            if event.step_id in chosen:
+                _observe(turns, chosen[event.step_id].turn, _outcome(chosen[event.step_id], event))
+            continue
         about = (getattr(event, "step_id", ""), getattr(event, "attempt", 0))
         if about != (asked.step_id, asked.attempt):
             continue
         if isinstance(event, ContextCompile):
             if event.turn == 0:
-                turns, enabled = {}, []
+                turns, enabled, chosen = {}, [], {}
             elif event.problem:
                 _observe(turns, event.turn - 1, _problem(event))
+            elif event.verdict:
+                _observe(turns, event.turn - 1, _verdict(event))
         else:
             if isinstance(event, ToolEnabled):
                 enabled.append(event.pack)
@@ -76,9 +94,12 @@ def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> To
 
 
 def _says_nothing(turn: _Told) -> bool:
-    """Whether there is nothing of *turn* to show: no answer, or an empty one that used no tools."""
+    """Whether there is nothing of *turn* to show: no answer, or an empty one that used no tools.
+
+    Where a person acted nothing was answered, and what came of it is shown.
+    """
     if turn.answer is None:
-        return True
+        return not turn.observed
     return is_empty(turn.answer) and not turn.answer.get("calls")
 
 
@@ -137,7 +158,8 @@ def _turn(number: int, told: _Told) -> Turn:
             what = f"{_in_a_line(str(call.get('tool')))} with {_json(call.get('arguments'))}"
             lines.append(f"(called {what}{call_id and ', as '}{call_id})")
     said = Said(id=f"turn:{number}", kind="answer", text="\n".join(lines))
-    return Turn(number=number, said=(said, *told.observed.values()))
+    own = (said,) if told.answer is not None else ()
+    return Turn(number=number, said=(*own, *told.observed.values()))
 
 
 def _result(event: ToolReturned, blobs: Blobs) -> Said:
@@ -154,6 +176,36 @@ def _result(event: ToolReturned, blobs: Blobs) -> Said:
 def _call(event: ToolReturned | ToolFailed | ToolDenied) -> str:
     """What a prompt calls the outcome of a call; nothing else of a turn has a `/`."""
     return f"turn:{event.turn}/{event.call_id}"
+
+
+def _propose(turns: dict[int, _Told], event: StepProposed) -> None:
+    """What the model chose is a call of its turn; what a person chose is told beside it."""
+    if event.call_id:
+        turns.setdefault(event.turn, _Told()).asked.append(event.call_id)
+        return
+    given = _json(event.parameters)
+    text = f"{event.by} chose {_in_a_line(event.action)} with {given}. {event.note}".strip()
+    said = Said(id=f"turn:{event.turn}:{event.step_id}", kind="enabled", text=text)
+    _observe(turns, event.turn, said)
+
+
+def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> Said:
+    """What came of a step that was chosen; of a try after a failure, what came of that."""
+    name = _in_a_line(chosen.action)
+    place = f"turn:{chosen.turn}/{chosen.call_id or chosen.step_id}"
+    if isinstance(event, StepFailed):
+        again = f"+{event.attempt}" if event.attempt > 1 else ""
+        text = f"{name} failed ({event.kind}): {event.error}\n{event.excerpt}".strip()
+        text = cut_middle(text, LONGEST_CHARS)
+        return Said(id=f"{place}{again}!", kind="failed", text=text, source=name)
+    text = "\n".join(filter(None, (event.summary, _json(event.result))))
+    text = cut_middle(text, LONGEST_CHARS)
+    return Said(id=place, kind="result", text=text, source=name)
+
+
+def _verdict(event: ContextCompile) -> Said:
+    text = f"The goal is not reached: {event.verdict}"
+    return Said(id=f"turn:{event.turn - 1}:verdict", kind="problem", text=text)
 
 
 def _problem(event: ContextCompile) -> Said:

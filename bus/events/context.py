@@ -37,6 +37,8 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     inferred: dict[str, Any] = {}  # what the work asks of a model beyond its `needs`
     inferred_from: dict[str, str] = {}  # why, by need
     unfit: tuple[str, ...] = ()  # models whose answer in this attempt was empty or did not fit
+    linked: str = ""  # of a step with a goal: digest of the linked process, which says what it may
+    verdict: str = ""  # why the goal is not reached, where the last answer said that it is
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):

@@ -24,6 +24,8 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
     requested_by: str = ""  # for whom the engine or the process manager asks; of others it is void
     wait_s: float | None = None  # if its process is unlinked; None, and at most: as configured
+    # Ad-hoc work that is led: a step with the `goal`, as it would stand in a process without `id`.
+    step: dict[str, Any] = {}
 
 
 class ExecutionDeferred(Event, frozen=True, kw_only=True, tag="execution.deferred"):
@@ -202,13 +204,16 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancel
 
 
 class ExecutionFinish(Event, frozen=True, kw_only=True, tag="execution.finish"):
-    """Ask an ad-hoc execution to end: the goal is reached, or given up."""
+    """Ask to end the work towards a goal: it is reached, or given up."""
 
     belongs = ("execution", "execution_id")
 
     execution_id: str
     outputs: dict[str, Any] = {}
     by: str = ""  # void: who asked is the source
+    gave_up: bool = False
+    note: str = ""  # what was reached, or why it is given up
+    seen: int = 0  # as in `execution.resume`; work that nobody leads does not look at it
 
 
 class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):

@@ -6,7 +6,7 @@ from ..event import Event
 
 
 class ActionObserved(Event, frozen=True, kw_only=True, tag="learning.action_observed"):
-    """An action was taken outside any process; discovery learns from these."""
+    """An action was chosen outside any process or towards a goal; discovery learns from these."""
 
     belongs = ("execution", "execution_id")
     routing = "action"
@@ -15,3 +15,5 @@ class ActionObserved(Event, frozen=True, kw_only=True, tag="learning.action_obse
     action: str
     parameters: dict[str, Any] = {}
     outcome: str = ""  # "completed" or "failed"
+    step_id: str = ""  # the step that it was; what it gave stands in `step.completed` of that
+    attempt: int = 1

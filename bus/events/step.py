@@ -25,6 +25,41 @@ class StepExecute(Event, frozen=True, kw_only=True, tag="step.execute"):
     host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
 
 
+class StepPropose(Event, frozen=True, kw_only=True, tag="step.propose"):
+    """Ask an execution that stands at a goal to do something towards it, as a person chose it."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    action: str  # an action or a process that is granted to the step with the goal
+    parameters: dict[str, Any] = {}
+    note: str = ""
+    seen: int = 0  # as in `execution.resume`
+
+
+class StepProposed(Event, frozen=True, kw_only=True, tag="step.proposed"):
+    """Something was chosen to be done towards a goal: it is a step of the execution from now on.
+
+    What becomes of it is told as of any step: `step.execute` or `step.delegated`, then
+    `step.completed` or `step.failed`.
+    """
+
+    belongs = ("execution", "execution_id")
+    routing = "action"
+
+    execution_id: str
+    step_id: str  # of the new step: "fix.2" is the second that was chosen towards the goal of `fix`
+    goal: str  # the step whose goal it is
+    attempt: int = 1  # of that step
+    turn: int = 0  # of its model, whose answer chose it
+    call_id: str = ""  # in that answer; "" where a person chose
+    action: str  # the action or the process
+    parameters: dict[str, Any] = {}
+    timeout_s: float | None = None  # what is left of the time for the goal
+    by: str = ""  # the model, or the person as the hub authenticated them
+    note: str = ""
+
+
 class StepUnclaimed(Event, frozen=True, kw_only=True, tag="step.unclaimed"):
     """Nobody can take this step at the moment; it waits, or fails by its timeout."""
 
@@ -58,7 +93,8 @@ class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
     step_id: str
     error: str  # one line: what is, what was expected, what to do
     attempt: int = 1
-    # "timeout", "interrupted", "refused", "masked", "wrong_answer", "budget", "missing" (tools)
+    # "timeout", "interrupted", "refused", "masked", "wrong_answer", "budget", "missing" (tools),
+    # "gate" (it did not pass), "given_up" (a goal)
     kind: str = "failed"
     retry: bool = True  # False where trying again cannot help
     excerpt: str = ""  # what was printed that says most; whoever tries again is shown it

@@ -30,13 +30,17 @@ GUARDED = Patterns(
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("trigger.wake", "execution.deferred", "component.retry", "component.drop"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
-        *("step.delegated", "step.reopened", "step.skipped", "tool.enabled", "tool.unclaimed"),
+        *("step.proposed", "step.delegated", "step.reopened", "step.skipped"),
+        *("tool.enabled", "tool.unclaimed"),
     )
 )
 # Whoever says one of these has a program run, a file written or a model paid, without a process,
 # its gates or a person in between. So no pattern includes them: a grant names the very topic.
 NAMED_ALONE = frozenset(
-    ("step.execute", "tool.call", "model.invoke", "context.compile", "knowledge.request")
+    (
+        *("step.execute", "step.propose", "tool.call", "model.invoke"),
+        *("context.compile", "knowledge.request"),
+    )
 )
 # Names that speak for the runtime itself, or for its owner.
 RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})

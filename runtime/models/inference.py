@@ -23,6 +23,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     changes: bool = False  # the action changes something by what the model answers
     answer: Mapping[str, Any] = {}  # JSON Schema of the answer; empty for free text
     tools: bool = False
+    goal: bool = False  # it chooses what is done, turn by turn
     time_s: float | None = None  # that the step may take
     local: tuple[str, ...] = ()  # steps with `sensitivity: local` whose results it is shown
 
@@ -72,6 +73,8 @@ def _levels(work: Work) -> Iterator[tuple[str, Any, str]]:
         yield "reasoning", "medium", f"{work.action} acts on the answer"
     if _is_demanding(work.answer):
         yield "reasoning", "medium", "the answer has many parts"
+    if work.goal:
+        yield "reasoning", "high", "it works towards a goal, turn by turn"
     if work.tools:
         yield "reasoning", "medium", "it uses tools"
     if work.time_s is not None and work.time_s <= MEDIUM_SPEED_S:

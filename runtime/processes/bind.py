@@ -43,12 +43,17 @@ class Binder:
     def action(self, definition: StepDefinition) -> ActionSpec | None:
         """Return the announcement of the action of *definition*."""
         name = definition.action or ""
-        spec = self._world.registry.actions.get(name)
         # An abstract step is never carried out: its action is a hint to whoever overrides it.
-        if spec is None and not definition.abstract:
+        if definition.abstract:
+            return self._world.registry.actions.get(name)
+        return self.granted(name, definition.node.at("action"))
+
+    def granted(self, name: str, place: Node) -> ActionSpec | None:
+        """Return the announcement of the action *name*, which a goal may use."""
+        spec = self._world.registry.actions.get(name)
+        if spec is None:
             remedy = self._world.action_remedy(name)
             message = f"no component carries out `{name}`"
-            place = definition.node.at("action")
             self._unknown("P401", message, place, name, self._world.registry.actions, remedy)
         return spec
 

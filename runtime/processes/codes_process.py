@@ -88,9 +88,9 @@ PROCESS: tuple[Rule, ...] = (
     Rule(
         "P213",
         "step does nothing",
-        "A step runs an `action:` or a `process:`. An override replaces the whole step, its"
-        " action included.",
-        "add `action:` or `process:`",
+        "A step runs an `action:` or a `process:`, or works towards a `goal:`. An override "
+        "replaces the whole step, its action included.",
+        "add `action:`, `process:` or `goal:`",
     ),
     Rule(
         "P214",
@@ -105,6 +105,19 @@ PROCESS: tuple[Rule, ...] = (
         "What `find:` brings stands in the prompt of its step. A step that asks no model has none.",
         "move it to a step that asks a model, or remove the key",
         "warning",
+    ),
+    Rule(
+        "P216",
+        "key of a goal without one",
+        "`may:`, `check:` and `by_hand:` say how a step works towards its `goal:`.",
+        "add `goal:`, or remove the key",
+    ),
+    Rule(
+        "P217",
+        "goal without anything to do",
+        "Whoever works towards the goal chooses among the actions under `may:` and, where it is a "
+        "model, the `tools:` of the step.",
+        "list what may be done under `may:`",
     ),
 )
 
@@ -339,6 +352,13 @@ LINK: tuple[Rule, ...] = (
         "be. It stays left out.",
         "say which under `with:`",
         "warning",
+    ),
+    Rule(
+        "P420",
+        "name that could be chosen for several things",
+        "A model chooses tools, actions and processes by name alone, so that each name stands for "
+        "one thing in a step.",
+        "remove one of them",
     ),
 )
 

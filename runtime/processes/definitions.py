@@ -78,6 +78,16 @@ class ToolUse(Struct, gc=False, kw_only=True):
     node: Node
 
 
+class GrantUse(Struct, gc=False, kw_only=True):
+    """An action, or a process to run as a child, that a step with a goal may choose."""
+
+    action: str = ""
+    process: str = ""  # one of the two is set
+    gates: list[GateUse | Inherit] = []  # before each time that it is done
+    breakpoint: bool = False
+    node: Node
+
+
 class CarryUse(Struct, gc=False):
     """An earlier step, or a field of it, that a step sees."""
 
@@ -112,6 +122,10 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     id: str
     action: str | None = None
     process: str | None = None
+    goal: Value | None = None
+    grants: list[GrantUse] = []  # `may:`, of a step with a goal
+    check: list[GateUse | Inherit] | None = None  # None: a person is asked
+    by_hand: bool = False
     description: str = ""
     abstract: bool = False
     parameters: Value | None = None

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from .expressions import Ref
-from .linked import LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
+from .linked import Granted, LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -26,6 +26,8 @@ class StepItem(Struct, frozen=True, kw_only=True):
     gates: tuple[Item, ...] = ()
     knowledge: tuple[Item, ...] = ()
     bound: tuple[str, ...] = ()  # "log: ${inputs.log}": parameters that the source leaves out
+    may: tuple[str, ...] = ()  # towards a goal: "run_tests", "process triage, after approved"
+    check: tuple[Item, ...] = ()  # gates that decide whether a goal is reached
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,8 @@ def inspect(process: LinkedProcess) -> Inspection:
 def _step(step: LinkedStep) -> StepItem:
     if step.action:
         runs = f"action {step.action.name} ({step.action.component})"
+    elif step.goal is not UNSET:
+        runs = "goal, by hand" if step.goal.by_hand else "goal, by a model"
     elif step.child:
         named = step.child.process is not None
         runs = f"process {step.child.process}" if named else f"any {step.child.interface}"
@@ -80,7 +84,15 @@ def _step(step: LinkedStep) -> StepItem:
             for name, value in step.parameters.entries
             if name in (step.bound or ()) and isinstance(value, Ref)
         ),
+        may=tuple(_granted(each) for each in step.goal.grants) if step.goal is not UNSET else (),
+        check=_gates(step.goal.check) if step.goal is not UNSET else (),
     )
+
+
+def _granted(grant: Granted) -> str:
+    kind = "process " if grant.child else ""
+    gates = ", ".join(gate.name for gate in grant.gates)
+    return f"{kind}{grant.name}{f', after {gates}' if gates else ''}"
 
 
 def _gates(gates: Iterable[LinkedGate]) -> tuple[Item, ...]:
@@ -111,6 +123,10 @@ def _lines(inspection: Inspection) -> Iterable[str]:
             yield f"            bound {binding}"
         for gate in step.gates:
             yield f"            gate {gate.name} -> {gate.bound_to}  from {gate.origin}"
+        for granted in step.may:
+            yield f"            may {granted}"
+        for gate in step.check:
+            yield f"            check {gate.name} -> {gate.bound_to}  from {gate.origin}"
         if step.knowledge != inspection.knowledge:
             named = (f"{topic.name} from {topic.origin}" for topic in step.knowledge)
             yield f"            sees {', '.join(named) or 'no topics'}"

@@ -15,6 +15,7 @@ from .definitions import (
 from .fields import FIELDS, OUTPUTS, STEP_OUTPUT
 from .find import FIND
 from .forms import Boolean, Key, ListOf, Number, OneOf, Record, Text
+from .goal_uses import GOAL, GOAL_KEYS
 from .nodes import MappingNode, Node, Reporter, ScalarNode, describe
 from .readers import (
     DURATION,
@@ -73,10 +74,14 @@ STEP = Record(
         "id": Key(NAME, "the step's name, unique in the process", required=True),
         "action": Key(PUBLIC_NAME, "the action that does the work"),
         "process": Key(PUBLIC_NAME, "the process or interface to run as a child execution"),
+        "goal": Key(GOAL, "what is to be reached by actions that are chosen one at a time"),
+        **GOAL_KEYS,
         "description": Key(Text(), "what the step is for; the model is told"),
         "abstract": Key(Boolean(), "whether a child process has to say what the step does"),
         "with": Key(
-            PARAMETERS, "parameters of the action, inputs of the child", field="parameters"
+            PARAMETERS,
+            "parameters of the action, inputs of the child, what is known about the goal",
+            field="parameters",
         ),
         "when": Key(
             OneOf(read_condition, (Text().schema, Boolean().schema)),
@@ -116,7 +121,12 @@ STEP = Record(
         "before": Key(NAME, "insert before this inherited step"),
         "after": Key(NAME, "insert after this inherited step"),
     },
-    exclusive=(("action", "process"), ("before", "after")),
+    exclusive=(
+        ("action", "process"),
+        ("action", "goal"),
+        ("process", "goal"),
+        ("before", "after"),
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from .answers import schema_of_fields
@@ -17,12 +17,14 @@ from .definitions import (
 )
 from .expressions import Ref
 from .find import linked_find
+from .goal_links import ANYTHING, OF_GOAL, OF_TEXT, GoalLinker, asks_model
 from .interfaces import field_of
 from .linked import (
     BackTo,
     Budget,
     Carry,
     Continue,
+    Goal,
     GoTo,
     Halt,
     LinkedAction,
@@ -141,13 +143,15 @@ class Linker:
             ValueChecker(self._names, self._reporter, guarded),
             self._world,
             self._reporter,
-            asks_model=definition.abstract or (action is not None and action.asks_model),
+            asks_model=definition.abstract or asks_model(definition, action),
         )
+        goal = self._goal(definition)
         tools = self._world.registry.tools
         linked = LinkedStep(
             id=definition.id,
             action=action,
             child=child,
+            goal=goal,
             description=definition.description,
             abstract=definition.abstract,
             parameters=bound.joined(map_of(definition.parameters)),
@@ -178,6 +182,11 @@ class Linker:
 
     # What a step does.
 
+    def _goal(self, definition: StepDefinition) -> Goal | UnsetType:
+        """What *definition* works towards, and by which means; unset where it says no goal."""
+        linker = GoalLinker(self._binder, self._world, self._names, self._reporter)
+        return linker.goal(definition)
+
     def _bound(self, definition: StepDefinition) -> Bound:
         """What the step leaves out and can be given; what only a trigger gives is an input then."""
         spec = self._world.registry.actions.get(definition.action or "")
@@ -200,6 +209,11 @@ class Linker:
         definition, world = step.definition, self._world
         checker = ValueChecker(self._names, self._reporter, guarded)
         parameters, place = definition.parameters, definition.node
+        if definition.goal is not None:
+            checker.check(definition.goal, OF_TEXT, "`goal`")
+            check_output(definition, OF_GOAL, output, "a goal", self._reporter)
+            checker.check_parameters(parameters, ANYTHING, "`with`", place)
+            return None, None, OF_GOAL
         if definition.process is not None:
             found = self._binder.child(definition.process, place.at("process"))
             if found is None:

@@ -200,12 +200,38 @@ class Budget(Struct, gc=False, frozen=True, kw_only=True):
     sections: tuple[tuple[str, int], ...] = ()  # (section, tokens), sorted
 
 
+class Granted(Struct, gc=False, frozen=True, kw_only=True):
+    """What may be done towards a goal: an action, or a process that runs as a child."""
+
+    name: str  # by which it is chosen
+    action: LinkedAction | None = None
+    child: LinkedChild | None = None  # one of the two is set
+    description: str = ""
+    parameters: dict[str, Any] = {}  # JSON Schema of an object
+    gates: tuple[LinkedGate, ...] = ()  # evaluated in order, each time before it is done
+    breakpoint: bool = False
+
+
+class Goal(Struct, gc=False, frozen=True, kw_only=True):
+    """What a step is to reach by actions that are chosen one at a time, and when it is reached."""
+
+    text: Template
+    grants: tuple[Granted, ...] = ()
+    check: tuple[LinkedGate, ...] = ()  # it is reached when all of them pass; none: by its word
+    by_hand: bool = False  # a person chooses, and no model is asked
+
+    def grant(self, name: str) -> Granted | None:
+        """What is chosen by *name*; None where that is not granted."""
+        return next((each for each in self.grants if each.name == name), None)
+
+
 class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     """One step, with all that the executor needs."""
 
     id: str
     action: LinkedAction | None  # None where a child runs, and for an abstract step
     child: LinkedChild | None = None
+    goal: Goal | UnsetType = UNSET  # left out of the linked form where there is none
     description: str = ""
     abstract: bool = False  # only ever in an abstract process
     parameters: MapOf = MapOf(())  # of the action, or inputs of the child
@@ -231,6 +257,13 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     # The same as JSON Schema of an object. Left out of the linked form where it is not used.
     output_schema: dict[str, Any] | UnsetType = UNSET
     origin: Origin
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is asked before anything is done."""
+        if self.goal is not UNSET:
+            return not self.goal.by_hand
+        return self.action is not None and self.action.asks_model
 
 
 class LinkedProcess(Struct, gc=False, frozen=True, kw_only=True):

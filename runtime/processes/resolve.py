@@ -166,7 +166,7 @@ def _override(
         if key in step.node.entries:
             message = f"step `{step.id}` overrides an inherited one, which stays in its place"
             reporter.report("P305", message, step.node.entries[key][0])
-    if not (step.action or step.process or step.abstract):
+    if not (step.action or step.process or step.goal or step.abstract):
         _report_nothing_done(step, parent.definition, reporter)
     return ResolvedStep(
         definition=step,
@@ -195,7 +195,7 @@ def _report_nothing_done(
         line = f"\n{' ' * column_of(place[0].start)}{key}: {work}"
         fix = (TextEdit(point(end_of(place[1])), line),)
     remedy = f"repeat `{key}: {work}`: an override replaces the whole step" if work else None
-    message = f"step `{step.id}` has neither `action:` nor `process:`"
+    message = f"step `{step.id}` has neither `action:` nor `process:` nor `goal:`"
     reporter.report("P213", message, step.node, remedy=remedy, fix=fix)
 
 
@@ -211,7 +211,7 @@ def _insert(
     follows: dict[str, str] = {}  # an inserted step: the step it was put after
     front = 0
     for step, in_front in added:
-        if not (step.action or step.process or step.abstract):
+        if not (step.action or step.process or step.goal or step.abstract):
             _report_nothing_done(step, None, reporter)
         _report_marker(step, definition, reporter)
         by_id[step.id] = _new(step, definition.name)

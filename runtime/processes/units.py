@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefinition
 from .diagnostics import Diagnostic, Span, TextEdit
+from .goal_uses import gates_of_goal
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node, Reporter
 from .registry import TOOLS
@@ -91,6 +92,8 @@ def uses_of(unit: Unit) -> frozenset[str]:
     for step in resolved.steps:
         if step.definition.action:
             uses.add(f"action:{step.definition.action}")
+        uses.update(f"action:{each.action}" for each in step.definition.grants if each.action)
+        uses.update(f"gate:{name}" for name in gates_of_goal(step.definition))
         if step.definition.tools:
             uses.add(TOOLS)
         uses.update(f"gate:{gate.use.name}" for gate in step.gates)
@@ -107,6 +110,7 @@ def children_of(resolved: ResolvedProcess) -> frozenset[str]:
     for step in resolved.steps:
         if step.definition.process:
             names.add(step.definition.process)
+        names.update(each.process for each in step.definition.grants if each.process)
         failure = step.definition.on_failure
         if failure and failure.policy == "process":
             names.add(failure.target)

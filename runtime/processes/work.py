@@ -14,7 +14,7 @@ from .linked import LinkedProcess, LinkedStep
 
 def inferred_needs(process: LinkedProcess, step: LinkedStep) -> Inferred:
     """What *step* asks of a model beyond its `needs:`; nothing where it asks none."""
-    if step.action is None or not step.action.asks_model:
+    if not step.asks_model:
         return Inferred()
     return infer(work_of(process, step), said_needs(step))
 
@@ -28,9 +28,10 @@ def said_needs(step: LinkedStep) -> dict[str, Any]:
 def work_of(process: LinkedProcess, step: LinkedStep) -> Work:
     """The work of *step*, whose action asks a model."""
     action = step.action
-    if action is None:
-        return Work(action="")
     times = [each for each in (step.timeout_s, step.budget.time_s) if each is not None]
+    if action is None:
+        # Its time is that of all its turns together.
+        return Work(action="", goal=step.goal is not UNSET, local=_local_sources(process, step))
     return Work(
         action=action.name,
         states=action.needs if action.needs is not UNSET else {},

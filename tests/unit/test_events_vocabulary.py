@@ -39,7 +39,7 @@ REQUESTS = {
     *("component.drop", "component.retry"),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
-    *("process.submit", "step.execute", "step.wake", "tool.call"),
+    *("process.submit", "step.execute", "step.propose", "step.wake", "tool.call"),
 }
 
 # Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
@@ -154,6 +154,10 @@ ON_DISK = {
         "execution_id step_id action attempt parameters workspace goal description answer timeout_s"
     ),
     "step.failed": "execution_id step_id error attempt kind retry excerpt",
+    "step.propose": "execution_id action parameters note seen",
+    "step.proposed": (
+        "execution_id step_id goal attempt turn call_id action parameters timeout_s by note"
+    ),
     "step.reopened": "execution_id step_id dropped by times reason",
     "step.skipped": "execution_id step_id reason",
     "step.unclaimed": "execution_id step_id action waited_s",

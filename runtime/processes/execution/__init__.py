@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .answering import do_again, it_happened, open_effects
     from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
     from .children import CHILD_FACTS
+    from .choices import choices
     from .course import reached
     from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
     from .dialogue import Offers
@@ -49,6 +50,7 @@ __all__ = [
     "asked_in_adhoc",
     "asker",
     "checked_inputs",
+    "choices",
     "counted",
     "decide",
     "do_again",

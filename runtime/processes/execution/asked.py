@@ -161,7 +161,7 @@ class AskedSoFar:
         """
         kind = type(event)
         if kind is ExecutionStarted:
-            self._led = self._led or bool(event.process)
+            self._led = self._led or bool(event.process or event.linked)
         if kind in _SERVED:
             asks = source == ENGINE or not self._led
             if asks:

@@ -22,6 +22,7 @@ from cortex.runtime.tools import ToolSpec
 from ..evaluate import fill
 from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
 from ..work import inferred_needs, said_needs
+from .choices import INSTRUCTIONS
 from .failures import told_to
 from .spending import left
 from .state import Execution, anew
@@ -92,18 +93,23 @@ def context_compile(
     turn: int = 0,
     problem: str = "",
     unfit: tuple[str, ...] = (),
+    verdict: str = "",
 ) -> ContextCompile:
     """Ask for the prompt of *step*: the first of its *attempt*, or that of a later *turn*."""
     if turn == 0:
         state = anew(state)
     inferred = inferred_needs(process, step)
+    goal = state.begun().goal
+    if step.goal is not UNSET:
+        goal = str(fill(step.goal.text, state.scope(attempt)))
     return ContextCompile(
         execution_id=state.execution_id,
         step_id=step.id,
         attempt=attempt,
         process=process.name,
         description=step.description,
-        goal=state.begun().goal,
+        goal=goal,
+        instructions=INSTRUCTIONS if step.goal is not UNSET else "",
         parameters=parameters,
         knowledge=tuple(
             {"topic": t.topic, "path": t.path, "digest": t.digest, "root": t.root}
@@ -126,6 +132,8 @@ def context_compile(
         model=state.compiled.model if state.compiled is not None else "",
         left=left(state, step),
         spent=state.cost,
+        linked=state.begun().linked if step.goal is not UNSET else "",
+        verdict=verdict,
     )
 
 

@@ -1,5 +1,7 @@
 """The course of an execution: given where it stands, what it asks next and how it ends."""
 
+from msgspec import UNSET
+
 from cortex.bus.events import StepFailed
 
 from ..errors import MissingValueError
@@ -14,6 +16,7 @@ from ..linked import (
     LinkedStep,
     RunProcess,
 )
+from . import pursuing
 from .asking import (
     GATE_DEADLINE_S,
     context_compile,
@@ -22,11 +25,12 @@ from .asking import (
     model_invoke,
     step_execute,
 )
-from .dialogue import Dialogue, Offers
+from .dialogue import Dialogue, Offers, Ways
+from .growing import widened
 from .promises import missing_tools, waits_for_tools
 from .retrying import wait_before_retry
 from .spending import spent_by_execution
-from .state import Execution
+from .state import Execution, Grown
 from .values import not_as_declared, outputs_of
 from .voice import Voice
 
@@ -35,14 +39,24 @@ class Course:
     """Leads one execution through its process, in one delivery."""
 
     def __init__(self, process: LinkedProcess, voice: Voice, offers: Offers) -> None:
-        self.process = process
+        self._compiled = process
         self._voice = voice
         self._offers = offers
+        self._widened: tuple[tuple[Grown, ...], LinkedProcess] = ((), process)
+
+    @property
+    def process(self) -> LinkedProcess:
+        """The process, with the steps that were chosen towards its goals so far."""
+        state = self._voice.state
+        if state.grown is not self._widened[0]:
+            self._widened = state.grown, widened(self._compiled, state)
+        return self._widened[1]
 
     @property
     def dialogue(self) -> Dialogue:
         """The part of the attempt that talks with a model."""
-        return Dialogue(self.process, self._step(), self._voice, self._offers, self.fail)
+        ways = Ways(self.fail, self.go_on, lambda: pursuing.check(self, self._voice))
+        return Dialogue(self.process, self._step(), self._voice, self._offers, ways)
 
     def go_on(self, looks: int = 0) -> None:
         """Ask for whatever comes next; nothing is asked at the moment.
@@ -71,6 +85,14 @@ class Course:
         too_much = self._voice.ask(asked)
         if too_much:
             self.fail(too_much, "refused", retry=False)
+
+    def refused(self, reason: str) -> None:
+        """There is no prompt; towards a goal a person may do what no model can be asked."""
+        if self._step().goal is UNSET:
+            self.fail(reason, "refused", retry=False)
+        else:
+            self._voice.drop_timeout(self._step())
+            pursuing.hold(self._voice, self._step(), reason)
 
     def show_prompt(self) -> None:
         """Send the prompt that was compiled, or stop and show it first."""
@@ -116,6 +138,7 @@ class Course:
         if wrong:
             self.fail(wrong, "refused")
         else:
+            pursuing.observe(self._voice, step.id, "completed")
             self.go_on()
 
     def fail(self, error: str, kind: str, *, retry: bool = True) -> None:
@@ -160,7 +183,7 @@ class Course:
     def gate_ran_out(self) -> None:
         """The gate that was asked did not answer: stop, and ask it again on a resume."""
         state = self._voice.state
-        gates = self._step().gates if state.step_id else self.process.gates
+        gates = pursuing.gates_of(self._step()) if state.step_id else self.process.gates
         name = gates[state.gates_passed].name
         reason = (
             f"gate {name} did not answer within {GATE_DEADLINE_S:g} s: "
@@ -273,19 +296,22 @@ class Course:
         looks: int = 0,
     ) -> None:
         state = self._voice.state
+        if step is not None and pursuing.goes_on(self, self._voice, step):
+            return
         passed = state.gates_passed if state.step_id == step_id else 0
         if state.pausing is not None:
             self._voice.pause(state.pausing, step_id)
         elif passed < len(gates):
-            self._ask_gate(step_id, passed, gates[passed])
+            self.ask_gate(step_id, passed, gates[passed])
         elif step is not None and not waits_for_tools(self._voice, step, self._offers, looks):
             self._begin(step)
 
-    def _ask_gate(self, step_id: str, index: int, gate: LinkedGate) -> None:
+    def ask_gate(self, step_id: str, index: int, gate: LinkedGate) -> None:
+        """Ask the gate at *index* of the process (step "") or of a step."""
         state = self._voice.state
         problem: str | None
         try:
-            parameters = fill(gate.parameters, state.scope())
+            parameters = pursuing.about(state, gate, index, fill(gate.parameters, state.scope()))
             problem = self._voice.ask(gate_evaluate(state, step_id, index, gate, parameters))
         except MissingValueError as error:
             problem = str(error)
@@ -298,10 +324,13 @@ class Course:
     def _begin(self, step: LinkedStep) -> None:
         """A new attempt of *step*; its gates have passed."""
         voice, state = self._voice, self._voice.state
-        asks_model = step.action is not None and step.action.asks_model
+        asks_model = step.asks_model
         stops = self._stops_at(step)
         if stops and not asks_model:
             voice.pause("breakpoint", step.id)
+            return
+        if step.goal is not UNSET and step.goal.by_hand:
+            pursuing.hold(voice, step)
             return
         attempt = state.attempts.get(step.id, 0) + 1
         too_much = spent_by_execution(state) if asks_model else None
@@ -324,13 +353,14 @@ class Course:
             return str(error)
         if step.child is not None:
             return voice.delegate(step.id, attempt, step.child, parameters)
-        if step.action is not None and step.action.asks_model:
+        if step.asks_model:
             if wanted is not None:
                 return voice.ask(wanted)
             return voice.ask(context_compile(state, self.process, step, attempt, parameters))
         return voice.ask(step_execute(state, step, attempt, parameters))
 
     def _give_up(self, step: LinkedStep, failed: StepFailed) -> None:
+        pursuing.observe(self._voice, step.id, "failed")
         match step.on_failure:
             case Halt():
                 evidence = {"kind": failed.kind, "attempt": failed.attempt}
@@ -385,7 +415,8 @@ class Course:
 
 def reached(process: LinkedProcess, state: Execution) -> tuple[str, ...]:
     """The steps from which *state*, paused or halted, may be resumed."""
-    ids = [step.id for step in process.steps]
+    chosen = {each.step_id for each in state.grown}
+    ids = [step.id for step in process.steps if step.id not in chosen]
     if state.status not in ("paused", "halted") or state.stage == "cleanup":
         return ()
     return tuple(each for each in ids if each in state.statuses or each == state.step_id)

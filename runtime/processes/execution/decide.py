@@ -41,6 +41,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepPropose,
     StepUnclaimed,
     StepWake,
     ToolCall,
@@ -52,7 +53,7 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
-from . import editing, settlement
+from . import editing, pursuing, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .children import after_child
 from .course import Course
@@ -60,14 +61,13 @@ from .dialogue import Offers
 from .evolve import INPUTS, evolve
 from .speakers import ENGINE
 from .state import ATTEMPTING, Execution, Stage, answers
-from .voice import Voice
+from .voice import UNSEEN, Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
 
 VERDICTS = ("approved", "denied")  # what a gate that asks a person is answered
 SHOWN_CHARS = 40  # of an answer that is none
-UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
 GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how it ended
 
 _ASKS: Mapping[type[Event], Stage] = {
@@ -197,7 +197,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ContextCompiled():
             course.show_prompt()
         case ContextRefused():
-            course.fail(event.reason, "refused", retry=False)
+            course.refused(event.reason)
         case ModelResponded():
             course.answered()
         case ModelFailed():
@@ -224,9 +224,10 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
                 _resume(course, voice, resume)
         case ExecutionCancel():
             _cancel(course, voice, event)
+        case StepPropose():
+            pursuing.act(course, voice, event)
         case ExecutionFinish():
-            if voice.state.adhoc and voice.state.status == "running":
-                voice.complete(event.outputs)
+            pursuing.finish(course, voice, event)
         case ExecutionCompleted() | ExecutionFailed() | ExecutionCancelled() | ExecutionCharged():
             after_child(course, voice, event)
         case ExecutionHalted() | ExecutionPaused() | ExecutionResumed() | ExecutionRefused():
@@ -243,7 +244,7 @@ def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
         question = str(event.evidence.get("question") or event.reason)
         gate = f"{voice.state.begun().process}/{event.gate}"
         voice.pause("approval", event.step_id, question=question, gate=gate)
-    else:
+    elif not pursuing.judged(course, voice, event):
         reason = f"gate {event.gate} did not pass: {event.reason or 'it gives no reason'}"
         voice.halt(reason, event.step_id, gate=event.gate, evidence=event.evidence)
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from cortex.bus.events import (
@@ -14,11 +15,22 @@ from cortex.bus.events import (
     ToolEnabled,
     ToolFailed,
 )
-from cortex.runtime.tools import ENABLE_PACK, Allowed, Skill, Tools, allowed, check_call
+from cortex.runtime.tools import (
+    ENABLE_PACK,
+    Allowed,
+    Skill,
+    Tools,
+    ToolSpec,
+    allowed,
+    check_call,
+)
 
 from ..answers import EMPTY, is_empty, typed_answer
 from ..linked import LinkedProcess, LinkedStep
 from .asking import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
+from .choices import ALONE, GIVE_UP, ONE_A_TURN, REACHED, choices, given_up
+from .goals import pending
+from .growing import propose
 from .retrying import wait_before_call
 from .room import clipped
 from .spending import spent
@@ -32,25 +44,34 @@ _ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)  # of a call; any other is replace
 
 # What there is of the tools that a step lists.
 Offers = Callable[[Sequence[str]], Tools]
-Fail = Callable[..., None]  # (error, kind, *, retry): ends the attempt
+
+
+class Ways(NamedTuple):
+    """How an attempt goes on elsewhere."""
+
+    fail: Callable[..., None]  # (error, kind, *, retry): it ends
+    go_on: Callable[[], None]  # what was chosen towards its goal is done
+    check: Callable[[], None]  # it is said that its goal is reached
 
 
 class Dialogue:
     """Leads one attempt through its turns with a model, in one delivery."""
 
     def __init__(
-        self, process: LinkedProcess, step: LinkedStep, voice: Voice, offers: Offers, fail: Fail
+        self, process: LinkedProcess, step: LinkedStep, voice: Voice, offers: Offers, ways: Ways
     ) -> None:
         self._process = process
         self._step = step
         self._voice = voice
         self._offers = offers
-        self._fail = fail
+        self._fail = ways.fail
+        self._ways = ways
+        self._chooses = step.goal is not UNSET  # its model may choose what is done
 
     def answered(self) -> dict[str, Any] | None:
         """The answer that the handler is given; None where something else comes first."""
         state, step = self._voice.state, self._step
-        calls = state.answer.get("calls") if step.tools else None
+        calls = state.answer.get("calls") if step.tools or self._chooses else None
         if calls and isinstance(calls, list):
             self._use_tools(calls)
             return None
@@ -61,6 +82,9 @@ class Dialogue:
         schema = answer_schema(step)
         if not schema and is_empty(state.answer):
             self._correct(EMPTY)
+            return None
+        if self._chooses:
+            self._ways.check()
             return None
         if not schema:
             return state.answer
@@ -132,6 +156,10 @@ class Dialogue:
     def next_turn(self, problem: str = "", unfit: tuple[str, ...] = ()) -> None:
         """Ask for the next prompt of the attempt."""
         voice, state, step = self._voice, self._voice.state, self._step
+        if pending(state) is not None:
+            voice.drop_timeout(step)  # its time goes on with its next turn
+            self._ways.go_on()
+            return
         if state.pausing is not None and not problem:
             self.stand_still(state.pausing)
             return
@@ -174,15 +202,20 @@ class Dialogue:
 
     def _use_tools(self, calls: list[Any]) -> None:
         state, step = self._voice.state, self._step
+        calls = [call if isinstance(call, dict) else {} for call in calls]
+        if self._ends(calls):
+            return
         too_much = spent(state, step)
         if too_much:
             self._fail(too_much, "budget", retry=False)
             return
-        may = allowed(step.tools, self._offers(step.tools).specs())
+        specs = self._offers(step.tools).specs()
+        chosen = choices(step) if step.goal is not UNSET else ()
+        may = allowed((*step.tools, *(c.name for c in chosen)), (*specs, *chosen))
         # Nobody here looks at the disk: what is no tool may be a skill, if the model was shown it.
         may = replace(may, skills=tuple(Skill(name, "", "") for name in may.unknown))
         for number, call in enumerate(calls[:CALLS], 1):
-            self._use(may, state.enabled, number, call if isinstance(call, dict) else {})
+            self._use(may, state.enabled, number, call)
         for number, _ in enumerate(calls[CALLS:], CALLS + 1):
             self._deny(self._id(number, {}), "", f"at most {CALLS} calls a turn are looked at")
             break
@@ -202,10 +235,41 @@ class Dialogue:
             self._deny(call_id, name, found)
         elif found is ENABLE_PACK:
             self._enable(str((arguments or {}).get("pack", "")))
+        elif not found.provider and self._chooses:
+            self._choose(call_id, found, arguments or {})
         else:
             problem = voice.ask(tool_call(voice.state, call_id, found, arguments or {}))
             if problem:
                 self._deny(call_id, name, problem)
+
+    def _choose(self, call_id: str, chosen: ToolSpec, parameters: dict[str, Any]) -> None:
+        """Let a step grow of what the model chose, if it is the first in this turn that fits."""
+        voice, grant = self._voice, None
+        if self._step.goal is not UNSET:
+            grant = self._step.goal.grant(chosen.name)
+        if grant is None:
+            problem: str | None = ALONE
+        elif pending(voice.state) is not None:
+            problem = ONE_A_TURN
+        else:
+            by = self._model()
+            problem = propose(voice, self._step, grant, parameters, by=by, call_id=call_id)
+        if problem:
+            self._deny(call_id, chosen.name, problem)
+
+    def _ends(self, calls: list[dict[str, Any]]) -> bool:
+        """Whether the model says, and nothing else beside, that the goal is reached or given up."""
+        name = str(calls[0].get("tool", "")) if len(calls) == 1 and self._chooses else ""
+        if name not in (REACHED.name, GIVE_UP.name):
+            return False
+        if name == REACHED.name:
+            self._ways.check()
+        else:
+            said = given_up(self._voice.state.answer)
+            self._fail(
+                clipped(f"{self._model()} gave the goal up: {said}"), "given_up", retry=False
+            )
+        return True
 
     def _enable(self, pack: str) -> None:
         state = self._voice.state

@@ -41,6 +41,7 @@ from cortex.bus.events import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepProposed,
     StepReopened,
     StepSkipped,
     StepUnclaimed,
@@ -51,7 +52,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 
-from . import effects, lifecycle, turns
+from . import effects, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
 from .speakers import asker
@@ -63,6 +64,9 @@ _STAGES: Mapping[type[Event], Stage] = {
     StepExecute: "handler",
     StepDelegated: "child",
 }
+
+
+_CARRIED_OUT: tuple[Stage, ...] = ("child", "handler")
 
 
 def evolve(
@@ -80,6 +84,8 @@ def evolve(
     if kind in ANSWERS and not own and not speaks_for(source, asked_for(state, event)):
         return state
     after = fold(state, event, time_ns)
+    if after.pursuit is not None and after is not state and not own:
+        after = goals.ticked(after, time_ns)
     if after.status == "requested" and isinstance(event, ExecutionRequest) and after is not state:
         return replace(after, requested_by=asker(source, event.requested_by))
     return after
@@ -114,6 +120,8 @@ def _gate_answered(state: Execution, event: GateEvaluated, _: int) -> Execution:
         return state
     if asked != (event.step_id, event.index, event.attempt):
         return state
+    if event.outcome == "failed" and goals.checks(state, event.index):
+        return replace(state, stage="gate_open")
     if event.outcome == "failed":
         return replace(state, stage="gate_open", failures=with_gate(state.failures, event))
     if event.outcome != "passed":
@@ -146,9 +154,9 @@ def _attempted(
         if state.stage == "answered":
             return replace(state, stage="handler", asked=asked)
     if isinstance(event, ContextCompile) and event.turn:
-        return turns.another_turn(state, event)
+        return turns.another_turn(goals.come_back(state, event.step_id), event)
     same = event.step_id == state.step_id
-    return replace(
+    begun = replace(
         anew(state) if same else entered(state, event.step_id),
         stage=_STAGES[type(event)],
         asked=asked,
@@ -159,6 +167,9 @@ def _attempted(
         child=event.child if isinstance(event, StepDelegated) else "",
         statuses=without(state.statuses, event.step_id),
     )
+    if isinstance(event, ContextCompile) and event.linked:
+        return goals.begun(begun, begun.attempt)
+    return begun
 
 
 def _found(state: Execution, event: KnowledgeRequested, _: int) -> Execution:
@@ -178,7 +189,10 @@ def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution
     """The engine says it of a child, or where a person says that an effect happened."""
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "completed", event.result)
-    return _settled(state, event) if answers(state, event, "child", "handler") else state
+    if goals.is_at(state, event):
+        return _settled(goals.come_back(state, event.step_id), event)
+    at_goal = state.stage == "idle" and goals.is_done_with(state, event)
+    return _settled(state, event) if at_goal or answers(state, event, *_CARRIED_OUT) else state
 
 
 def _settled(state: Execution, event: StepCompleted) -> Execution:
@@ -188,6 +202,7 @@ def _settled(state: Execution, event: StepCompleted) -> Execution:
         results={**state.results, event.step_id: event.result},
         statuses={**state.statuses, event.step_id: "completed"},
         failures=without_step(state.failures, event.step_id),
+        pursuit=goals.without(state, event.step_id),
         effects={},
         unknown={},
     )
@@ -214,10 +229,12 @@ def _ends(state: Execution, event: StepCompleted | StepFailed) -> bool:
 
 def _given_up(state: Execution, event: StepFailed, _: int) -> Execution:
     """The engine ends an attempt: time, context, model or child; or it never gets to ask."""
+    if state.status == "running" and goals.is_at(state, event):
+        state = goals.come_back(state, event.step_id)
     if state.status in ("paused", "halted") and state.stage == "child":
         if event.step_id != state.step_id or event.attempt != state.attempt:
             return state  # else its child ended while both stood still: it goes on standing
-    elif state.status == "running" and state.stage == "idle":
+    elif state.status == "running" and (state.stage == "idle" or goals.leads(state, event.step_id)):
         if event.step_id != state.step_id:
             state = entered(state, event.step_id)
     elif not answers(state, event, *ATTEMPTING) and not _never_asked(state, event):
@@ -241,14 +258,15 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
         reason=event.error,
         results=without(state.results, event.step_id),
         statuses={**state.statuses, event.step_id: "failed"},
+        pursuit=goals.without(state, event.step_id),
         effects={},
         unknown={},
     )
 
 
 def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
-    if state.status != "running":
-        return state
+    if state.status != "running" and state.pursuit is None:
+        return state  # what was chosen towards a goal is dropped where that ends, too
     return replace(state, statuses={**state.statuses, event.step_id: "skipped"})
 
 
@@ -317,6 +335,7 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     StepCompleted: _said_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,
+    StepProposed: goals.proposed,
     StepReopened: lifecycle.reopened,
     EffectUnknown: effects.unknown,
     EffectSettled: effects.settled,

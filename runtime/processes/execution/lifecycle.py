@@ -21,6 +21,7 @@ from cortex.bus.events import (
     StepReopened,
 )
 
+from . import goals
 from .failures import with_result
 from .spending import added, usage_of
 from .state import Execution, Stage, entered, without
@@ -64,6 +65,8 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         state = entered(state, event.step_id)
     elif state.stage == "failed":  # the pause came between two attempts
         state = replace(state, stage="idle", statuses=without(state.statuses, state.step_id))
+    if event.reason == goals.GOAL:
+        state = goals.held(state)
     stopped = state.stopped
     if event.reason == "breakpoint":
         stopped = (*stopped, event.step_id)
@@ -75,6 +78,7 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         question=event.question,
         asked_at=event.gate,
         stopped=stopped,
+        pursuit=goals.stood_still(state),
         unrecorded=state.unrecorded + 1,
     )
 
@@ -99,6 +103,7 @@ def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
         statuses=statuses,
         first_attempt=first,
         gate_answer=(event.answer, event.by) if state.stage == "gate_open" else ("", ""),
+        pursuit=goals.noted(state, event.note),
         reason="",
         question="",
         asked_at="",
@@ -122,6 +127,7 @@ def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:
         status="halted",
         reason=event.reason,
         pausing=None,
+        pursuit=goals.stood_still(state),
         unrecorded=state.unrecorded + 1,
     )
 
@@ -168,6 +174,8 @@ def reopened(state: Execution, event: StepReopened, _: int) -> Execution:
         results={k: v for k, v in state.results.items() if k not in event.dropped},
         statuses={k: v for k, v in state.statuses.items() if k not in event.dropped},
         went_back={**state.went_back, **times},
+        pursuit=None,
+        grown=goals.kept(state, event),
         failures=failures,
         reason="",
     )

@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from cortex.runtime.models import Usage
 
 from ..linked import LinkedStep
 from .state import Execution
 
+GOAL_TURNS: Final = 30  # towards a goal, where its budget says nothing
 TURNS: Final = 12  # of an attempt that may use tools, where its budget says nothing
 
 
@@ -68,7 +70,7 @@ def spent(state: Execution, step: LinkedStep, *, correcting: bool = False) -> st
     """
     budget = step.budget
     turns = state.turn + 1 - state.problems
-    allowed = budget.turns or TURNS
+    allowed = budget.turns or (TURNS if step.goal is UNSET else GOAL_TURNS)
     if not correcting and turns >= allowed:
         return f"{step.id} took the {_turns(allowed)} that its budget allows, and wants another"
     if budget.tokens is not None and state.attempt_tokens >= budget.tokens:

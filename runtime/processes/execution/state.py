@@ -78,6 +78,42 @@ _OF_ATTEMPT: Final = attrgetter(*_NOTHING_ASKED)
 _UNTOUCHED: Final = tuple(_NOTHING_ASKED.values())
 
 
+class Grown(Struct, frozen=True, kw_only=True):
+    """A step that was chosen towards a goal."""
+
+    step_id: str
+    goal: str  # the step whose goal it is
+    attempt: int  # of that step
+    name: str  # of the action or the process
+    parameters: dict[str, Any]
+    timeout_s: float | None
+
+
+class Pursuit(Struct, frozen=True, kw_only=True):
+    """The work towards a goal in one attempt of its step; kept while other steps are done for it.
+
+    The fields from `turn` on are those of the attempt, as it was when it was left.
+    """
+
+    step_id: str
+    attempt: int
+    gates_passed: int  # those of the step itself; what checks the goal comes after them
+    away: bool = False  # whether the execution is at a step that was chosen, or comes from one
+    used_ns: int = 0  # time that the work took; while it stands still none passes
+    since_ns: int = 0  # when the last of it was counted; 0 while it stands still
+    note: str = ""  # what a person said when it was resumed
+    first_attempt: int = 1
+    turn: int = 0
+    compiled: ContextCompiled | None = None
+    parameters: dict[str, Any] = {}
+    found: str = ""
+    enabled: tuple[str, ...] = ()
+    problems: int = 0
+    unfit: tuple[str, ...] = ()
+    tokens: int = 0  # of the attempt, less what the execution had taken when it was left
+    cost: float = 0.0  # likewise
+
+
 class Execution(Struct, frozen=True, kw_only=True):
     """One execution; equal events give an equal value."""
 
@@ -136,6 +172,9 @@ class Execution(Struct, frozen=True, kw_only=True):
     unknown: dict[str, EffectUnknown] = {}  # those of them that a person is asked about
     stood: int = 0  # position at which it was last recorded that it is paused or halted
     unrecorded: int = 0  # of its pauses and halts: said, and their positions are not known yet
+    pursuit: Pursuit | None = None  # the goal that is being worked towards
+    grown: tuple[Grown, ...] = ()  # steps that were chosen towards goals, in order
+    chosen: int = 0  # how many were, those among them that do not count any more
     children: frozenset[str] = frozenset()  # every execution that it asked for
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
     ignored: frozenset[Ignored] = frozenset()  # answers of whom was not asked, as recorded
@@ -147,8 +186,8 @@ class Execution(Struct, frozen=True, kw_only=True):
 
     @property
     def adhoc(self) -> bool:
-        """Whether it runs without a process."""
-        return self.started is not None and not self.started.process
+        """Whether it runs without a process and nobody leads it: whoever may, acts."""
+        return self.started is not None and not (self.started.process or self.started.linked)
 
     @property
     def open_gate(self) -> str:
@@ -180,7 +219,12 @@ class Execution(Struct, frozen=True, kw_only=True):
 
 
 def entered(state: Execution, step_id: str) -> Execution:
-    """*state*, come to another step; what was about the last one is dropped."""
+    """*state*, come to another step; what was about the last one is dropped.
+
+    Where that one works towards a goal, its attempt goes on after this step.
+    """
+    if state.pursuit is not None and step_id != state.pursuit.step_id:
+        state = put_aside(state)
     return replace(
         anew(state),
         stage="idle",
@@ -193,6 +237,28 @@ def entered(state: Execution, step_id: str) -> Execution:
         parameters={},
         child="",
     )
+
+
+def put_aside(state: Execution) -> Execution:
+    """*state*, with the attempt kept whose goal is worked towards, if it is at that."""
+    pursuit = state.pursuit
+    if pursuit is None or (state.step_id, state.attempt) != (pursuit.step_id, pursuit.attempt):
+        return state
+    left = replace(
+        pursuit,
+        away=True,
+        first_attempt=state.first_attempt,
+        turn=state.turn,
+        compiled=state.compiled,
+        parameters=state.parameters,
+        found=state.found,
+        enabled=state.enabled,
+        problems=state.problems,
+        unfit=state.unfit,
+        tokens=state.attempt_tokens - state.tokens,
+        cost=state.attempt_cost - state.cost,
+    )
+    return replace(state, pursuit=left)
 
 
 def anew(state: Execution) -> Execution:

@@ -39,6 +39,8 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
         return state
     if state.stage not in ("answered", "tools"):
         return state
+    if state.pursuit is not None and state.pursuit.away:
+        state = replace(state, pursuit=replace(state.pursuit, away=False))
     return replace(
         state,
         stage="context",

@@ -45,6 +45,8 @@ from .speakers import asker
 from .spending import by_class
 from .state import Execution, Ignored
 
+UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
+
 
 class Voice:
     """Collects the outputs of one execution, and where each of them takes it."""
@@ -59,6 +61,11 @@ class Voice:
         """Publish *event* and go on from what it makes of the execution."""
         self.said.append(event)
         self.state = evolve(self.state, event, self._delivery.time_ns, own=True)
+
+    @property
+    def now_ns(self) -> int:
+        """When what is answered was recorded."""
+        return self._delivery.time_ns
 
     @property
     def source(self) -> str:

@@ -1,0 +1,147 @@
+"""Stage four, for a step with a goal: bind what may be done towards it, and what checks it."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+
+from .bind import Binder, child_of
+from .definitions import GateUse, GrantUse, Inherit, StepDefinition
+from .goal_uses import APPROVED, GOAL_KEYS
+from .linked import Goal, Granted, LinkedAction, LinkedGate
+from .nodes import MappingNode, Node, ScalarNode
+from .registry import ActionSpec
+from .scope import Names
+from .shapes import Shape
+from .units import UnitReporter
+from .values import ValueChecker
+from .world import World
+
+# What a step with a goal gives.
+OF_GOAL: Final = Shape(
+    {
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string"},  # what was said when the goal was reached
+            "actions": {"type": "integer"},  # that were taken towards it
+            "turns": {"type": "integer"},  # of a model
+            "by": {"type": "string"},  # who said that it was reached
+        },
+        "required": ["answer", "actions", "turns", "by"],
+    }
+)
+OF_TEXT: Final = Shape({"type": "string"})
+ANYTHING: Final = Shape({})
+_NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+
+
+def asks_model(definition: StepDefinition, action: LinkedAction | None) -> bool:
+    """Whether a step asks a model: for its action, or towards its goal."""
+    if definition.goal is not None:
+        return not definition.by_hand
+    return action is not None and action.asks_model
+
+
+class GoalLinker:
+    """Links the goals of one process; what is wrong goes to the reporter."""
+
+    def __init__(self, binder: Binder, world: World, names: Names, reporter: UnitReporter) -> None:
+        self._binder = binder
+        self._world = world
+        self._names = names
+        self._reporter = reporter
+
+    def goal(self, definition: StepDefinition) -> Goal | UnsetType:
+        """Return the goal of *definition* with all that it may use; unset where it has none."""
+        entries = definition.node.entries
+        if definition.goal is None:
+            for key in entries.keys() & GOAL_KEYS.keys():
+                message = f"`{key}:` in a step without `goal:`"
+                self._reporter.report("P216", message, entries[key][0])
+            return UNSET
+        if not (definition.grants or definition.tools or definition.abstract):
+            message = f"nothing may be done towards the goal of `{definition.id}`"
+            self._reporter.report("P217", message, entries["goal"][0])
+        grants = [found for use in definition.grants if (found := self._granted(use))]
+        self._check_names(definition, grants)
+        return Goal(
+            text=definition.goal.template,
+            grants=tuple(grants),
+            check=self._check(definition),
+            by_hand=definition.by_hand,
+        )
+
+    def _granted(self, use: GrantUse) -> Granted | None:
+        place = self._place(use.node, "action" if use.action else "process")
+        gates = self._gates(use.gates)
+        if use.process:
+            found = self._binder.child(use.process, place)
+            if found is None:
+                return None
+            return Granted(
+                name=found.name,
+                child=child_of(found),
+                description=found.description or f"Run the process {found.name}.",
+                parameters=schema_of(self._world.inputs_of(found)),
+                gates=gates,
+                breakpoint=use.breakpoint,
+            )
+        spec = self._binder.granted(use.action, place)
+        if spec is None:
+            return None
+        shape = self._world.parameters_of(spec)
+        return Granted(
+            name=spec.name,
+            action=self._binder.linked_action(spec),
+            description=_about(spec, shape),
+            parameters=schema_of(shape),
+            gates=gates,
+            breakpoint=use.breakpoint,
+        )
+
+    def _check(self, definition: StepDefinition) -> tuple[LinkedGate, ...]:
+        """The gates that decide; where nothing is said, a person does."""
+        if definition.check is not None:
+            return self._gates(definition.check)
+        place = definition.node.at("goal")
+        name = ScalarNode(APPROVED, APPROVED, True, place.start, place.start)
+        return self._gates([GateUse(APPROVED, None, name, name)])
+
+    def _gates(self, uses: Iterable[GateUse | Inherit]) -> tuple[LinkedGate, ...]:
+        return tuple(self._gate(use) for use in uses if isinstance(use, GateUse))
+
+    def _gate(self, use: GateUse) -> LinkedGate:
+        spec = self._binder.gate(use.name, use.name_node)
+        if spec is not None:
+            checker = ValueChecker(self._names, self._reporter, frozenset())
+            shape = self._world.parameters_of(spec)
+            checker.check_parameters(use.parameters, shape, f"gate `{use.name}`", use.node)
+        return self._binder.linked_gate(use, spec, self._reporter.owner)
+
+    def _check_names(self, definition: StepDefinition, grants: Iterable[Granted]) -> None:
+        """A model chooses by name alone."""
+        seen = {use.name for use in definition.tools}
+        for grant, use in zip(grants, definition.grants, strict=False):
+            if grant.name in seen:
+                message = f"`{grant.name}` stands for several things that may be chosen"
+                self._reporter.report("P420", message, use.node)
+            seen.add(grant.name)
+
+    def _place(self, node: Node, key: str) -> Node:
+        return node.at(key) if isinstance(node, MappingNode) else node
+
+
+def schema_of(shape: Shape) -> dict[str, Any]:
+    """Return the JSON Schema of *shape*, of an object at its top, as endpoints want it."""
+    if "object" not in shape.kinds or not shape.schema:
+        return _NO_PARAMETERS
+    schema = {"properties": {}, **shape.schema, "type": "object"}
+    definitions = dict(shape.definitions)
+    return {**schema, "$defs": definitions} if definitions else schema
+
+
+def _about(spec: ActionSpec, shape: Shape) -> str:
+    """What a model is told of an action: what its parameters say of themselves."""
+    said = str(shape.schema.get("description") or "")
+    effect = {"none": "", "read": " It changes nothing."}.get(spec.effect, " It acts on the world.")
+    return f"The action {spec.name}.{' ' + said if said else ''}{effect}"

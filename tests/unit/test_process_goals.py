@@ -1,0 +1,193 @@
+"""`goal:` in the language: what may be done towards it is bound, checked and part of the digest."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET
+
+from cortex.runtime.processes import (
+    ActionSpec,
+    Compilation,
+    GateSpec,
+    Goal,
+    LinkedProcess,
+    Registry,
+    TopicTable,
+    compile_sources,
+    inspect,
+)
+
+SOURCE = """
+process: p
+version: 1
+inputs: {package: string}
+steps:
+  - id: fix
+    goal: the tests of ${inputs.package} pass
+    {keys}
+outputs:
+  answer: {type: string, value: "${steps.fix.answer}"}
+"""
+CHILD = """
+process: triage
+version: 1
+description: Say why a build failed
+inputs: {log: string}
+steps:
+  - {id: work, action: work}
+"""
+TESTS: dict[str, Any] = {
+    "type": "object",
+    "description": "Run the tests.",
+    "properties": {"which": {"type": "string"}},
+    "required": ["which"],
+}
+
+
+def registry(**more: Any) -> Registry:
+    return Registry(
+        [
+            ActionSpec(name="work", component="Worker", effect="read"),
+            ActionSpec(
+                name="run_tests",
+                component="Tests",
+                **{"parameters": TESTS, "effect": "none"} | more,
+            ),
+        ],
+        [
+            GateSpec(name="approved", component="Approved"),
+            GateSpec(name="command", component="Command", parameters=TESTS),
+        ],
+    )
+
+
+def compiled(keys: str, there: Registry | None = None, text: str = SOURCE) -> Compilation:
+    sources = {"p.yaml": text.replace("{keys}", keys), "triage.yaml": CHILD}
+    return compile_sources(sources, there or registry(), TopicTable({}))
+
+
+def linked(keys: str, there: Registry | None = None) -> LinkedProcess:
+    compilation = compiled(keys, there)
+    assert [each.code for each in compilation.diagnostics] == []
+    return compilation.processes["p"]
+
+
+def goal_of(process: LinkedProcess) -> Goal:
+    goal = process.step("fix").goal
+    assert goal is not UNSET
+    return goal
+
+
+def test_what_may_be_done_is_bound_with_its_parameters_and_gates() -> None:
+    may = "may: [{action: run_tests, gates: [approved], breakpoint: true}, {process: triage}]"
+
+    goal = goal_of(linked(may))
+
+    tests, triage = goal.grants
+    assert tests.action is not None
+    assert (tests.name, tests.action.component, tests.breakpoint) == ("run_tests", "Tests", True)
+    assert [gate.name for gate in tests.gates] == ["approved"]
+    assert tests.parameters == {**TESTS, "properties": {"which": {"type": "string"}}}
+    assert "Run the tests." in tests.description
+    assert (triage.name, triage.description) == ("triage", "Say why a build failed")
+    assert triage.parameters["required"] == ["log"]
+
+
+def test_a_person_checks_a_goal_unless_it_says_what_does_or_that_nothing_does() -> None:
+    said = [
+        [gate.name for gate in goal_of(linked(f"may: [work]{check}")).check]
+        for check in ("", "\n    check: [{command: {which: all}}]", "\n    check: []")
+    ]
+
+    assert said == [["approved"], ["command"], []]
+
+
+@pytest.mark.parametrize(
+    ("keys", "codes"),
+    [
+        ("may: [run_test]", ["P401"]),
+        ("may: [{process: triag}]", ["P408"]),
+        ("may: [work]\n    check: [comand]", ["P402"]),
+        ("may: [work]\n    check: [{command: {which: 3}}]", ["P407"]),
+        ("may: [{action: work, gates: [aproved]}]", ["P402"]),
+        ("may: [{action: work, proces: x}]", ["P101"]),
+        ("may: [{breakpoint: true}]", ["P217", "P102"]),
+        ("may: [work, work]", ["P420"]),
+        ("may: [{action: work, process: triage}]", ["P111"]),
+        ("by_hand: true", ["P217"]),
+        ("may: [work]\n    action: work", ["P111"]),
+        ("may: [work]\n    output: {nothing: string}", ["P416"]),
+        ("may: [work]\n    with: {log: '${inputs.lgo}'}", ["P204"]),
+        ("may: [{process: p}]", ["P409"]),
+    ],
+)
+def test_what_is_wrong_with_a_goal_is_a_diagnostic_with_a_remedy(
+    keys: str, codes: list[str]
+) -> None:
+    found = compiled(keys).diagnostics
+
+    assert [each.code for each in found] == codes
+    assert all(each.remedy for each in found)
+
+
+def test_keys_of_a_goal_belong_to_a_step_with_one() -> None:
+    text = "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, may: [work], check: []}\n"
+
+    found = compiled("", text=text).diagnostics
+
+    assert sorted((each.code, each.message) for each in found) == [
+        ("P216", "`check:` in a step without `goal:`"),
+        ("P216", "`may:` in a step without `goal:`"),
+    ]
+
+
+def test_a_reference_in_a_goal_is_checked() -> None:
+    found = compiled("may: [work]", text=SOURCE.replace("inputs.package", "inputs.pakage"))
+
+    assert [each.code for each in found.diagnostics] == ["P204"]
+
+
+def test_the_digest_covers_what_may_be_done_and_how_it_is_checked() -> None:
+    keys = "may: [run_tests]"
+    digests = {
+        linked(keys).digest,
+        linked(f"{keys}\n    check: []").digest,
+        linked(f"{keys}\n    by_hand: true").digest,
+        linked("may: [run_tests, work]").digest,
+        linked(keys, registry(effect="once")).digest,
+        linked(keys, registry(parameters={**TESTS, "description": "Other."})).digest,
+    }
+
+    assert len(digests) == 6
+    assert linked(keys).digest == linked(keys).digest
+
+
+def test_what_disappears_makes_the_process_stale_and_only_that() -> None:
+    before = compiled("may: [run_tests]")
+    sources = {"p.yaml": SOURCE.replace("{keys}", "may: [run_tests]"), "triage.yaml": CHILD}
+    without = Registry([ActionSpec(name="work", component="Worker", effect="read")], [])
+
+    after = compile_sources(sources, without, TopicTable({}), previous=before)
+
+    assert sorted(each.code for each in after.diagnostics) == ["P401", "P402"]
+    assert after.compiled == ("p",)
+
+
+def test_inspect_says_what_may_be_done_and_what_checks_it() -> None:
+    process = linked("may: [{action: work, gates: [approved]}, {process: triage}]")
+
+    told = str(inspect(process))
+
+    assert "fix -> goal, by a model" in told
+    assert "may work, after approved" in told
+    assert "may process triage" in told
+    assert "check approved -> Approved" in told
+
+
+def test_a_linked_goal_is_read_back_as_it_was() -> None:
+    process = linked("may: [run_tests, {process: triage}]\n    check: [{command: {which: all}}]")
+
+    again = msgspec.json.decode(msgspec.json.encode(process), type=LinkedProcess)
+
+    assert again == process
