@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
+
+Placing: TypeAlias = Callable[[Any], tuple[str, str | None]]  # an event to its stream and its key
 
 FORMAT = 1  # first element of every record on disk; a new layout takes a new number
 
@@ -91,7 +94,7 @@ class Draft(msgspec.Struct, frozen=True, array_like=True, gc=False):
         expected_version: int | None = None,
     ) -> Self:
         """Encode *event*; its execution, if it has one, is its correlation unless given."""
-        topic, schema, subject, serves, ephemeral = _common(type(event))
+        topic, schema, subject, serves, ephemeral, placed = _common(type(event))
         stream, key = placed(event)
         return cls(
             topic,
@@ -124,26 +127,28 @@ class CheckedDraft(Draft, frozen=True, array_like=True, gc=False):
     """
 
 
-def placed(event: Event) -> tuple[str, str | None]:
-    """The stream and the key of *event*."""
-    place = _place(type(event))
-    if place is None:
-        return event.stream(), event.key()
-    prefix, field, routing = place
-    stream = f"{prefix}/{getattr(event, field)}" if field else prefix
-    return stream, getattr(event, routing) if routing else None
+def placing(event: type[Event]) -> Placing:
+    """What gives the stream and the key of an event of this class."""
+    if event.stream is not Event.stream or event.key is not Event.key:  # it has its own way
+        return lambda one: (one.stream(), one.key())
+    (prefix, field), routing = event.belongs, event.routing
+    if field and routing:
+        both = attrgetter(field, routing)
+
+        def placed(one: Event) -> tuple[str, str | None]:
+            inner, key = both(one)
+            return f"{prefix}/{inner}", key
+
+        return placed
+    if field:
+        return lambda one: (f"{prefix}/{getattr(one, field)}", None)
+    return lambda one: (prefix, getattr(one, routing) if routing else None)
 
 
 @cache
-def _place(event: type[Event]) -> tuple[str, str, str | None] | None:
-    """What those of a class are made of; None where the class has its own way."""
-    if event.stream is Event.stream and event.key is Event.key:
-        return *event.belongs, event.routing
-    return None
-
-
-@cache
-def _common(event: type[Event]) -> tuple[str, int, str | None, bool, bool]:
+def _common(
+    event: type[Event],
+) -> tuple[str, int, str | None, bool, bool, Placing]:
     """What all drafts of a class share; found once, since every event that is published pays."""
     serves = hasattr(event, "execution_id")
     return (
@@ -152,6 +157,7 @@ def _common(event: type[Event]) -> tuple[str, int, str | None, bool, bool]:
         event.subject_field,
         serves,
         issubclass(event, Ephemeral),
+        placing(event),
     )
 
 

@@ -314,17 +314,26 @@ class Turn:
     def _accepted(self, given: Sequence[Draft]) -> Sequence[Draft]:
         """*given* without secrets; refused where something in it is not to be recorded."""
         events = given if self._mask is None else self._mask(given)
-        ahead: dict[str, int] = {}
+        expecting = False
         for draft in events:
             if events is not given or type(draft) is not CheckedDraft:
                 self._vocabulary.check(draft)
+            if draft.expected_version is not None:
+                expecting = True
+        if expecting:
+            self._refuse_conflicts(events)
+        return events
+
+    def _refuse_conflicts(self, events: Sequence[Draft]) -> None:
+        """Refuse *events* of which one expects another version of its stream than it will meet."""
+        ahead: dict[str, int] = {}
+        for draft in events:
             if draft.expected_version is not None:
                 version = self._version(draft.stream) + ahead.get(draft.stream, 0)
                 if version != draft.expected_version:
                     raise ConflictError(draft.stream, draft.expected_version, version)
             if not draft.ephemeral:
                 ahead[draft.stream] = ahead.get(draft.stream, 0) + 1
-        return events
 
     def _append(self, source: str, events: Sequence[Draft]) -> Appended:
         first = self.head + 1
@@ -332,14 +341,14 @@ class Turn:
         revoked: list[Draft] = []
         for draft in events:
             if draft.ephemeral:
-                self.ephemeral.append(self._recorded(draft, source, (0, 0)))
+                self.ephemeral.append(self._recorded(draft, source, 0, 0))
                 wake = self._known.route(draft.topic, draft.key).wake
                 self.wakes[id(wake)] = wake
                 continue
             self.head = position = self.head + 1
             stream = draft.stream
             self.versions[stream] = version = self._version(stream) + 1
-            record = self._recorded(draft, source, (position, version))
+            record = self._recorded(draft, source, position, version)
             self.records.append(record)
             self.batch.rows.append(Row(position, stream, version, encode(record)))
             topic = draft.topic
@@ -368,9 +377,9 @@ class Turn:
         self._gone.add(key)
         self.trial.end(key)
 
-    def _recorded(self, draft: Draft, source: str, place: tuple[int, int]) -> Recorded:
+    def _recorded(self, draft: Draft, source: str, position: int, version: int) -> Recorded:
         index = len(self.records) + len(self.ephemeral)
-        return recorded(draft, source, place, self.time_ns, index, self._random)
+        return recorded(draft, source, position, version, self.time_ns, index, self._random)
 
     def _route(self, draft: Draft, position: int) -> bool:
         """Hand an event to the subscriptions that see it; whether one of them answers for it."""

@@ -13,7 +13,7 @@ from .errors import (
     SchemaUnreadableError,
     TopicUnknownError,
 )
-from .event import Draft, Ephemeral, Event, Recorded, placed
+from .event import Draft, Ephemeral, Event, Placing, Recorded, placing
 from .limits import NAME_BYTES, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
@@ -114,7 +114,7 @@ class Vocabulary:
                 raise TopicUnknownError(draft.topic, near[0] if near else None)
             self._check_foreign(draft)
             return
-        read, schema, ephemeral = kind
+        read, schema, ephemeral, placed = kind
         if draft.schema != schema:
             raise EventInvalidError(
                 draft.topic, f"has schema {draft.schema}; this hub takes {schema}"
@@ -141,7 +141,7 @@ class Vocabulary:
         kind = self._kinds.get(record.topic)
         if kind is None:
             raise TopicUnknownError(record.topic)
-        read, schema, _ = kind
+        read, schema, _, _ = kind
         if record.schema == schema:
             return read(record.body)
         return self._lifted(record, self._classes[record.topic])
@@ -177,9 +177,10 @@ class Vocabulary:
                     raise SchemaUnreadableError(topic, schema, cls.schema, 0)
 
 
-def _kind(cls: type[Event]) -> tuple[Callable[[bytes], Event], int, bool]:
-    """What is looked at of every event: its decoder, its schema, whether it is ephemeral."""
-    return msgspec.msgpack.Decoder(cls).decode, cls.schema, issubclass(cls, Ephemeral)
+def _kind(cls: type[Event]) -> tuple[Callable[[bytes], Event], int, bool, Placing]:
+    """What is looked at of every event: its decoder, its schema, if it is ephemeral, its place."""
+    ephemeral = issubclass(cls, Ephemeral)
+    return msgspec.msgpack.Decoder(cls).decode, cls.schema, ephemeral, placing(cls)
 
 
 def _streams_of(classes: Mapping[str, type[Event]]) -> frozenset[str]:
