@@ -14,7 +14,7 @@ from .errors import (
     TopicUnknownError,
 )
 from .event import Draft, Ephemeral, Event, Placing, Recorded, placing
-from .limits import NAME_BYTES, is_too_long
+from .limits import NAME_BYTES, NAME_CHARACTERS, is_too_long
 
 BODY_BYTES = 256 * 1024  # a larger payload is a blob
 FOREIGN = "x."  # topics of plugins: kept opaque, so that removing one never makes a log unreadable
@@ -102,8 +102,13 @@ class Vocabulary:
             EventTooLargeError: The body is over `BODY_BYTES`.
             EventInvalidError: It does not fit its topic, or is nothing that a plugin may say.
         """
-        names = f"{draft.stream}{draft.key}{draft.correlation}{draft.subject}"
-        if len(names) > NAME_BYTES or not names.isascii():  # mostly not all together are too long
+        key, serves, subject = draft.key, draft.correlation, draft.subject
+        if (  # mostly none can be too long
+            len(draft.stream) > NAME_CHARACTERS
+            or (key is not None and len(key) > NAME_CHARACTERS)
+            or (serves is not None and len(serves) > NAME_CHARACTERS)
+            or (subject is not None and len(subject) > NAME_CHARACTERS)
+        ):
             _refuse_long_names(draft)
         if len(draft.body) > BODY_BYTES:
             raise EventTooLargeError(draft.topic, len(draft.body), BODY_BYTES)
