@@ -21,6 +21,7 @@ from cortex.bus.events import (
 from cortex.runtime.context import (
     ContextCompiler,
     ContextRefusedError,
+    EditUnfitError,
     Inputs,
     ItemLinesError,
     ItemRepeatedError,
@@ -52,6 +53,7 @@ from .turns import OF_TURNS, Told, turns_of
 # What is wrong with the request itself: compiling it again would come to the same.
 REFUSALS = (
     ContextRefusedError,
+    EditUnfitError,
     ItemLinesError,
     ItemRepeatedError,
     KnowledgeError,
@@ -267,6 +269,9 @@ def _actions(prompt: Prompt) -> Iterator[str]:
     epochs = Counter(e.reason for e in prompt.manifest.items if e.reason.startswith("epoch "))
     for reason, times in epochs.items():
         yield f"{reason}: {times} items"
+    for edit in prompt.manifest.edits:
+        what = edit.item or f"the {edit.section} itself"
+        yield f"{what} edited by {edit.by}" if edit.applied else f"{what} not edited: {edit.why}"
     for over in prompt.manifest.passed_over:
         yield f"{over.count} items of {over.section} passed over: {over.reason}"
     for entry in prompt.manifest.items:

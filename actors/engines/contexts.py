@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import ContextCompile
-from cortex.runtime.context import Budgets, Item, Request, Step, Turn, items_of
+from cortex.runtime.context import Budgets, Edit, Item, Request, Step, Turn, items_of
 from cortex.runtime.kernel import Config
 from cortex.runtime.knowledge import read_document
 from cortex.runtime.models import ModelDescription
@@ -69,6 +69,7 @@ def request_of(
         locked={topic["topic"]: topic["digest"] for topic in asked.knowledge},
         price=model.price,
         caching=model.caching,
+        edits=_edits(asked),
     )
     return request, (*notes, *tools.notes)
 
@@ -92,6 +93,12 @@ def _knowledge(asked: ContextCompile) -> tuple[list[Item], list[str]]:
             )
         )
     return items, notes
+
+
+def _edits(asked: ContextCompile) -> tuple[Edit, ...]:
+    """What people changed; of what was changed just now no prompt without it is wanted."""
+    old = len(asked.edits) - asked.new_edits
+    return tuple(Edit(**each, must=at >= old) for at, each in enumerate(asked.edits))
 
 
 def _budgets(budget: dict[str, Any], config: Config, window: int | None) -> Budgets | None:

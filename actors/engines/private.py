@@ -66,6 +66,7 @@ class Private:
                 replace(turn, said=tuple(self._hidden(said, "text") for said in turn.said))
                 for turn in request.turns
             ),
+            edits=tuple(self._hidden(each, "item", "old", "new") for each in request.edits),
         )
 
     def _hidden(self, struct: Kind, *names: str) -> Kind:

@@ -17,6 +17,7 @@ from cortex.bus.events import (
     ComponentFailed,
     ComponentWithdrawn,
     ContextCompiled,
+    ContextEdit,
     ContextRefused,
     EffectIntended,
     EffectSettle,
@@ -43,6 +44,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepFailed,
     StepPropose,
+    StepSettle,
     StepUnclaimed,
     StepWake,
     ToolDenied,
@@ -134,6 +136,7 @@ class ProcessExecutionEngine(Component):
         yield from said
 
     @on(ContextCompiled)
+    @on(ContextEdit)
     @on(ContextRefused)
     @on(EffectIntended)
     @on(EffectSettle)
@@ -160,6 +163,7 @@ class ProcessExecutionEngine(Component):
     @on(StepCompleted)
     @on(StepFailed)
     @on(StepPropose)
+    @on(StepSettle)
     @on(StepUnclaimed)
     @on(StepWake)
     @on(ToolDenied)

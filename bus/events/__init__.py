@@ -11,7 +11,7 @@ from .component import (
     ComponentStarted,
     ComponentWithdrawn,
 )
-from .context import ContextCompile, ContextCompiled, ContextRefused
+from .context import ContextCompile, ContextCompiled, ContextEdit, ContextEdited, ContextRefused
 from .effect import EffectIntended, EffectSettle, EffectSettled, EffectUnknown
 from .execution import (
     ExecutionCancel,
@@ -91,6 +91,8 @@ from .step import (
     StepPropose,
     StepProposed,
     StepReopened,
+    StepSettle,
+    StepSettled,
     StepSkipped,
     StepUnclaimed,
     StepWake,
@@ -123,6 +125,8 @@ VOCABULARY = Vocabulary(
         ComponentWithdrawn,
         ContextCompile,
         ContextCompiled,
+        ContextEdit,
+        ContextEdited,
         ContextRefused,
         EffectIntended,
         EffectSettle,
@@ -198,6 +202,8 @@ VOCABULARY = Vocabulary(
         StepPropose,
         StepProposed,
         StepReopened,
+        StepSettle,
+        StepSettled,
         StepSkipped,
         StepUnclaimed,
         StepWake,
@@ -234,6 +240,8 @@ __all__ = [
     "ComponentWithdrawn",
     "ContextCompile",
     "ContextCompiled",
+    "ContextEdit",
+    "ContextEdited",
     "ContextRefused",
     "EffectIntended",
     "EffectSettle",
@@ -309,6 +317,8 @@ __all__ = [
     "StepPropose",
     "StepProposed",
     "StepReopened",
+    "StepSettle",
+    "StepSettled",
     "StepSkipped",
     "StepUnclaimed",
     "StepWake",

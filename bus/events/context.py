@@ -39,6 +39,10 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     unfit: tuple[str, ...] = ()  # models whose answer in this attempt was empty or did not fit
     linked: str = ""  # of a step with a goal: digest of the linked process, which says what it may
     verdict: str = ""  # why the goal is not reached, where the last answer said that it is
+    # What people changed in the prompts of this step: "section", "item" ("" for the section's own
+    # text), "old", "new", "by", "note".
+    edits: tuple[dict[str, str], ...] = ()
+    new_edits: int = 0  # of those, the last ones: no prompt without them is wanted
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
@@ -78,3 +82,36 @@ class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
     attempt: int = 1
     turn: int = 0
     reason: str  # names what is too big and by how much
+
+
+class ContextEdit(Event, frozen=True, kw_only=True, tag="context.edit"):
+    """Ask for other text in the prompt that a breakpoint shows; it is compiled, and shown again.
+
+    It is followed whole or refused whole. Later prompts of the step have the change, too.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    prompt: str  # digest of the prompt that is edited, as `execution.paused` names it
+    # Of each "section", "item" ("" for the section's own text), "old", which stands there once, and
+    # "new".
+    edits: tuple[dict[str, str], ...]
+    note: str = ""
+    seen: int = 0  # as in `execution.resume`
+
+
+class ContextEdited(Event, frozen=True, kw_only=True, tag="context.edited"):
+    """A person changed what is sent: the prompt was compiled again, with the change."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int
+    turn: int
+    before: str  # digest of the prompt as it was
+    prompt: str  # digest of the prompt as it is now
+    edits: tuple[dict[str, str], ...]  # as in `context.edit`
+    by: str  # who asked for it, as the hub authenticated them
+    note: str = ""

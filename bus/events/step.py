@@ -110,6 +110,40 @@ class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
     reason: str
 
 
+class StepSettle(Event, frozen=True, kw_only=True, tag="step.settle"):
+    """Ask a paused or halted execution to go on with a step skipped, or with a result for it.
+
+    It is followed whole or refused whole. Gates are asked as ever, over the new result.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    outcome: str  # "skipped" or "replaced"
+    result: dict[str, Any] = {}  # as the step declares it, where it is replaced
+    note: str = ""
+    from_step: str = ""  # go back to this step; "" goes on where it stands
+    seen: int = 0  # as in `execution.resume`
+
+
+class StepSettled(Event, frozen=True, kw_only=True, tag="step.settled"):
+    """A person said what becomes of a step in place of whoever carries it out.
+
+    Of a step that is done the result counts at once; of another `step.skipped` or `step.completed`
+    follows once its gates have passed.
+    """
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    outcome: str  # "skipped" or "replaced"
+    by: str  # who said it, as the hub authenticated them
+    result: dict[str, Any] = {}
+    note: str = ""
+
+
 class StepReopened(Event, frozen=True, kw_only=True, tag="step.reopened"):
     """The execution goes back to a step: what it and the steps after it gave is dropped."""
 

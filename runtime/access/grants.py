@@ -30,16 +30,19 @@ GUARDED = Patterns(
         *("process.unchanged", "trigger.matched", "trigger.unmatched"),
         *("trigger.wake", "execution.deferred", "component.retry", "component.drop"),
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
+        *("context.edited", "step.settled"),
         *("step.proposed", "step.delegated", "step.reopened", "step.skipped"),
         *("tool.enabled", "tool.unclaimed"),
     )
 )
 # Whoever says one of these has a program run, a file written or a model paid, without a process,
-# its gates or a person in between. So no pattern includes them: a grant names the very topic.
+# its gates or a person in between; or decides in a person's place what a model is asked, and what a
+# step gave. So no pattern includes them: a grant names the very topic.
 NAMED_ALONE = frozenset(
     (
         *("step.execute", "step.propose", "tool.call", "model.invoke"),
         *("context.compile", "knowledge.request"),
+        *("context.edit", "step.settle"),
     )
 )
 # Names that speak for the runtime itself, or for its owner.

@@ -13,6 +13,7 @@ from .reading import (
     GivenAnswer,
     dollars,
     duration,
+    edit_line,
     local,
     log_lines,
     parse_time,
@@ -88,6 +89,8 @@ def hints_of(document: ExecutionDocument) -> list[str]:
         hints.append(f"cortex execution resume {document.id}   (--from STEP goes back to a step)")
     elif document.status in ("paused", "halted") or document.waiting == UNHELD:
         hints.append(f"cortex execution resume {document.id}")
+    if document.prompt and not document.person:
+        hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
     return [*hints, f"cortex trace {document.id}"]
 
 
@@ -213,6 +216,8 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     for given in document.answers:
         note = f": {given.note}" if given.note else ""
         yield "answered", f"{_answer(given)} by {given.by}{note}"
+    for edit in document.edits:
+        yield "changed", edit_line(edit)
     took = f"took {duration(document.duration_s)}, {_taken(document)}"
     yield "requested", f"{requested}, {took}"
 

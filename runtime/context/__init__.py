@@ -6,7 +6,14 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .compiler import ContextCompiler
-    from .errors import ContextRefusedError, EncodingUnknownError, ItemLinesError, ItemRepeatedError
+    from .editing import edits_between
+    from .errors import (
+        ContextRefusedError,
+        EditUnfitError,
+        EncodingUnknownError,
+        ItemLinesError,
+        ItemRepeatedError,
+    )
     from .excerpt import cut_middle
     from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
     from .lexical import Bm25, content_words
@@ -14,6 +21,7 @@ if TYPE_CHECKING:
     from .parts import Parts, split
     from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
     from .prompt import (
+        EditNote,
         FixedPart,
         Manifest,
         ManifestEntry,
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
         PassedOver,
         Prompt,
     )
-    from .request import Budgets, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
+    from .request import Budgets, Edit, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
     from .sanitise import sanitise
     from .segments import Epoch, Prefix, Segment
     from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
@@ -39,6 +47,9 @@ __all__ = [
     "ContextCompiler",
     "ContextRefusedError",
     "Counter",
+    "Edit",
+    "EditNote",
+    "EditUnfitError",
     "EncodingUnknownError",
     "Epoch",
     "FixedPart",
@@ -78,6 +89,7 @@ __all__ = [
     "content_words",
     "counter_for",
     "cut_middle",
+    "edits_between",
     "items_of",
     "keep_inputs",
     "openai_shape",

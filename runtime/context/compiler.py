@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from .compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
 from .counting import CountedOnce
+from .editing import Edits
 from .errors import ContextRefusedError
 from .fit import Choice, Sized, chars_of, fit, size
 from .gather import gather, scope
@@ -19,7 +20,17 @@ from .preselect import preselect
 from .prompt import PassedOver, Prompt
 from .rank import Ranked, question_of, rank
 from .recall import recall, room_for_recall
-from .render import Fixed, Placed, heading, place, render, write_fixed
+from .render import (
+    Fixed,
+    Placed,
+    base_texts,
+    edited,
+    heading,
+    kept_lines,
+    place,
+    render,
+    write_fixed,
+)
 from .request import Bounds, Request, Section, View, bounds
 from .room import reserve
 from .segments import Prefix, Why
@@ -95,6 +106,7 @@ class ContextCompiler:
         Raises:
             ContextRefusedError: What must be in does not fit. Nothing was cut; the message says
                 what is too big, by how much, and what to change.
+            EditUnfitError: An edit that must be in cannot be.
             ItemRepeatedError: Two items have the same id.
         """
         return self._compile(request, view or View(), None)
@@ -116,7 +128,8 @@ class ContextCompiler:
         looked = self._looked(request, view, watch)
         tools = sum(s.whole_tokens for s in looked.sized if s.ranked.item.section == "tools")
         bound = bounds(request, tools)
-        fixed = write_fixed(request)
+        edits, unedited = Edits(request.edits), write_fixed(request)
+        fixed = edited(unedited, edits)
         chosen = self._chosen(request, looked, fixed, bound, watch)
         left, choices = [*looked.left, *chosen.left], chosen.choices
         fitted, measured = Fitted(), chosen.measured
@@ -131,7 +144,11 @@ class ContextCompiler:
             tell_placed(watch, placed)
             tell_rendered(watch, measured)
         manifest = account(
-            Account(request, view.position, bound, fixed, looked.passed_over, declared),
+            Account(
+                request,
+                *(view.position, bound, fixed, looked.passed_over, declared),
+                edits.notes(base_texts(unedited, placed), kept_lines(unedited)),
+            ),
             choices,
             left,
             measured,
@@ -158,7 +175,7 @@ class ContextCompiler:
         if begins(natural.text, before):
             return placed, natural, None
         moved = behind(placed, before)
-        written = render(fixed, moved)
+        written = render(fixed, moved, Edits(request.edits))
         if not begins("".join(each.text for each in written), before):
             return placed, natural, "changed"
         measured = measure(written, self._counter)
@@ -281,7 +298,7 @@ class ContextCompiler:
 
     def _measured(self, request: Request, fixed: Fixed, choices: list[Choice]) -> Measured:
         placed = place(choices, request.strategy)
-        return measure(render(fixed, placed), self._counter)
+        return measure(render(fixed, placed, Edits(request.edits)), self._counter)
 
     def _with_turns(
         self,

@@ -3,6 +3,7 @@
 CortexError
 ├── EncodingUnknownError   no packed ranks of that name
 ├── ContextRefusedError    what must be in does not fit
+├── EditUnfitError         a prompt is edited where it cannot be
 ├── ItemRepeatedError      two items have the same id
 └── ItemLinesError         line numbers that do not fit the lines
 """
@@ -44,6 +45,18 @@ class ContextRefusedError(CortexError):
             f"{self.what} takes {self.tokens:,} tokens, {self.over:,} over the {self.limit:,} "
             f"that {self.limited_by} leaves: {self.remedy}"
         )
+
+
+class EditUnfitError(CortexError):
+    """What a person would change in a prompt cannot be changed there."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(where, problem)
+        self.where = where  # "step", or the id of an item
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"the edit of {self.where} does not fit: {self.problem}"
 
 
 class ItemRepeatedError(CortexError):

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from .fence import consecutive
 from .fit import Choice
 from .material import Left
 from .prompt import (
+    EditNote,
     FixedPart,
     Manifest,
     ManifestEntry,
@@ -74,6 +77,7 @@ class Account(NamedTuple):
     fixed: Fixed
     passed_over: tuple[PassedOver, ...]
     declared: tuple[Epoch, ...]
+    edits: tuple[EditNote, ...] = ()
 
 
 def account(
@@ -103,12 +107,29 @@ def account(
         strategy=request.strategy,
         passed_over=about.passed_over,
         warnings=tuple(_warnings(request, entries, eligible)),
-        items=tuple(sorted(entries, key=lambda entry: entry.id)),
+        items=tuple(sorted(_edited(entries, about.edits), key=lambda entry: entry.id)),
         fixed=tuple(
-            FixedPart(section, tokens, about.fixed.get(section, ("", ()))[1])
+            FixedPart(
+                section,
+                tokens,
+                about.fixed.get(section, ("", ()))[1],
+                _editors(about.edits, section, ""),
+            )
             for section, tokens in in_fixed.items()
         ),
+        edits=about.edits,
     )
+
+
+def _edited(entries: Sequence[ManifestEntry], edits: Sequence[EditNote]) -> Iterator[ManifestEntry]:
+    for entry in entries:
+        by = _editors(edits, entry.section, entry.id) if edits else ()
+        yield replace(entry, edited=by) if by else entry
+
+
+def _editors(edits: Sequence[EditNote], section: str, item: str) -> tuple[str, ...]:
+    here = (each for each in edits if each.applied and (each.section, each.item) == (section, item))
+    return tuple(dict.fromkeys(each.by for each in here))
 
 
 def _tokens_of(measured: Measured) -> tuple[dict[str, int], Tally[Section]]:

@@ -69,6 +69,7 @@ class ShownTexts(NamedTuple):
 
     items: dict[str, str]  # by id, tools among them
     own: dict[str, str]  # of a section
+    sections: dict[str, str]  # in which an item stands, by its id
 
 
 def shown_texts(text: str, ids: Iterable[str]) -> ShownTexts:
@@ -77,14 +78,15 @@ def shown_texts(text: str, ids: Iterable[str]) -> ShownTexts:
     As sound as `read_prompt`.
     """
     names = {attribute(each): each for each in ids}  # a fence writes some signs otherwise
-    shown = ShownTexts({}, {})
+    shown = ShownTexts({}, {}, {})
     section, inside = "", None
     lines: list[str] = []
     own: dict[str, list[str]] = {}
     for line in text.split("\n"):
         if inside is not None:
             if line in CLOSINGS:
-                shown.items[names.get(inside.item_id, inside.item_id)] = "\n".join(lines)
+                name = names.get(inside.item_id, inside.item_id)
+                shown.items[name], shown.sections[name] = "\n".join(lines), section
                 inside = None
             else:
                 lines.append(line)
@@ -93,7 +95,7 @@ def shown_texts(text: str, ids: Iterable[str]) -> ShownTexts:
         elif found := heading_of(line):
             section = found
         elif name := _tool_name(line) if section == "tools" else "":
-            shown.items[TOOL + name] = line
+            shown.items[TOOL + name], shown.sections[TOOL + name] = line, section
         else:
             own.setdefault(section, []).append(line)
     shown.own.update((name, "\n".join(of).strip("\n")) for name, of in own.items())
@@ -118,6 +120,11 @@ def heading_of(line: str) -> str:
     """The section that *line* opens, outside of an item; "" for any other line."""
     match = _HEADING.match(line)
     return match[1] if match else ""
+
+
+def cuts(line: str) -> bool:
+    """Whether *line* marks that lines are missing before it, inside of an item."""
+    return _CUT.match(line) is not None
 
 
 def opens(line: str) -> bool:

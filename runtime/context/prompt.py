@@ -41,6 +41,18 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     form: Form = ""  # in which its text stands, where that is not its own
     saved: int = 0  # tokens that the form takes less than the text
     stale: bool = False  # its source is not as it was when it was locked
+    edited: tuple[str, ...] = ()  # by whom
+
+
+class EditNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an edit by a person."""
+
+    section: str
+    item: str  # "" for the section's own text
+    by: str
+    note: str
+    applied: bool
+    why: str = ""  # it was not
 
 
 class PassedOver(msgspec.Struct, frozen=True):
@@ -57,6 +69,7 @@ class FixedPart(msgspec.Struct, frozen=True):
     section: Section
     tokens: int
     neutralised: tuple[Neutralised, ...] = ()
+    edited: tuple[str, ...] = ()  # by whom
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +96,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy = "pre-assembled"
     passed_over: tuple[PassedOver, ...] = ()
     warnings: tuple[str, ...] = ()
+    edits: tuple[EditNote, ...] = ()  # by people, in order
 
     @property
     def prefix(self) -> Prefix:

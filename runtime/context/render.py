@@ -1,9 +1,11 @@
 """Place and render: the order and the exact bytes of a prompt."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from .editing import Edits
 from .fence import body, fence
 from .fit import Choice
 from .prompt import Neutralised
@@ -27,6 +29,8 @@ OWN: Final[dict[Section, Stretch]] = {  # where a section's own text stands
     "tools": "stable",
     "step": "volatile",
 }
+
+NO_EDITS: Final = Edits(())
 
 Fixed: TypeAlias = dict[Section, tuple[str, tuple[Neutralised, ...]]]
 
@@ -146,7 +150,34 @@ def edged(choices: list[Choice], stretch: Stretch) -> list[Choice]:
     return [*by_rank[1::2], *reversed(by_rank[0::2])]
 
 
-def render(fixed: Fixed, placed: list[Placed]) -> list[Written]:
+def edited(fixed: Fixed, edits: Edits) -> Fixed:
+    """The text of each section as people changed it."""
+    if not edits:
+        return fixed
+    kept = kept_lines(fixed)
+    return {
+        section: (edits.text(section, "", text, kept), neutralised)
+        for section, (text, neutralised) in fixed.items()
+    }
+
+
+def kept_lines(fixed: Fixed) -> tuple[str, ...]:
+    """The lines of the sections' own texts that nobody changes."""
+    lines = fixed["instructions"][0].split("\n") if "instructions" in fixed else []
+    at = lines.index(SCHEMA_NOTICE) if SCHEMA_NOTICE in lines else len(lines)
+    return (*(line for line in lines if line == DATA_NOTICE), *lines[at : at + 2])
+
+
+def base_texts(fixed: Fixed, placed: Sequence[Placed]) -> dict[tuple[str, str], str]:
+    """The texts that people may change, by section and item ("" for a section's own)."""
+    texts: dict[tuple[str, str], str] = {(name, ""): text for name, (text, _) in fixed.items()}
+    for choice, _ in placed:
+        item = choice.ranked.item
+        texts[item.section, item.id] = body(choice.ranked, choice.runs)
+    return texts
+
+
+def render(fixed: Fixed, placed: list[Placed], edits: Edits = NO_EDITS) -> list[Written]:
     """The segments of the prompt; a section with nothing in it is not there."""
     segments: list[Written] = []
     inside: dict[tuple[Stretch, Section], list[Choice]] = {}
@@ -158,7 +189,7 @@ def render(fixed: Fixed, placed: list[Placed]) -> list[Written]:
             mine = text and stretch == OWN.get(section)
             own = [Written(section, "", text, stretch)] if mine else []
             items = [
-                Written(section, choice.ranked.item.id, item_text(choice), stretch)
+                Written(section, choice.ranked.item.id, item_text(choice, edits), stretch)
                 for choice in inside.get((stretch, section), ())
             ]
             if own or items:
@@ -173,7 +204,11 @@ def heading(section: Section) -> str:
     return f"=== {section} ===\n"
 
 
-def item_text(choice: Choice) -> str:
+def item_text(choice: Choice, edits: Edits = NO_EDITS) -> str:
     """One item inside its fence; marks between the lines say which of them are in."""
     opening, closing = fence(choice.ranked)
-    return f"{opening}{body(choice.ranked, choice.runs)}{closing}"
+    text = body(choice.ranked, choice.runs)
+    if edits:
+        item = choice.ranked.item
+        text = edits.text(item.section, item.id, text)
+    return f"{opening}{text}{closing}"

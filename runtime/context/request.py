@@ -98,6 +98,18 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[Said, ...]
 
 
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person changed in a prompt before it was sent."""
+
+    section: str
+    item: str = ""  # id of the item; "" for the section's own text
+    old: str  # stands there once
+    new: str
+    by: str = ""
+    note: str = ""
+    must: bool = False  # else it is passed over where it fits no more
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The step that the prompt is for."""
 
@@ -163,6 +175,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     locked: dict[str, str] = {}  # digests of items when they were locked: others are stale now
     price: Price = Price()  # of the model, for what a rewrite would cost
     caching: Caching = Caching()  # of the model's endpoint
+    edits: tuple[Edit, ...] = ()  # of the prompt as it would be without them, one after the other
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

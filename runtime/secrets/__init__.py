@@ -6,7 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .errors import MaskedTextError, SecretUnavailableError
-    from .mask import Mask, holds_mask, refuse_masked
+    from .mask import Mask, holds_mask, masks_in, refuse_masked
     from .masked_blobs import MaskedBlobs
     from .names import LOOKS_SECRET, named_in, with_names
     from .pieces import MaskedPieces
@@ -29,6 +29,7 @@ __all__ = [
     "holds_mask",
     "is_set",
     "mask_shapes",
+    "masks_in",
     "named_in",
     "place_of",
     "redacted",

@@ -114,6 +114,11 @@ def holds_mask(text: str) -> bool:
     return MASKED.search(text) is not None
 
 
+def masks_in(text: str) -> list[str]:
+    """The masks in *text*, in order."""
+    return MASKED.findall(text)
+
+
 def refuse_masked(where: str, text: str) -> None:
     """Refuse to write *text* that holds a mask.
 

@@ -40,7 +40,8 @@ def test_an_execution_that_was_begun_with_a_typo_goes_on_with_the_right_input(
     assert "did you mean file" in unknown[1] + unknown[2]
     assert right[0] == 0, right
     assert "changed" in right[2]
-    assert "file; by owner; a typo" in right[2]
+    assert "file = " in right[2]
+    assert "; by owner; a typo" in right[2]
     assert shown["inputs"]["file"] == str(tmp_path / "there.txt")
     assert late[0] != 0
     assert "completed" in late[1] + late[2]

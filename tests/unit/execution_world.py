@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ComponentFailed,
     ContextCompile,
     ContextCompiled,
+    ContextEdit,
     ContextRefused,
     EffectIntended,
     EffectSettle,
@@ -33,6 +34,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepSettle,
     StepUnclaimed,
     ToolCall,
     ToolDenied,
@@ -56,6 +58,8 @@ from cortex.runtime.processes import (
 from cortex.runtime.processes.execution import Execution, fold, takers_of
 
 SECOND_NS = 1_000_000_000
+# What people say of an execution that they have looked at.
+DECIDED = ExecutionEdit | ExecutionResume | EffectSettle | ContextEdit | StepSettle
 ORIGIN = Origin(process="p")
 
 
@@ -150,7 +154,7 @@ class World:
     def publish(self, *events: Event, source: str = "") -> None:
         """Append *events*, said by whom they are expected of; who resumes has seen all there is."""
         for event in events:
-            if isinstance(event, ExecutionEdit | ExecutionResume | EffectSettle) and not event.seen:
+            if isinstance(event, DECIDED) and not event.seen:
                 event = replace(event, seen=len(self.records))
             self.append(Draft.of(event), source or SPEAKERS.get(type(event), "somebody"))
 

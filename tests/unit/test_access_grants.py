@@ -100,7 +100,13 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
     assert grants.allows("alice", "publish", "step.completed", 0)
     assert not grants.allows("alice", "publish", "grant.given", 0)
     assert not grants.allows("alice", "publish", "client.denied", 0)
-    for topic in ("plugin.load", "process.compiled", "context.compiled", "log.tail_lost"):
+    for topic in (
+        "plugin.load",
+        "context.compiled",
+        "context.edited",
+        "step.settled",
+        "log.tail_lost",
+    ):
         assert not grants.allows("alice", "publish", topic, 0)
     assert not grants.allows("alice", "publish", "*", 0)
     with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
@@ -108,7 +114,11 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
 
 
 @pytest.mark.parametrize(
-    "topic", ["step.execute", "tool.call", "model.invoke", "context.compile", "knowledge.request"]
+    "topic",
+    [
+        *("step.execute", "tool.call", "model.invoke", "context.compile", "knowledge.request"),
+        *("context.edit", "step.settle"),
+    ],
 )
 def test_to_ask_for_work_past_every_process_takes_a_grant_that_names_it(topic: str) -> None:
     family = f"{topic.partition('.')[0]}.*"

@@ -23,6 +23,7 @@ CLASSES = sorted(
 REQUESTS = {
     *(
         "context.compile",
+        "context.edit",
         "effect.settle",
         "execution.cancel",
         "execution.finish",
@@ -39,7 +40,7 @@ REQUESTS = {
     *("component.drop", "component.retry"),
     *("knowledge.request", "model.invoke"),
     *("plugin.load", "plugin.unload"),
-    *("process.submit", "step.execute", "step.propose", "step.wake", "tool.call"),
+    *("process.submit", "step.execute", "step.propose", "step.settle", "step.wake", "tool.call"),
 }
 
 # Every topic, and the names of its fields as they are on disk. A line here is never changed; a new
@@ -65,6 +66,8 @@ ON_DISK = {
         "execution_id step_id attempt turn prompt manifest model provider tokens sections "
         "window headroom considered included actions"
     ),
+    "context.edit": "execution_id prompt edits note seen",
+    "context.edited": "execution_id step_id attempt turn before prompt edits by note",
     "context.refused": "execution_id step_id attempt turn reason",
     "effect.intended": ("execution_id step_id attempt effect_key component kind name turn call_id"),
     "effect.settle": ("execution_id effect_key outcome result told excerpt bytes lines note seen"),
@@ -159,6 +162,8 @@ ON_DISK = {
         "execution_id step_id goal attempt turn call_id action parameters timeout_s by note"
     ),
     "step.reopened": "execution_id step_id dropped by times reason",
+    "step.settle": "execution_id step_id outcome result note from_step seen",
+    "step.settled": "execution_id step_id outcome by result note",
     "step.skipped": "execution_id step_id reason",
     "step.unclaimed": "execution_id step_id action waited_s",
     "step.wake": "execution_id step_id attempt what index turn",

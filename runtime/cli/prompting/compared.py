@@ -37,6 +37,7 @@ class OwnChange(msgspec.Struct):
     section: str
     tokens: int  # more than before
     text: tuple[str, ...]  # unified diff
+    why: str = ""  # who edited it, if that is what changed
 
 
 class PromptDiff(msgspec.Struct):
@@ -108,7 +109,17 @@ def _own_changes(old: _Side, new: _Side) -> Iterator[OwnChange]:
     for section in dict.fromkeys((*old.shown.own, *new.shown.own)):
         text = _unified(old.shown.own.get(section, ""), new.shown.own.get(section, ""))
         if text:
-            yield OwnChange(section, new.fixed(section) - old.fixed(section), text)
+            tokens = new.fixed(section) - old.fixed(section)
+            yield OwnChange(section, tokens, text, "; ".join(_edits(old, new, section, "")))
+
+
+def _edits(old: _Side, new: _Side, section: str, item: str) -> Iterator[str]:
+    """The edits by people that one of the two prompts has, and the other has not."""
+    for verb, one, other in (("edited", new, old), ("no longer edited", old, new)):
+        there = [each for each in other.manifest.edits if each.applied]
+        for each in one.manifest.edits:
+            if each.applied and (each.section, each.item) == (section, item) and each not in there:
+                yield f"{verb} by {each.by}{each.note and ': '}{each.note}"
 
 
 def _changes(old: _Side, new: _Side) -> Iterator[ItemChange]:
@@ -120,7 +131,8 @@ def _changes(old: _Side, new: _Side) -> Iterator[ItemChange]:
         if change and some:
             tokens = (after.tokens if after else 0) - (before.tokens if before else 0)
             said, says = _said(before), _said(after)
-            why = "; ".join(_why(before, after, old, new))
+            edits = _edits(old, new, some.section, name)
+            why = "; ".join((*edits, *_why(before, after, old, new)))
             yield ItemChange(name, some.section, change, said, says, why, tokens, text)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from cortex.runtime.context import Manifest, ManifestEntry
+from cortex.runtime.context import EditNote, Manifest, ManifestEntry
 
 from ..reading import dollars
 from ..screen import Screen
@@ -40,6 +40,8 @@ def show_manifest(screen: Screen, document: PromptDocument) -> None:
     for each in manifest.declared:
         shed = f"{each.shed:,} tokens shed, {each.rewritten:,} written anew"
         screen.line(f"{'epoch':<13} {each.number}, at turn {each.turn}, {each.because}: {shed}")
+    for edit in manifest.edits:
+        screen.line(f"{'edited':<13} {edited_line(edit)}", "" if edit.applied else "yellow")
     for over in manifest.passed_over:
         screen.line(f"{'passed over':<13} {over.count:,} items of {over.section}: {over.reason}")
     for found in _found(manifest):
@@ -56,6 +58,13 @@ def counting_of(manifest: Manifest) -> str:
         f"a token for each byte, the most that it can be: nobody knows the encoding "
         f"{manifest.encoding}"
     )
+
+
+def edited_line(edit: EditNote) -> str:
+    """What a person changed in a prompt, who, and why; or why it is not changed."""
+    what = f"{edit.item or f'the {edit.section} itself'}, by {edit.by}"
+    said = "" if edit.applied else f"; not in this prompt: {edit.why}"
+    return f"{what}{edit.note and ': '}{edit.note}{said}"
 
 
 def _item_cells(entry: ManifestEntry) -> tuple[str, ...]:
@@ -86,6 +95,8 @@ def show_diff(screen: Screen, found: PromptDiff, *, texts: bool) -> None:
     for own in found.own:
         screen.line()
         screen.line(f"other text    the {own.section} itself  {own.tokens:+,} tokens", "bold")
+        if own.why:
+            screen.paragraph(own.why, lead="  why     ")
         _show_text(screen, own.text, texts=texts)
     for item in found.items:
         screen.line()

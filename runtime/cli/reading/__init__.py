@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .columns import GAP, narrowed
     from .contract import asyncapi_document, schema_document
     from .demands import demands_of, fields_of, needs_line
+    from .edits import edit_line, edit_of
     from .failing import Failing, failing_lines, failing_of, times
     from .fortune import Fared, fared
     from .history import REQUESTS, STREAM, History
@@ -98,6 +99,8 @@ __all__ = [
     "document_of",
     "dollars",
     "duration",
+    "edit_line",
+    "edit_of",
     "exit_code",
     "failing_lines",
     "failing_of",

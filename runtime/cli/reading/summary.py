@@ -33,6 +33,7 @@ from cortex.runtime.processes.execution import VERDICTS, Execution, asker, is_ow
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person, shape_of
+from .edits import PersonEdit, edits_of
 from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -134,6 +135,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     gate: str = ""  # "process/gate" that asks the question
     requested_by: str = ""  # as the hub authenticated them, and so below
     answers: list[GivenAnswer] = []  # that people gave to gates and in a model's place
+    edits: list[PersonEdit] = []  # what people changed of it
 
 
 def row_of(state: Execution, rows: Sequence[Row]) -> ExecutionSummary:
@@ -173,6 +175,7 @@ def document_of(
         gate=state.open_gate,
         requested_by=state.requested_by,
         answers=_answers(rows),
+        edits=edits_of(rows),
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         topics_of,
     )
     from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
-    from .settlements import settlement_of
+    from .settlements import settlement_of, step_settlement
     from .shelf import open_shelf
     from .sources import changed, gone, is_path, source_at, sources_of
     from .station import Station
@@ -94,6 +94,7 @@ __all__ = [
     "source_at",
     "sources_of",
     "stage_of",
+    "step_settlement",
     "told_to_end",
     "topics_of",
     "trusted_when_asked",

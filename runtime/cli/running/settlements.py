@@ -1,14 +1,16 @@
 """What a person says on the command line about an effect of unknown outcome."""
 
 from cortex.bus import Client
-from cortex.bus.events import EffectSettle
+from cortex.bus.events import EffectSettle, StepSettle
 from cortex.runtime.processes import SettlementError
 from cortex.runtime.processes.execution import (
     Execution,
     do_again,
+    give_result,
     it_happened,
     open_effects,
     question_of,
+    skip,
 )
 
 from ..errors import RefusedError, WaitingError
@@ -30,6 +32,23 @@ def settlement_of(
         if result is None:
             return do_again(state, seen=seen)
         return it_happened(client, history.blobs, state, result, seen=seen)
+    except SettlementError as error:
+        raise RefusedError(str(error)) from None
+
+
+def step_settlement(
+    client: Client, history: History, execution_id: str, step_id: str, result: str | None
+) -> StepSettle:
+    """That a step of an execution gave *result*; None: that it is skipped.
+
+    Raises:
+        RefusedError: The result is not as its action declares it.
+    """
+    state = history.execution(execution_id)
+    if result is None:
+        return skip(state, step_id, seen=0)
+    try:
+        return give_result(client, history.blobs, state, step_id, result, seen=0)
     except SettlementError as error:
         raise RefusedError(str(error)) from None
 

@@ -10,11 +10,14 @@ import msgspec
 
 from cortex.bus import Client, Event, HubAwayError, Log
 from cortex.bus.events import (
+    ContextEdit,
     ExecutionCancel,
     ExecutionEdit,
     ExecutionFinish,
     ExecutionPause,
+    ExecutionRefused,
     ExecutionResume,
+    StepSettle,
     TriggerMatched,
     TriggerReceived,
     TriggerUnmatched,
@@ -23,7 +26,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes.execution import VERDICTS, Execution
 
 from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
-from ..exits import INTERRUPTED, OK, TERMINATED, WAITING
+from ..exits import FAILED, INTERRUPTED, OK, TERMINATED, WAITING
 from ..outcome import hints_of, show_outcome
 from ..reading import (
     STREAM,
@@ -165,6 +168,8 @@ class Station:
         try:
             return self._followed(execution_id, after)
         except HubAwayError as error:
+            if self.history.execution(execution_id).status not in ("requested", "running"):
+                return self._shown(execution_id)  # it came to its stop, and nobody could say so
             raise HubGoneError(execution_id, error.url, error.problem) from error
         except Terminated:
             return self._terminated(execution_id)
@@ -240,10 +245,20 @@ class Station:
             event = msgspec.structs.replace(event, gate=open_gate(self.history, execution_id))
         return self.run(execution_id, event)
 
-    def edit(self, execution_id: str, event: ExecutionEdit) -> int:
+    def edit(self, execution_id: str, event: ExecutionEdit | StepSettle | ContextEdit) -> int:
         """Go on with what a person changed; as `run`, and refused as `pause` is."""
         self._with_steps(execution_id)
-        return self.run(execution_id, event)
+        at = self.publish(event)
+        code = self.follow(execution_id, at - 1)
+        # It stands as it stood, which may be at a breakpoint; that is no success.
+        return FAILED if self._was_refused(execution_id, at) else code
+
+    def _was_refused(self, execution_id: str, asked: int) -> bool:
+        rows = rows_of(self.history, execution_id)
+        return any(
+            isinstance(event, ExecutionRefused) and record.position > asked
+            for record, event in rows
+        )
 
     def cancel(self, execution_id: str, event: ExecutionCancel) -> int:
         """Cancel an execution.

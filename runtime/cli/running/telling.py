@@ -10,6 +10,7 @@ from cortex.bus import Event, Recorded
 from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
+    ContextEdited,
     ContextRefused,
     EffectSettled,
     ExecutionDeferred,
@@ -31,6 +32,7 @@ from cortex.bus.events import (
     StepFailed,
     StepProgress,
     StepReopened,
+    StepSettled,
     StepSkipped,
     StepUnclaimed,
     StepWake,
@@ -45,7 +47,7 @@ from cortex.runtime.kernel import many
 from cortex.runtime.models import Usage
 from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
-from ..reading import PERSON, counted, dollars, duration
+from ..reading import PERSON, counted, dollars, duration, edit_line, edit_of
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
@@ -131,8 +133,8 @@ class Teller:
                 return Told(
                     "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
                 )
-            case ExecutionEdited():
-                return Told("changed", _edited(event), "yellow")
+            case ExecutionEdited() | ContextEdited() | StepSettled():
+                return Told("changed", one_line(edit_line(edit_of(event))), "yellow")
             case ExecutionDeferred():
                 return Told("waiting", what_is_missing(event), "yellow")
             case ExecutionIgnored():
@@ -255,12 +257,6 @@ def _resumed(record: Recorded, event: ExecutionResumed) -> str:
         f"by {event.by}" if event.by and record.source == ENGINE else "",
     )
     return one_line(" ".join(filter(None, said)))
-
-
-def _edited(event: ExecutionEdited) -> str:
-    cost = "" if event.max_cost is None else f"may spend {dollars(event.max_cost)}"
-    said = (", ".join(event.changed), cost, f"by {event.by}", event.note)
-    return one_line("; ".join(filter(None, said)))
 
 
 def _turn(turn: int) -> str:

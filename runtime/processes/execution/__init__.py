@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
     from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
     from .records import ExecutionRecords, ExecutionRow, list_executions
+    from .requesting import edit_prompt, give_result, skip
     from .retrying import wait_before_call, wait_before_retry
     from .room import too_large
     from .running import execution_of, run
@@ -54,9 +55,11 @@ __all__ = [
     "counted",
     "decide",
     "do_again",
+    "edit_prompt",
     "evolve",
     "execution_of",
     "fold",
+    "give_result",
     "give_up",
     "ignore",
     "in_order",
@@ -70,6 +73,7 @@ __all__ = [
     "question_of",
     "reached",
     "run",
+    "skip",
     "speaks_for",
     "stood_at",
     "take_back",

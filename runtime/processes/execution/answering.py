@@ -82,8 +82,8 @@ def it_happened(
             bytes=len(data),
             lines=len(data.decode().splitlines()),
         )
-    fitting = _fitting(effect, result, _declared(client, effect.name))
-    return msgspec.structs.replace(again, outcome="happened", result=fitting)
+    given = fitting(effect.name, result, declared_result(client, effect.name))
+    return msgspec.structs.replace(again, outcome="happened", result=given)
 
 
 def _asked(state: Execution) -> EffectUnknown:
@@ -95,7 +95,7 @@ def _asked(state: Execution) -> EffectUnknown:
     return effects[0]
 
 
-def _declared(client: Client, action: str) -> dict[str, Any]:
+def declared_result(client: Client, action: str) -> dict[str, Any]:
     """JSON Schema of the result of *action*; empty where it promises nothing."""
     announced = Announced()
     for record in client.read_stream("registry"):
@@ -107,7 +107,12 @@ def _declared(client: Client, action: str) -> dict[str, Any]:
     return spec.result if spec else {}
 
 
-def _fitting(effect: EffectUnknown, given: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+def fitting(name: str, given: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """*given* as a result of *name*, which declares *schema*: a map, JSON of one, or its one value.
+
+    Raises:
+        SettlementError: It does not fit.
+    """
     result = given
     if isinstance(given, str):
         try:
@@ -124,7 +129,7 @@ def _fitting(effect: EffectUnknown, given: Any, schema: Mapping[str, Any]) -> di
         return dict(result)
     wanted = f"such as '{_example(fields)}'" if fields else "a map as its action gives it"
     raise SettlementError(
-        f"the result of {effect.name} is not as declared: {problem}; give JSON, {wanted}"
+        f"the result of {name} is not as declared: {problem}; give JSON, {wanted}"
     )
 
 

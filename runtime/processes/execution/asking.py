@@ -25,7 +25,7 @@ from ..work import inferred_needs, said_needs
 from .choices import INSTRUCTIONS
 from .failures import told_to
 from .spending import left
-from .state import Execution, anew
+from .state import Edits, Execution, anew
 
 STEP_TIMEOUT_S = 600.0  # bounds a handler where the step lays down nothing
 MODEL_TIMEOUT_S = 300.0
@@ -94,6 +94,7 @@ def context_compile(
     problem: str = "",
     unfit: tuple[str, ...] = (),
     verdict: str = "",
+    new_edits: Edits = (),
 ) -> ContextCompile:
     """Ask for the prompt of *step*: the first of its *attempt*, or that of a later *turn*."""
     if turn == 0:
@@ -134,6 +135,8 @@ def context_compile(
         spent=state.cost,
         linked=state.begun().linked if step.goal is not UNSET else "",
         verdict=verdict,
+        edits=(*state.edits.get(step.id, ()), *new_edits),
+        new_edits=len(new_edits),
     )
 
 

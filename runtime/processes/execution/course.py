@@ -27,6 +27,7 @@ from .asking import (
 )
 from .dialogue import Dialogue, Offers, Ways
 from .growing import widened
+from .people import say_settled, show_edited, show_unedited
 from .promises import missing_tools, waits_for_tools
 from .retrying import wait_before_retry
 from .spending import spent_by_execution
@@ -86,21 +87,32 @@ class Course:
         if too_much:
             self.fail(too_much, "refused", retry=False)
 
-    def refused(self, reason: str) -> None:
-        """There is no prompt; towards a goal a person may do what no model can be asked."""
-        if self._step().goal is UNSET:
-            self.fail(reason, "refused", retry=False)
+    def take_settled(self, step: LinkedStep) -> None:
+        """Go on with what a person said that *step* comes to; its gates have passed."""
+        if say_settled(self._voice, step.id):
+            self.settle()
         else:
-            self._voice.drop_timeout(self._step())
-            pursuing.hold(self._voice, self._step(), reason)
+            self.go_on()
 
     def show_prompt(self) -> None:
         """Send the prompt that was compiled, or stop and show it first."""
         state, step = self._voice.state, self._step()
-        if state.compiled is not None and self._stops_at(step):
+        if state.editing is not None:
+            show_edited(self._voice)
+        elif state.compiled is not None and self._stops_at(step):
             self._voice.pause("breakpoint", step.id, prompt=state.compiled.prompt)
         else:
             self.ask_model()
+
+    def not_compiled(self, reason: str) -> None:
+        """There is no prompt; towards a goal a person may do what no model can be asked."""
+        if self._voice.state.editing is not None:
+            show_unedited(self._voice, reason)
+        elif self._step().goal is UNSET:
+            self.fail(reason, "refused", retry=False)
+        else:
+            self._voice.drop_timeout(self._step())
+            pursuing.hold(self._voice, self._step(), reason)
 
     def ask_model(self) -> None:
         """Send the prompt that was compiled."""
@@ -324,6 +336,9 @@ class Course:
     def _begin(self, step: LinkedStep) -> None:
         """A new attempt of *step*; its gates have passed."""
         voice, state = self._voice, self._voice.state
+        if step.id in state.settled:
+            self.take_settled(step)
+            return
         asks_model = step.asks_model
         stops = self._stops_at(step)
         if stops and not asks_model:

@@ -12,6 +12,7 @@ from cortex.bus import Event
 from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
+    ContextEdit,
     ContextRefused,
     EffectIntended,
     EffectSettle,
@@ -42,6 +43,7 @@ from cortex.bus.events import (
     StepExecute,
     StepFailed,
     StepPropose,
+    StepSettle,
     StepUnclaimed,
     StepWake,
     ToolCall,
@@ -53,8 +55,9 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
-from . import editing, pursuing, settlement
+from . import pursuing, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
+from .changing import Change, change
 from .children import after_child
 from .course import Course
 from .dialogue import Offers
@@ -158,6 +161,8 @@ def take_back(
             if (asked.step_id, asked.index, asked.attempt) == place:
                 voice.drop_gate_timeout(*place)
                 voice.halt(reason, asked.step_id, gate=asked.gate)
+        case ContextCompile() if state.editing is not None and answers(state, asked, "context"):
+            Course(process, voice, offers).not_compiled(reason)
         case KnowledgeRequest() | ContextCompile() | ModelInvoke() | StepExecute():
             same_call = getattr(asked, "call", state.call) == state.call
             course = Course(process, voice, offers)
@@ -197,7 +202,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ContextCompiled():
             course.show_prompt()
         case ContextRefused():
-            course.refused(event.reason)
+            course.not_compiled(event.reason)
         case ModelResponded():
             course.answered()
         case ModelFailed():
@@ -219,8 +224,8 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
             _pause(course, voice, event)
         case ExecutionResume():
             _resume(course, voice, event)
-        case ExecutionEdit():
-            if resume := editing.edit(course, voice, event, _not_to_resume(voice, event)):
+        case ExecutionEdit() | StepSettle() | ContextEdit():
+            if resume := change(course, voice, event, _not_to_resume(voice, event)):
                 _resume(course, voice, resume)
         case ExecutionCancel():
             _cancel(course, voice, event)
@@ -348,7 +353,9 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         return
     voice.resume(event.answer, voice.asked_by(event), event.note)
     stage = voice.state.stage
-    if stage in ("child", "cleanup"):
+    if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
+        course.take_settled(course.step)
+    elif stage in ("child", "cleanup"):
         voice.resume_child(event)
         if stands:
             course.restart_timeout()
@@ -366,14 +373,14 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         course.go_on()
 
 
-def _not_to_resume(voice: Voice, event: ExecutionResume | ExecutionEdit) -> str:
+def _not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
     """Why a resume of what stands is not followed; "" where it is."""
     state = voice.state
     if not voice.was_seen(event.seen):
         return UNSEEN
     if state.unknown:
         return f"nobody knows how an effect ended that was begun: {settlement.HOW}"
-    if event.from_step and state.effects:
+    if not isinstance(event, ContextEdit) and event.from_step and state.effects:
         return "an effect of the step at hand is under way: wait for its outcome"
     return ""
 

@@ -52,15 +52,20 @@ def edit(
 
 def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:
     """Why an execution that stands as this one is not changed; "" where it may be."""
+    return against(course, state, event.from_step) or _against_cost(event.max_cost, state.cost)
+
+
+def against(course: Course, state: Execution, from_step: str = "") -> str:
+    """Why a person changes nothing of *state*, whatever it is; "" where they may."""
     if state.status not in ("paused", "halted") or state.adhoc:
         return "only an execution of a process can be changed, while it is paused or halted"
     if state.stage in ("child", "cleanup"):
         return f"execution {state.child}, which it runs, is what stands: change that"
-    if state.open_gate or state.question:
+    if state.question or (state.open_gate and state.status == "paused"):
         return "it waits for an answer: give that first"
-    if event.from_step and event.from_step not in course.reached():
-        return f"it was not at a step {event.from_step!r}"
-    return _against_cost(event.max_cost, state.cost)
+    if from_step and from_step not in course.reached():
+        return f"it was not at a step {from_step!r}"
+    return ""
 
 
 def _against_cost(max_cost: float | None, spent: float) -> str:

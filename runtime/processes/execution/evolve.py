@@ -13,6 +13,7 @@ from cortex.bus import Event
 from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
+    ContextEdited,
     ContextRefused,
     EffectIntended,
     EffectSettled,
@@ -43,6 +44,7 @@ from cortex.bus.events import (
     StepFailed,
     StepProposed,
     StepReopened,
+    StepSettled,
     StepSkipped,
     StepUnclaimed,
     ToolCall,
@@ -52,7 +54,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 
-from . import effects, goals, lifecycle, turns
+from . import context_edits, effects, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
 from .speakers import asker
@@ -156,6 +158,8 @@ def _attempted(
     if isinstance(event, ContextCompile) and event.turn:
         return turns.another_turn(goals.come_back(state, event.step_id), event)
     same = event.step_id == state.step_id
+    if isinstance(event, ContextCompile) and event.edits:
+        state = context_edits.asked(state, event)
     begun = replace(
         anew(state) if same else entered(state, event.step_id),
         stage=_STAGES[type(event)],
@@ -186,13 +190,26 @@ def _completed(state: Execution, event: StepCompleted, _: int) -> Execution:
 
 
 def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution:
-    """The engine says it of a child, or where a person says that an effect happened."""
+    """The engine says it of a child, or where a person says what happened, or what it gave."""
     if state.adhoc:
         return _observed(state, event.step_id, event.attempt, "completed", event.result)
+    if event.step_id in state.settled and state.status == "running":
+        return _settled(_given_result(state, event), event)
     if goals.is_at(state, event):
         return _settled(goals.come_back(state, event.step_id), event)
     at_goal = state.stage == "idle" and goals.is_done_with(state, event)
     return _settled(state, event) if at_goal or answers(state, event, *_CARRIED_OUT) else state
+
+
+def _given_result(state: Execution, event: StepCompleted) -> Execution:
+    """*state*, at the step whose result a person gave; whatever was asked in it is dropped."""
+    same = event.step_id == state.step_id
+    return replace(
+        anew(state) if same else entered(state, event.step_id),
+        attempt=event.attempt,
+        attempts={**state.attempts, event.step_id: event.attempt},
+        settled=without(state.settled, event.step_id),
+    )
 
 
 def _settled(state: Execution, event: StepCompleted) -> Execution:
@@ -267,7 +284,25 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
 def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
     if state.status != "running" and state.pursuit is None:
         return state  # what was chosen towards a goal is dropped where that ends, too
+    if event.step_id in state.settled:
+        same = event.step_id == state.step_id
+        state = replace(
+            anew(state) if same else entered(state, event.step_id),
+            stage="idle",
+            settled=without(state.settled, event.step_id),
+        )
     return replace(state, statuses={**state.statuses, event.step_id: "skipped"})
+
+
+def _person_settled(state: Execution, event: StepSettled, _: int) -> Execution:
+    """A person says what a step comes to: at once, where it is done."""
+    if state.statuses.get(event.step_id) is None or event.step_id == state.step_id:
+        return replace(state, settled={**state.settled, event.step_id: event})
+    return replace(
+        state,
+        results={**state.results, event.step_id: event.result},
+        statuses={**state.statuses, event.step_id: "completed"},
+    )
 
 
 def _observed(
@@ -337,6 +372,8 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     StepSkipped: _skipped,
     StepProposed: goals.proposed,
     StepReopened: lifecycle.reopened,
+    StepSettled: _person_settled,
+    ContextEdited: context_edits.edited,
     EffectUnknown: effects.unknown,
     EffectSettled: effects.settled,
     ToolReturned: turns.told,

@@ -21,7 +21,7 @@ from cortex.bus.events import (
     StepReopened,
 )
 
-from . import goals
+from . import context_edits, goals
 from .failures import with_result
 from .spending import added, usage_of
 from .state import Execution, Stage, entered, without
@@ -68,10 +68,10 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
     if event.reason == goals.GOAL:
         state = goals.held(state)
     stopped = state.stopped
-    if event.reason == "breakpoint":
+    if event.reason == "breakpoint" and event.step_id not in stopped:
         stopped = (*stopped, event.step_id)
     return replace(
-        state,
+        context_edits.shown(state),
         status="paused",
         pausing=None,
         reason=event.reason,
@@ -187,6 +187,7 @@ def ended(
     """Nothing more happens to it."""
     if state.over:
         return state
+    state = replace(state, question="", asked_at="", pausing=None)  # nobody is asked any more
     if isinstance(event, ExecutionCompleted):
         return replace(state, status="completed", stage="idle", outputs=event.outputs)
     status: Literal["failed", "cancelled"] = (

@@ -6,7 +6,13 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cortex.bus.events import ContextCompiled, EffectIntended, EffectUnknown, ExecutionStarted
+from cortex.bus.events import (
+    ContextCompiled,
+    EffectIntended,
+    EffectUnknown,
+    ExecutionStarted,
+    StepSettled,
+)
 from cortex.runtime.models import Usage
 
 from ..evaluate import Scope
@@ -39,6 +45,7 @@ Stage: TypeAlias = Literal[
     "cleanup",  # a child execution cleans up after the step failed for good
 ]
 
+Edits: TypeAlias = tuple[dict[str, str], ...]  # as `context.compile` has them
 Ignored: TypeAlias = tuple[str, str, str, int]  # who said it, its topic, step and attempt
 
 EFFECT = "effect"  # reason of a pause: nobody knows how an effect ended
@@ -178,6 +185,10 @@ class Execution(Struct, frozen=True, kw_only=True):
     children: frozenset[str] = frozenset()  # every execution that it asked for
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
     ignored: frozenset[Ignored] = frozenset()  # answers of whom was not asked, as recorded
+    edits: dict[str, Edits] = {}  # what people changed in the prompts of steps, by step
+    new_edits: int = 0  # of the step at hand, the last ones: whether they fit is not known yet
+    editing: ContextCompiled | None = None  # the prompt without them, while it is compiled anew
+    settled: dict[str, StepSettled] = {}  # by step: what it comes to, once its gates have passed
 
     @property
     def over(self) -> bool:

@@ -23,6 +23,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.models import Usage
 
+from . import context_edits
 from .asked import names_of
 from .spending import added, tokens_of
 from .state import EFFECT, Execution, answers, without
@@ -65,7 +66,9 @@ def compiled(state: Execution, event: ContextCompiled, _: int) -> Execution:
 
 def refused(state: Execution, event: ContextRefused, _: int) -> Execution:
     """There is no prompt; the attempt knows why until the `step.failed` that follows."""
-    return replace(state, reason=event.reason) if answers(state, event, "context") else state
+    if not answers(state, event, "context"):
+        return state
+    return replace(context_edits.refused(state), reason=event.reason)
 
 
 def invoked(state: Execution, event: ModelInvoke, _: int) -> Execution:

@@ -77,14 +77,14 @@ class Voice:
         state = self.state
         return not state.unrecorded and state.stood <= min(seen, self._delivery.position)
 
-    def refuse(self, asked: Event, reason: str) -> None:
-        """Record that a request is not followed."""
+    def refuse(self, asked: Event | type[Event], reason: str, by: str = "") -> None:
+        """Record that a request is not followed: that which is answered, or an earlier one *by*."""
         self.say(
             ExecutionRefused(
                 execution_id=self.state.execution_id,
                 asked=asked.topic_name(),
                 reason=clipped(reason),
-                by=self.source,
+                by=by or self.source,
             )
         )
 

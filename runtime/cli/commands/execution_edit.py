@@ -1,0 +1,104 @@
+"""`cortex execution edit`: other text in the prompt that a breakpoint shows."""
+
+from typing import IO
+
+import click
+
+from cortex.runtime.context import EditUnfitError
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import SettlementError
+from cortex.runtime.processes.execution import Execution, edit_prompt
+
+from .. import running  # not its names: what only reads gets along without a runtime
+from ..completing import execution_ids
+from ..errors import RefusedError
+from ..exits import OK, WAITING
+from ..options import with_home, with_screen
+from ..reading import History
+from ..screen import Screen
+
+
+@click.command()
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@click.option(
+    "--file",
+    "whole",
+    type=click.File(encoding="utf-8"),
+    help="The whole prompt as it is to be; - reads standard input.",
+)
+@click.option(
+    "--replace",
+    "pairs",
+    type=(str, str),
+    multiple=True,
+    metavar="OLD NEW",
+    help="Write NEW in the place of OLD, which stands there once.",
+)
+@click.option("--note", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def edit(
+    execution_id: str,
+    whole: IO[str] | None,
+    pairs: tuple[tuple[str, str], ...],
+    note: str,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Change the prompt that a breakpoint shows; `resume` sends it.
+
+    Without --file and --replace it is opened in your editor. What you change is recorded with your
+    name, the prompt is compiled again with it, and shown again. Headings, the lines that open and
+    close what is quoted, tools and masked secrets stay as they are. Later prompts of the step have
+    the change, too.
+    """
+    if whole and pairs:
+        raise click.UsageError("give --file or --replace, not both")
+    with running.Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        state = station.history.execution(found)
+        try:
+            text = _edited(state, _shown(station.history, state), whole, pairs)
+            event = edit_prompt(station.history.blobs, state, text, seen=station.seen, note=note)
+        except (EditUnfitError, SettlementError) as error:
+            raise RefusedError(str(error)) from None
+        mask = running.mask_of(home)
+        if any(mask.text(each["new"]) != each["new"] for each in event.edits):
+            raise RefusedError("the new text holds a secret, which is neither recorded nor sent")
+        code = station.edit(found, event)
+    return OK if code == WAITING else code
+
+
+def _shown(history: History, state: Execution) -> str:
+    compiled = state.compiled
+    return history.blobs.get(compiled.prompt).decode() if compiled is not None else ""
+
+
+def _edited(
+    state: Execution, before: str, whole: IO[str] | None, pairs: tuple[tuple[str, str], ...]
+) -> str:
+    """The prompt as it is to be.
+
+    Raises:
+        click.UsageError: Nobody says so.
+        EditUnfitError: A text that is to be replaced does not stand there once.
+    """
+    if whole is not None:
+        try:
+            return whole.read()
+        except ValueError:
+            raise click.UsageError(f"{whole.name} is not UTF-8") from None
+    for old, new in pairs:
+        times = before.count(old) if old else 0
+        if times != 1:
+            there = f"stands there {times} times: give more of it" if times else "is not there"
+            raise EditUnfitError("the prompt", f"{old[:60]!r} {there}")
+        before = before.replace(old, new)
+    if pairs or not before:
+        return before
+    if not running.has_person():
+        raise click.UsageError("say what to change: --replace OLD NEW, or --file FILE")
+    edited = click.edit(before, extension=".txt")
+    if edited is None:
+        raise RefusedError(f"execution {state.execution_id} is not changed: nothing was saved")
+    return edited

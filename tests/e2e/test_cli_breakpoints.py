@@ -1,0 +1,162 @@
+"""At a breakpoint: the prompt is edited, a step skipped, a result given; none of it is lost."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .command_lines import CORTEX
+from .up_world import STUCK_S, Desk, until
+
+LOOK = """process: look
+version: 1
+steps:
+  - { id: first, action: shell, with: { run: echo one } }
+  - id: look
+    action: answer_question
+    description: Say what is asked.
+    with: { question: What colour is the sky? }
+    breakpoint: true
+  - { id: last, action: shell, with: { run: echo done } }
+"""
+OPEN = """process: opened
+version: 1
+steps:
+  - { id: one, action: shell, with: { run: exit 3 } }
+  - { id: two, action: shell, with: { run: echo done } }
+"""
+ASK = """process: ask
+version: 1
+gates: [approved]
+steps:
+  - { id: one, action: shell, with: { run: echo one } }
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    for name, source in (("look", LOOK), ("opened", OPEN), ("ask", ASK)):
+        (desk.home.processes / f"{name}.yaml").write_text(source)
+    return desk
+
+
+def begun(desk: Desk, process: str) -> str:
+    execution_id: str = json.loads(desk.run("run", process, "--json").stdout)["id"]
+    return execution_id
+
+
+def document(desk: Desk, execution_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(desk.run("execution", "show", execution_id, "--json").stdout)
+    return found
+
+
+def test_an_edited_prompt_is_shown_explained_and_sent(desk: Desk) -> None:
+    execution_id = begun(desk, "look")
+    edit = ("execution", "edit", execution_id)
+
+    done = desk.run(*edit, "--replace", "What colour", "What hue", "--note", "clearer")
+    wrong = [
+        desk.run(*edit),
+        desk.run(*edit, "--replace", "sky", "sky"),
+        desk.run(*edit, "--replace", "no such text", "x"),
+        desk.run(*edit, "--replace", "=== step ===", "=== end ==="),
+        desk.run(*edit, "--replace", "What hue", "ghp_0123456789abcdefghij0123"),
+        desk.run(*edit, "--file", "missing.txt"),
+        desk.run("execution", "edit", "nobody", "--replace", "a", "b"),
+    ]
+    shown = document(desk, execution_id)
+    printed = desk.run("execution", "show", execution_id).stdout
+    manifest = desk.run("prompt", "show", f"{execution_id}/look", "--manifest").stdout
+    rebuilt = desk.run("prompt", "show", f"{execution_id}/look", "--rebuild")
+    before, after = shown["edits"][0]["before"], shown["edits"][0]["prompt"]
+    diff = desk.run("prompt", "diff", before, after).stdout
+    resumed = desk.run("execution", "resume", execution_id, "--json")
+
+    assert done.returncode == 0, done
+    assert "What hue is the sky?" in done.stdout
+    assert f"cortex execution resume {execution_id}" in done.stdout
+    assert [each.returncode for each in wrong] == [2, 1, 1, 1, 1, 2, 3]
+    assert all("Traceback" not in each.stderr and each.stderr for each in wrong)
+    assert [(e["by"], e["note"], e["step"]) for e in shown["edits"]] == [
+        ("owner", "clearer", "look")
+    ]
+    assert "changed    the context of look: the step itself; by owner; clearer" in printed
+    assert "edited        the step itself, by owner: clearer" in manifest
+    assert rebuilt.returncode == 0, rebuilt
+    assert "What hue is the sky?" in rebuilt.stdout
+    assert "edited by owner: clearer" in diff
+    assert "+question: What hue is the sky?" in diff
+    assert json.loads(resumed.stdout)["status"] == "completed"
+    assert "ghp_" not in desk.run("events", "query", "--topic", "*.*", "--json").stdout
+
+
+def test_an_edit_is_there_after_its_command_was_killed(desk: Desk) -> None:
+    execution_id = begun(desk, "look")
+    edited = desk.folder / "edited.txt"
+    prompt = document(desk, execution_id)["prompt"]
+    edited.write_text(prompt.replace("What colour", "What hue"))
+    command = [str(CORTEX), "execution", "edit", execution_id, "--file", str(edited)]
+
+    killed = subprocess.Popen(
+        command, cwd=desk.folder, env=desk.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )  # fmt: skip
+    until(lambda: "context.edit" in topics(desk, execution_id))
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate(timeout=STUCK_S)
+    resumed = desk.run("execution", "resume", execution_id)
+    if "context.edited" in topics(desk, execution_id) and resumed.returncode == 5:
+        resumed = desk.run("execution", "resume", execution_id)  # it was compiled, and shown, now
+
+    assert resumed.returncode == 0, resumed
+    sent = desk.run("prompt", "show", f"{execution_id}/look").stdout
+    assert "What hue is the sky?" in sent
+    assert topics(desk, execution_id).count("context.edited") == 1
+    assert topics(desk, execution_id).count("model.invoke") == 1
+
+
+def topics(desk: Desk, execution_id: str) -> list[str]:
+    done = desk.run("events", "query", "--execution", execution_id, "--json")
+    return [json.loads(line)["topic"] for line in done.stdout.splitlines()]
+
+
+def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) -> None:
+    skipped, given = begun(desk, "opened"), begun(desk, "opened")
+    resume = ("execution", "resume")
+
+    wrong = [
+        desk.run(*resume, skipped, "--skip", "onne"),
+        desk.run(*resume, skipped, "--skip", "one", "--approve"),
+        desk.run(*resume, skipped, "--skip", "one", "--result", "one=x"),
+        desk.run(*resume, given, "--result", "one"),
+        desk.run(*resume, given, "--result", 'one={"output": 3}'),
+    ]
+    done = desk.run(*resume, skipped, "--skip", "one", "--note", "by hand")
+    fields = {"exit_code": 0, "stdout": "fine", "stderr": "", "stdout_blob": "", "stderr_blob": ""}
+    result = f"one={json.dumps(fields)}"
+    gave = desk.run(*resume, given, "--result", result)
+
+    assert [each.returncode for each in wrong] == [1, 2, 2, 2, 1], wrong
+    assert "did you mean one?" in wrong[0].stderr
+    assert all("Traceback" not in each.stderr for each in wrong)
+    assert (done.returncode, gave.returncode) == (0, 0), (done, gave)
+    assert document(desk, skipped)["steps"] == {"one": "skipped", "two": "completed"}
+    assert document(desk, given)["results"]["one"]["stdout"] == "fine"
+    shown = desk.run("execution", "show", skipped).stdout
+    assert "changed    one is skipped; by owner; by hand" in shown
+
+
+def test_a_cancelled_execution_asks_nobody_any_more(desk: Desk) -> None:
+    execution_id = begun(desk, "ask")
+
+    cancelled = desk.run("execution", "cancel", execution_id)
+    shown = desk.run("execution", "show", execution_id)
+
+    for said in (cancelled.stdout, shown.stdout):
+        assert "Shall this go on?" not in said
+        assert "resume" not in said
+    assert document(desk, execution_id)["question"] == ""
