@@ -53,15 +53,15 @@ def fill(template: Template, scope: Scope) -> Any:
     Raises:
         MissingValueError: A reference inside a longer text has no value.
     """
-    match template:
-        case Constant(value):
-            return value
+    match template:  # what is most frequent first
         case Ref(path):
             return look_up(path, scope)
-        case ListOf(items):
-            return [fill(item, scope) for item in items]
         case MapOf(entries):
             return {key: fill(value, scope) for key, value in entries}
+        case Constant(value):
+            return value
+        case ListOf(items):
+            return [fill(item, scope) for item in items]
         case _:
             return "".join(_written(part, scope) for part in template.parts)
 
@@ -79,7 +79,7 @@ def look_up(path: tuple[str, ...], scope: Scope) -> Any:
     else:
         value = scope.steps
     for name in rest:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):  # the first is quick
             return None
         value = value.get(name)
     return value

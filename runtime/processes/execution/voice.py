@@ -1,5 +1,6 @@
 """What an execution says in one delivery; each thing is folded as it is said."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -378,6 +379,9 @@ class Voice:
             self.drop(what)
 
 
-def _bounds(step: LinkedStep) -> list[tuple[str, float]]:
-    bounds = (("timeout", step.timeout_s), ("budget", step.budget.time_s))
+def _bounds(step: LinkedStep) -> Sequence[tuple[str, float]]:
+    timeout_s, budget_s = step.timeout_s, step.budget.time_s
+    if timeout_s is None and budget_s is None:
+        return ()
+    bounds = (("timeout", timeout_s), ("budget", budget_s))
     return [(what, after_s) for what, after_s in bounds if after_s is not None]
