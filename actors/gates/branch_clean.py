@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, many, on
 
 from ..programs import GitConfigurationError, run_git
 from .verdict import failed, passed
@@ -55,9 +55,8 @@ class BranchClean(Component):
         head, *changed = [e for e in status.stdout.decode(errors="replace").split("\0") if e]
         branch = head.removeprefix("## ").removeprefix(NO_COMMITS).partition("...")[0]
         if changed:
-            reason = (
-                f"{len(changed)} uncommitted paths on {branch}: commit or stash them, then resume"
-            )
+            paths = many(len(changed), "uncommitted path")
+            reason = f"{paths} on {branch}: commit or stash them, then resume"
             yield failed(event, reason, branch=branch, changed=changed[:SHOWN])
         else:
             yield passed(event, branch=branch)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cortex.bus import Event, Recorded
 from cortex.bus.events import StepExecute, StepFailed, StepReopened
 from cortex.runtime.context import Offer
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, many, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedTextError
 
@@ -159,7 +159,7 @@ class WriteCode(Component):
         noun = "file" if len(paths) == 1 else "files"
         line = f"{len(paths)} {noun} changed on {branch}: {said}"
         if left_out:
-            line += f" (without {left_out} uncommitted paths of the checkout)"
+            line += f" (without {many(left_out, 'uncommitted path')} of the checkout)"
         return completed(event, result, line)
 
 
@@ -198,4 +198,4 @@ def _beginning(diff: str) -> str:
             break
         shown.append(line)
     more = len(lines) - len(shown)
-    return "".join(shown) + (f"… {more:,} lines more\n" if more else "")
+    return "".join(shown) + (f"… {many(more, 'line')} more\n" if more else "")

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cortex.bus import Event, Recorded, as_map
 from cortex.bus.events import VOCABULARY, ModelResponded, ToolCall, ToolReturned
-from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.runtime.kernel import Component, Delivery, Home, many, on
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.processes.execution import AskedSoFar
 
@@ -133,14 +133,13 @@ class FileTools(Component):
         with open_plain(path) as file:
             data = file.read(LARGEST_BYTES + 1)
         if b"\0" in data[:BINARY_BYTES] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-            raise ToolError(f"{asked.path!r} is binary, {path.stat().st_size:,} bytes")
+            raise ToolError(f"{asked.path!r} is binary, {many(path.stat().st_size, 'byte')}")
         whole = len(data) <= LARGEST_BYTES
         text = _text(data if whole else data[:LARGEST_BYTES])
         shown = window(text, asked.first_line, asked.last_line, again="read_file")
         if not whole:
-            shown += (
-                f"… of {path.stat().st_size:,} bytes only the first {LARGEST_BYTES:,} are read\n"
-            )
+            size = many(path.stat().st_size, "byte")
+            shown += f"… of {size} only the first {LARGEST_BYTES:,} are read\n"
         return Told(shown, f"read {asked.path}")
 
     def search_code(self, asked: SearchCode, event: ToolCall, delivery: Delivery) -> Told:
@@ -148,8 +147,10 @@ class FileTools(Component):
         place = self._places.find(event)
         wanted = Wanted(asked.pattern, asked.glob, asked.path, asked.literal, asked.ignore_case)
         found = search(place, wanted, event.timeout_s)
-        many = f"{len(found.found)}{'+' if found.more else ''}"
-        return Told(_listed(found), f"{many} lines match {asked.pattern}")
+        if found.more:
+            return Told(_listed(found), f"{len(found.found)}+ lines match {asked.pattern}")
+        match = many(len(found.found), "line matches", "lines match")
+        return Told(_listed(found), f"{match} {asked.pattern}")
 
     def read_result(self, asked: ReadResult, event: ToolCall, delivery: Delivery) -> Told:
         """Lines of what was given before."""
@@ -159,7 +160,9 @@ class FileTools(Component):
         except BlobError:
             raise ToolError(f"what {asked.handle[:80]!r} names is not kept any more") from None
         if b"\0" in data[:BINARY_BYTES]:
-            raise ToolError(f"what {asked.handle[:80]!r} names is binary, {len(data):,} bytes")
+            raise ToolError(
+                f"what {asked.handle[:80]!r} names is binary, {many(len(data), 'byte')}"
+            )
         text = data.decode(errors="replace")
         shown = window(text, asked.first_line, asked.last_line, again="read_result")
         return Told(shown, f"read {asked.handle[:16]}")
@@ -236,5 +239,6 @@ def _listed(found: Found) -> str:
     if found.more:
         lines.append(f"… more than {MOST} lines match: name a path or a glob\n")
     if found.left_out:
-        lines.append(f"({found.left_out} files are binary or too large, and were left out)\n")
+        files = many(found.left_out, "file is", "files are")
+        lines.append(f"({files} binary or too large, and left out)\n")
     return "".join(lines)

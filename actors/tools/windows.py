@@ -1,5 +1,7 @@
 """Some lines of a long text, numbered, and what is left out."""
 
+from cortex.runtime.kernel import many
+
 MOST_LINES = 2_000
 MOST_CHARS = 100_000
 LINE_CHARS = 2_000  # of one line; the rest is generated, or data
@@ -25,7 +27,7 @@ def window(text: str, first: int, last: int | None, *, again: str) -> str:
             break
         shown.append(f"{number}\t{line}\n")
     if not shown:
-        return f"there are {len(lines):,} lines\n" if lines else "it is empty\n"
+        return f"there are {many(len(lines), 'line')}\n" if lines else "it is empty\n"
     through = first + len(shown) - 1
     wanted = min(len(lines), last or len(lines))
     head = "" if (first, through) == (1, len(lines)) else _head(first, through, len(lines))

@@ -4,8 +4,9 @@ import shlex
 import threading
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -31,8 +32,11 @@ from .loading import fared, load_of, looked_at, settled
 
 LOOK_S = 0.2  # between two looks at what it printed
 LOOKS = 10  # after which the files are looked at in any case
+RESTLESS = 25  # looks after which files that go on changing are taken as they are
 MADE = ("/__pycache__/", ".egg-info/", ".pyc")  # by Python, from what a person wrote
 ELSEWHERE = "the plugin {name} is installed from elsewhere: pip install -e {folder}"
+
+Files: TypeAlias = frozenset[tuple[str, int, int]]  # path, when it was written, and its size
 
 
 @click.command("dev")
@@ -95,11 +99,15 @@ class _Developing:
                 if not self._changed.wait(LOOK_S) and looks % LOOKS:
                     continue  # now and then also where the system told of nothing
                 self._changed.clear()
-                if (now := _written(root)) != seen:
-                    seen = now
+                if _written(root) != seen:
+                    seen = at_rest(lambda: _written(root), self._pause)
                     self._load()
         finally:
             watch.end()
+
+    def _pause(self) -> None:
+        time.sleep(LOOK_S)
+        self._station.interrupts.check()
 
     def _load(self) -> None:
         name, began_s = self._found.name, time.monotonic()
@@ -138,6 +146,20 @@ class _Developing:
     def _show_printed(self) -> None:
         for line in self._printed.lines():
             self._screen.note(line)
+
+
+def at_rest(look: Callable[[], Files], pause: Callable[[], object]) -> Files:
+    """What *look* sees once two looks with a *pause* between them see the same.
+
+    An editor or a checkout writes in several steps, and half of a file is no version of it.
+    """
+    seen = look()
+    for _ in range(RESTLESS):
+        pause()
+        before, seen = seen, look()
+        if seen == before:
+            break
+    return seen
 
 
 class _Tail:
@@ -194,7 +216,7 @@ def _installed_from(folder: Path, name: str) -> Installed:
     return found
 
 
-def _written(root: Root) -> frozenset[tuple[str, int, int]]:
+def _written(root: Root) -> Files:
     """The files that a person wrote, with when and how much."""
     files = shown((root,)).files
     return frozenset(each for each in files if not any(made in each[0] for made in MADE))

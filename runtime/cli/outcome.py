@@ -100,7 +100,7 @@ def context_line(context: CompiledContext) -> str:
         f"{name} {tokens:,}" for name, tokens in context.sections.items() if tokens
     )
     return (
-        f"context of {context.step}: {context.tokens:,} tokens ({sections}), "
+        f"context of {context.step}: {many(context.tokens, 'token')} ({sections}), "
         f"window {context.window:,}, model {context.model}"
     )
 
@@ -236,7 +236,7 @@ def _answer(given: GivenAnswer) -> str:
 def _taken(document: ExecutionDocument) -> str:
     most = "" if document.max_cost is None else f" of {dollars(document.max_cost)}"
     cost = f", {dollars(document.cost)}{most}" if document.cost or most else ""
-    return f"{document.tokens:,} tokens{cost}"
+    return f"{many(document.tokens, 'token')}{cost}"
 
 
 def _style_of(document: ExecutionDocument) -> str:

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cortex.runtime.kernel import many
 from cortex.runtime.models import Usage
 
 from .reading import Span, counted, dollars, duration
@@ -85,7 +86,8 @@ def _details(span: Span, *, full: bool) -> Iterator[str]:
 
 def _context_details(said: dict[str, Any]) -> Iterator[str]:
     sections = ", ".join(f"{name} {n:,}" for name, n in said["sections"].items() if n)
-    yield f"{said.get('tokens', 0):,} tokens of {said.get('window', 0):,} for {said.get('model')}"
+    size = many(said.get("tokens", 0), "token")
+    yield f"{size} of {said.get('window', 0):,} for {said.get('model')}"
     yield f"sections: {sections}"
     yield f"items: {said.get('included', 0)} of {said.get('considered', 0)} looked at"
     for action in said.get("actions", ()):
@@ -103,7 +105,7 @@ def _answer_details(said: dict[str, Any], *, full: bool) -> Iterator[str]:
     shown = lines if full else lines[:ANSWER_LINES]
     yield from (f"| {line}" for line in shown)
     if len(shown) < len(lines):
-        yield f"| ... {len(lines) - len(shown)} more lines, shown by --full"
+        yield f"| ... {many(len(lines) - len(shown), 'more line')}, shown by --full"
 
 
 def _short(value: Any, *, full: bool) -> str:

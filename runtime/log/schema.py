@@ -17,6 +17,7 @@ Durability = Literal["normal", "full"]
 LOG_FORMAT = 2  # of these tables; a new layout takes a new number
 EPOCHS_FORMAT = 2  # the first one with `epochs`, which keep what moves with the events
 CACHED_STATEMENTS = 256  # prepared ones: all that `write` has, for batches of any size
+MADE_LOOK_S = 0.01  # between two looks at a file that has no tables yet
 CHECKPOINT_PAGES = 16_000  # of the write-ahead log: 1,000 costs a quarter of the speed
 WAL_BYTES = 64 * 1024 * 1024  # the write-ahead log shrinks back to this after a burst
 
@@ -177,11 +178,24 @@ def _reader(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
+        _wait_until_made(connection, busy_s)
         read_meta(path, connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _wait_until_made(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Give whoever is making the log at this moment time for it; an empty file stays one.
+
+    The file is there before its tables are, and nothing wakes a reader when they come.
+    """
+    until_s = time.monotonic() + busy_s
+    while connection.execute("select count(*) from sqlite_master").fetchone() == (0,):
+        if time.monotonic() >= until_s:
+            return
+        time.sleep(MADE_LOOK_S)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

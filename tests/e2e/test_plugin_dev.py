@@ -1,11 +1,13 @@
 """`cortex plugin dev`: a change is at work soon, a mistake is shown and what was there goes on."""
 
 import json
-import os
 import signal
+import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,12 @@ from cortex.runtime.cli import main
 from cortex.runtime.cli.reading import History, Selection
 from cortex.runtime.kernel import Home
 
-PATIENCE_S = 60.0
+from .command_lines import CORTEX
+
+_developing: Any = import_module("cortex.plugins.cli.developing")
+at_rest = _developing.at_rest
+
+PATIENCE_S = 120.0
 UNCONFINED = ["--unconfined"] if unavailable() else []
 CODE = """
 from cortex.bus.events import StepCompleted, StepExecute
@@ -68,49 +75,71 @@ def at_work(home: Home) -> list[str]:
     return [event.version for event in events if isinstance(event, PluginLoaded)]
 
 
-def logged(home: Home) -> str:
-    path = home.path / "logs" / "changing.log"
-    return path.read_text() if path.exists() else ""
-
-
-def until(met: Callable[[], object]) -> None:
-    for _ in range(int(PATIENCE_S * 10)):
-        if met():
-            return
-        threading.Event().wait(0.1)
+@pytest.fixture
+def developing(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    """The command, at a terminal of its own; what it says comes line by line."""
+    monkeypatch.setenv("PYTHONPATH", str(package / "src"))
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    command = [str(CORTEX), "plugin", "dev", str(package), "--yes", "--json", *UNCONFINED]
+    with (
+        (package.parent / "said").open("w") as said,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
+    ):
+        # Who waits for a line that never comes gets the end of the file.
+        overdue = threading.Timer(PATIENCE_S, process.kill)
+        overdue.start()
+        yield process
+        overdue.cancel()
+        process.kill()
 
 
 def test_a_change_is_at_work_soon_and_a_mistake_is_shown_and_changes_nothing(
-    package: Path, capsys: pytest.CaptureFixture[str]
+    package: Path, developing: subprocess.Popen[str]
 ) -> None:
-    home = Home(package.parent / ".cortex")
+    lines = developing.stdout
+    assert lines is not None
 
-    def write() -> None:
-        """What a person does meanwhile, who looks at what comes of it."""
-        until(lambda: at_work(home) == ["1.0.0"])
-        (package / "src" / "__pycache__").mkdir()
-        (package / "src" / "__pycache__" / "made.pyc").write_text("by Python")
-        code(package).write_text(CODE.replace("1.0.0", "2.0.0"))
-        until(lambda: at_work(home)[-1] == "2.0.0")
-        code(package).write_text(CODE.replace("class Say", "raise ValueError('half')\nclass Say"))
-        until(lambda: "ValueError: half" in logged(home))
-        code(package).write_text(CODE.replace("1.0.0", "3.0.0"))
-        until(lambda: at_work(home)[-1] == "3.0.0")
-        os.kill(os.getpid(), signal.SIGINT)
+    first = json.loads(lines.readline())
+    (package / "src" / "__pycache__").mkdir(exist_ok=True)
+    (package / "src" / "__pycache__" / "made.pyc").write_text("by Python")
+    code(package).write_text(CODE.replace("1.0.0", "2.0.0"))
+    second = json.loads(lines.readline())
+    code(package).write_text(CODE.replace("class Say", "raise ValueError('half')\nclass Say"))
+    mistake = json.loads(lines.readline())
+    code(package).write_text(CODE.replace("1.0.0", "3.0.0"))
+    third = json.loads(lines.readline())
+    developing.send_signal(signal.SIGINT)
 
-    person = threading.Thread(target=write)
-    person.start()
-    ended = main(["plugin", "dev", str(package), "--yes", "--json", *UNCONFINED])
-    person.join()
+    assert lines.read() == ""
+    assert developing.wait() == 0
+    assert [each["state"] for each in (first, second, third)] == ["loaded"] * 3
+    assert mistake["state"] == "refused"
+    assert "half" in mistake["reason"]
+    assert at_work(Home(package.parent / ".cortex")) == ["1.0.0", "2.0.0", "3.0.0"]
+    said = (package.parent / "said").read_text()
+    assert "ValueError: half" in said
+    assert "plugin_changing.py" in said  # of the traceback
+    assert "stays loaded: `cortex plugin unload changing`" in said
 
-    said = capsys.readouterr()
-    documents = [json.loads(line) for line in said.out.splitlines()]
-    assert ended == 0
-    assert at_work(home) == ["1.0.0", "2.0.0", "3.0.0"]
-    assert [each["state"] for each in documents] == ["loaded", "loaded", "refused", "loaded"]
-    assert "half" in documents[2]["reason"]
-    assert "plugin_changing.py" in said.err  # of the traceback
-    assert "stays loaded: `cortex plugin unload changing`" in said.err
+
+def test_files_are_taken_once_two_looks_see_the_same() -> None:
+    looks = iter([[0], [0, 5], [9, 5], [9, 5], [1]])
+    pauses: list[None] = []
+
+    seen = at_rest(lambda: frozenset(("f", n, 0) for n in next(looks)), lambda: pauses.append(None))
+
+    assert seen == {("f", 9, 0), ("f", 5, 0)}
+    assert len(pauses) == 3
+
+
+def test_files_that_never_come_to_rest_are_taken_as_they_are() -> None:
+    numbers = iter(range(1_000))
+
+    seen = at_rest(lambda: frozenset({("f", next(numbers), 0)}), lambda: None)
+
+    assert seen == {("f", 25, 0)}
 
 
 def test_where_nobody_confirms_what_it_asks_for_it_ends(

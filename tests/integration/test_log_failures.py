@@ -6,6 +6,7 @@ import resource
 import sqlite3
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -267,6 +268,27 @@ def test_another_program_s_database_is_refused_and_not_touched(tmp_path: Path) -
         EventLog.open(path)
 
     assert path.read_bytes() == before
+
+
+def test_whoever_reads_while_the_log_is_being_made_waits_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    path.touch()  # the file is there before its tables are
+    maker = threading.Timer(0.05, lambda: EventLog.open(path).close())
+    maker.start()
+
+    reader = EventLog.open(path, readonly=True)
+
+    maker.join()
+    assert list(reader.read(0, 10, 1_000)) == []
+    reader.close()
+
+
+def test_a_log_that_nobody_makes_is_refused_to_whoever_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    path.touch()
+
+    with pytest.raises(NotALogError, match="without the tables of a log"):
+        EventLog.open(path, readonly=True, busy_s=0.05)
 
 
 def test_a_log_whose_making_was_killed_is_made_again(tmp_path: Path) -> None:

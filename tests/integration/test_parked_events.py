@@ -27,6 +27,10 @@ class Picky(Component):
         if event.goal and not Path(event.goal).exists():
             raise FileNotFoundError(f"{event.goal} is not there")
         yield ExecutionRated(execution_id=event.trigger_id, verdict="good")
+
+
+class Working(Picky):
+    workers = 1
 """
 Say = Callable[..., tuple[int, Any]]
 
@@ -139,3 +143,42 @@ def test_a_retry_of_what_is_no_earlier_event_does_nothing(home: Home) -> None:
         failed = [r for r in client.read() if r.topic == ComponentFailed.topic_name()]
 
     assert failed == []
+
+
+@pytest.mark.parametrize("word", ["nosuch", "0", "-1", "1.5"])
+def test_what_names_no_event_is_refused_with_where_the_numbers_are(
+    word: str, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["events", "retry", "--home", str(home.path), "--", word]) == 2
+
+    said = capsys.readouterr().err
+    assert f"'{word}' names no event" in said
+    assert "`cortex events parked`" in said
+
+
+def test_one_that_takes_work_is_not_asked_again_and_that_says_why(
+    home: Home, say: Say, tmp_path: Path
+) -> None:
+    (home.path / "config.toml").write_text('[[components]]\nuse = "picky:Working"\n')
+    position = happen(home, "one", str(tmp_path / "there"))
+
+    code, refused = say("events", "retry", str(position))
+
+    assert code == 1
+    assert (
+        "Working takes work, and work that it gave up was answered as failed"
+        in (refused["error"]["message"])
+    )
+    assert f"`cortex events drop {position}`" in refused["error"]["message"]
+
+
+def test_one_that_is_gone_is_named_as_such(home: Home, say: Say, tmp_path: Path) -> None:
+    position = happen(home, "one", str(tmp_path / "there"))
+    with Runtime(home) as runtime:
+        runtime.remove("Picky")
+    (home.path / "config.toml").write_text("")
+
+    code, refused = say("events", "retry", str(position))
+
+    assert code == 1
+    assert "no component Picky is subscribed any more" in refused["error"]["message"]

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from cortex.runtime.kernel import many
+
 from .blocks import Reference, references
 from .findings import Analysis, Failure, analyse
 from .reader import Log
@@ -167,7 +169,7 @@ def _summary(log: Log, findings: Sequence[Finding], command: str | None) -> str:
     if not log.lines:
         return "The log is empty: the step wrote nothing, or its output was not captured."
     if not findings:
-        return f"Nothing in {log.lines:,} lines says that anything failed."
+        return f"Nothing in {many(log.lines, 'line')} says that anything failed."
     first = findings[0]
     same = [f for f in findings if f.kind == first.kind]
     named = "; ".join(f.title[:200] for f in same[:_NAMED])

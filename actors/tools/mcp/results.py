@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cortex.runtime.kernel import many
 from cortex.runtime.log import Blobs
 
 from ..answers import one_line
@@ -52,7 +53,7 @@ def _kept(kind: str, mime_type: str, data: str, blobs: Blobs) -> str:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return f"[{kind} {mime_type}, which cannot be read]"
-    return f"[{kind} {mime_type}, {len(raw):,} bytes, kept as {blobs.put(raw)}]"
+    return f"[{kind} {mime_type}, {many(len(raw), 'byte')}, kept as {blobs.put(raw)}]"
 
 
 def _stands_in(data: Any, parts: list[str]) -> bool:

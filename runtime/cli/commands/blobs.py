@@ -76,7 +76,7 @@ def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
     kept = sum(digest in named for digest in idle)
     screen.document(CollectedDocument(len(gone), sum(gone.values()), kept, dry_run))
     verb = "would remove" if dry_run else "removed"
-    screen.line(f"{verb} {many(len(gone), 'blob')}, {sum(gone.values()):,} bytes")
+    screen.line(f"{verb} {many(len(gone), 'blob')}, {many(sum(gone.values()), 'byte')}")
 
 
 def _named_in_indexes(home: Home) -> set[str]:

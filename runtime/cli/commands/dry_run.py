@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
@@ -85,7 +85,7 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
             for name, value in _choice(step):
                 screen.paragraph(value, lead=f"  {name:<10} ")
-            told = f"prompt for {step.model}: {step.tokens:,} tokens ({sections})"
+            told = f"prompt for {step.model}: {many(step.tokens, 'token')} ({sections})"
             screen.paragraph(told, lead="  ", style="cyan")
             for line in step.prompt.splitlines():
                 screen.line(f"  | {line}")

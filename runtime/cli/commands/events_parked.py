@@ -1,7 +1,7 @@
 """`cortex events parked`, `retry` and `drop`: what components gave up, and what becomes of it."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,32 @@ if TYPE_CHECKING:
 
 RETRY_S = 60.0  # within which a component has to come to it
 LOOK_S = 0.05
+
+
+class EventPosition(click.IntRange):
+    """The number of an event in the log, as a person names it."""
+
+    name = "event"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number.
+
+        Raises:
+            BadParameter: It is none.
+        """
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} names no event: it is the number in the first column of "
+                "`cortex events parked`",
+                param,
+                ctx,
+            )
+
 
 with_component = click.option(
     "--component", default="", metavar="NAME", help="Which one, where several gave it up."
@@ -52,7 +78,7 @@ def parked(home: Home, screen: Screen) -> int:
 
 
 @click.command()
-@click.argument("position", type=click.IntRange(min=1), metavar="EVENT")
+@click.argument("position", type=EventPosition(), metavar="EVENT")
 @with_component
 @with_home
 @with_screen
@@ -65,7 +91,7 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
 
     with Station.open(home, screen) as station:
         event = _parked(station.history, position, component)
-        _refuse_work(station, event)
+        _refuse_unheard(station, event)
         asked = station.publish(ComponentRetry(component=event.component, position=position))
         _until_handled(station, event.component, asked)
         again = [each for each in parked_of(station.history) if _same(each, event)]
@@ -78,7 +104,7 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
 
 
 @click.command()
-@click.argument("position", type=click.IntRange(min=1), metavar="EVENT")
+@click.argument("position", type=EventPosition(), metavar="EVENT")
 @with_component
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -118,22 +144,33 @@ def _parked(history: History, position: int, component: str) -> ParkedEvent:
     return found[0]
 
 
-def _refuse_work(station: "Station", event: ParkedEvent) -> None:
-    """See that somebody hears of it.
+def _refuse_unheard(station: "Station", event: ParkedEvent) -> None:
+    """See that its component hears of it.
 
     Raises:
-        RefusedError: Its component takes work, or is no part of the runtime.
+        RefusedError: It does not: it takes work, is hosted by somebody else, or is gone.
     """
     pair = (ComponentRetry.topic_name(), event.component)
     standings = {each.name: each for each in station.log.state().standings}
     standing = standings.get(event.component)
     if standing is not None and pair in standing.filter:
         return
-    instead = f"`cortex events drop {event.position}`"
-    if event.execution:
-        instead = f"its execution was told: `cortex execution resume {event.execution}`"
+    if standing is None:
+        why = f"no component {event.component} is subscribed any more: start what has it, then"
+        instead = "ask again"
+    elif standing.kind == "work":
+        why = f"{event.component} takes work, and work that it gave up was answered as failed:"
+        instead = "ask for it anew"
+    else:
+        why = (
+            f"{event.component} is hosted by a worker or a plugin, which is handed each event of "
+            "its order once:"
+        )
+        instead = "have what depends on it asked for anew"
+    if event.execution and standing is not None:
+        instead = f"`cortex execution resume {event.execution}`"
     raise RefusedError(
-        f"{event.component} is a worker, a plugin or gone, and cannot be asked again: {instead}"
+        f"{why} {instead}, or take it off the list with `cortex events drop {event.position}`"
     )
 
 

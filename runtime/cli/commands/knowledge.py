@@ -152,7 +152,7 @@ def stats(home: Home, screen: Screen) -> None:
         told = opened.statistics()
     screen.document(told)
     screen.line(f"index     {told.path}")
-    screen.line(f"files     {told.files:,} with {told.text_bytes:,} bytes of text")
+    screen.line(f"files     {told.files:,} with {many(told.text_bytes, 'byte')} of text")
     for scope, files in told.by_scope.items():
         screen.line(f"          {files:,} of the scope {scope}")
     screen.line(f"passages  {told.chunks:,}")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from cortex.runtime.kernel import Config, Home
+from cortex.runtime.kernel import Config, Home, many
 from cortex.runtime.models import EMBEDDED_MODEL, Price, Usage
 
 from ..completing import execution_ids, model_names
@@ -155,7 +155,7 @@ def _show_why(screen: Screen, document: WhyDocument) -> None:
         screen.line()
         screen.paragraph(reason, lead="refused: ", style="red")
     screen.line()
-    screen.line(f"in all {dollars(document.cost)}, {document.tokens:,} tokens")
+    screen.line(f"in all {dollars(document.cost)}, {many(document.tokens, 'token')}")
 
 
 def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:

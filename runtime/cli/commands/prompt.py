@@ -4,7 +4,7 @@ from itertools import islice
 
 import click
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 
 from ..completing import execution_ids
 from ..errors import NotFoundError
@@ -81,7 +81,9 @@ def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Scre
         _note_counting(screen, document)
     if rebuild:
         size = len(document.text.encode())
-        screen.note(f"compiled again to the same {size:,} bytes from what the home keeps", "green")
+        screen.note(
+            f"compiled again to the same {many(size, 'byte')} from what the home keeps", "green"
+        )
 
 
 @prompt.command()
@@ -156,7 +158,7 @@ def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
 def _note_counting(screen: Screen, document: PromptDocument) -> None:
     manifest = document.manifest
     if not manifest.exact:
-        screen.note(f"{manifest.tokens:,} tokens: {counting_of(manifest)}", "yellow")
+        screen.note(f"{many(manifest.tokens, 'token')}: {counting_of(manifest)}", "yellow")
     for warning in manifest.warnings:
         screen.note(warning, "yellow")
 
@@ -165,7 +167,7 @@ def _note_unread(screen: Screen, unread: list[str]) -> None:
     for problem in unread[:UNREAD]:
         screen.note(problem, "yellow")
     if len(unread) > UNREAD:
-        screen.note(f"and {len(unread) - UNREAD:,} prompts more are left out", "yellow")
+        screen.note(f"and {many(len(unread) - UNREAD, 'prompt')} more are left out", "yellow")
 
 
 def _cells(row: PromptRow) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cortex.runtime.context import Manifest, ManifestEntry, ShownTexts, shown_texts
+from cortex.runtime.kernel import many
 
 from .recorded import PromptDocument, PromptRow
 
@@ -85,7 +86,7 @@ def diff_of(before: PromptDocument, after: PromptDocument) -> PromptDiff:
         items=list(_changes(old, new)),
         epochs=[
             f"epoch {each.number} at turn {each.turn}, {each.because}: "
-            f"{each.shed:,} tokens shed, {each.rewritten:,} written anew"
+            f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
             for each in new.manifest.declared
             if each not in old.manifest.declared
         ],

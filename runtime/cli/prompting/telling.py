@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cortex.runtime.context import EditNote, Manifest, ManifestEntry
+from cortex.runtime.kernel import many
 
 from ..reading import dollars
 from ..screen import Screen
@@ -38,7 +39,7 @@ def show_manifest(screen: Screen, document: PromptDocument) -> None:
     stretches = ", ".join(f"{each.stretch} {each.tokens:,}" for each in manifest.segments)
     screen.line(f"{'stretches':<13} {stretches}; {manifest.strategy}")
     for each in manifest.declared:
-        shed = f"{each.shed:,} tokens shed, {each.rewritten:,} written anew"
+        shed = f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
         screen.line(f"{'epoch':<13} {each.number}, at turn {each.turn}, {each.because}: {shed}")
     for edit in manifest.edits:
         screen.line(f"{'edited':<13} {edited_line(edit)}", "" if edit.applied else "yellow")
@@ -79,7 +80,7 @@ def _found(manifest: Manifest) -> Iterator[str]:
     for name, neutralised in parts:
         for each in neutralised:
             did = {"order": "marked", "secret": "masked"}.get(each.what, "made harmless")
-            yield f"in {name}: {each.what}, {each.count} times, {did}"
+            yield f"in {name}: {each.what}, {many(each.count, 'time')}, {did}"
 
 
 def show_diff(screen: Screen, found: PromptDiff, *, texts: bool) -> None:
@@ -116,8 +117,9 @@ def _show_text(screen: Screen, lines: tuple[str, ...], *, texts: bool) -> None:
 def show_stats(screen: Screen, found: PromptStats) -> None:
     """What sections cost and which sources are used."""
     screen.line(
-        f"{found.prompts:,} prompts, {found.distinct:,} texts, {found.tokens:,} tokens, "
-        f"{found.eligible:,} of them cacheable, {found.epochs:,} epochs"
+        f"{many(found.prompts, 'prompt')}, {many(found.distinct, 'text')}, "
+        f"{many(found.tokens, 'token')}, "
+        f"{found.eligible:,} of them cacheable, {many(found.epochs, 'epoch')}"
     )
     if found.priced:
         screen.line(f"{found.priced:,} of them have a known price: {dollars(found.cost)}")
@@ -133,7 +135,7 @@ def show_stats(screen: Screen, found: PromptStats) -> None:
     )
     for source in found.sources:
         if not source.used:
-            times = f"in {source.considered:,} of these {found.prompts:,} prompts"
+            times = f"in {source.considered:,} of these {many(found.prompts, 'prompt')}"
             screen.note(f"never used, considered {times}: {source.source} ({source.reason})")
 
 

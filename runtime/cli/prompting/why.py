@@ -8,6 +8,7 @@ import msgspec
 
 from cortex.bus import CortexError
 from cortex.runtime.context import Inputs, Manifest, ManifestEntry, ScoredChunk, sanitise
+from cortex.runtime.kernel import many
 
 from ..reading import History
 from .rebuilt import inputs_of, traced
@@ -88,16 +89,16 @@ def _because(entry: ManifestEntry) -> str:
     if entry.must_include and entry.reason != "must be in":
         said.append("the step says that it must be in")
     if entry.state != "out":
-        said.append(f"{entry.tokens:,} tokens of {entry.section}")
+        said.append(f"{many(entry.tokens, 'token')} of {entry.section}")
     elif entry.whole_tokens:
-        said.append(f"it would take {entry.whole_tokens:,} tokens of {entry.section}")
+        said.append(f"it would take {many(entry.whole_tokens, 'token')} of {entry.section}")
     if entry.score:
         said.append(f"score {entry.score:.3f}, priority {entry.priority}")
     if entry.form:
-        said.append(f"in {entry.form} form, {entry.saved:,} tokens fewer")
+        said.append(f"in {entry.form} form, {many(entry.saved, 'token')} fewer")
     if entry.lines:
         said.append("lines " + ", ".join(f"{first}-{last}" for first, last in entry.lines[:6]))
-    said.extend(f"{found.what} found {found.count} times" for found in entry.neutralised)
+    said.extend(f"{found.what} found {many(found.count, 'time')}" for found in entry.neutralised)
     if entry.stale:
         said.append("its source is not as it was when it was locked")
     return "; ".join(said)
@@ -154,7 +155,7 @@ def _not_offered(chunks: list[ScoredChunk], entry: ManifestEntry, line: int) -> 
         return f"{entry.state}: {entry.reason}; it was not cut into chunks"
     count = sum(len(chunk.lines) for chunk in chunks)
     first, last = chunks[0].lines[0], chunks[-1].lines[-1]
-    about = f"{count:,} lines of {first:,}-{last:,}"
+    about = f"{many(count, 'line')} of {first:,}-{last:,}"
     return f"not offered: the prompt was given {about} of it, and line {line:,} is not among them"
 
 
@@ -173,6 +174,6 @@ def _reasons(
         taken = manifest.sections.get(entry.section, 0)
         budget = manifest.budgets.get(entry.section, 0)
         yield f"the least of those that are in has {worst:.3f}"
-        yield f"{entry.section} has {taken:,} of {budget:,} tokens"
+        yield f"{entry.section} has {taken:,} of {many(budget, 'token')}"
     if entry.form:
         yield f"the item stands in {entry.form} form, whose lines are others"

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from cortex.runtime.kernel import many
 from cortex.runtime.models import Inferred
 from cortex.runtime.processes import Find, LinkedStep, said_needs
 
@@ -66,23 +67,23 @@ def _find(find: Find) -> Iterator[str]:
         yield f'"{as_written(msgspec.to_builtins(text))}"'
     if find.under:
         yield f"under {' and '.join(find.under)}"
-    yield f"{find.passages} passages"
+    yield many(find.passages, "passage")
     if find.tokens is not None:
-        yield f"{find.tokens:,} tokens"
+        yield many(find.tokens, "token")
 
 
 def _budget(step: LinkedStep) -> Iterator[str]:
     budget = step.budget
     if budget.turns is not None:
-        yield f"{budget.turns} turns"
+        yield many(budget.turns, "turn")
     if budget.tokens is not None:
-        yield f"{budget.tokens:,} tokens"
+        yield many(budget.tokens, "token")
     if budget.cost is not None:
         yield dollars(budget.cost)
     if budget.time_s is not None:
         yield duration(budget.time_s)
     for section, tokens in budget.sections:
-        yield f"{section} {tokens:,} tokens"
+        yield f"{section} {many(tokens, 'token')}"
 
 
 def _type(schema: Any) -> str:

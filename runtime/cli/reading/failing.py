@@ -10,6 +10,7 @@ from cortex.bus.events import (
     PluginLoaded,
     RuntimeStarted,
 )
+from cortex.runtime.kernel import many
 
 from .history import History
 from .selection import Selection
@@ -61,7 +62,7 @@ def failing_lines(found: Sequence[Failing]) -> Iterator[str]:
 
 def times(failures: int) -> str:
     """How many, in words."""
-    return "1 failure" if failures == 1 else f"{failures:,} failures"
+    return many(failures, "failure")
 
 
 def _asked(event: EffectUnknown) -> str:

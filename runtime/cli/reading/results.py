@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from cortex.runtime.kernel import many
+
 REPORT = "report"  # a result's field that is text for people, printed as it is
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FOR_PROGRAMS = frozenset(("context",))  # what a step offers to the prompts of later ones
@@ -50,7 +52,7 @@ def bounded(lines: list[str], most: int, rest: str) -> list[str]:
     """At most *most* of *lines*; where some are left out, a last one says where *rest* is."""
     if len(lines) <= most:
         return lines
-    return [*lines[: most - 1], f"... {len(lines) - most + 1} more lines: {rest}"]
+    return [*lines[: most - 1], f"... {many(len(lines) - most + 1, 'more line')}: {rest}"]
 
 
 def _named(name: str, value: Any, indent: str) -> Iterator[str]:

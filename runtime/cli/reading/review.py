@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from cortex.runtime.kernel import many
+
 from .results import bounded, readable
 from .summary import ExecutionDocument
 
@@ -31,7 +33,7 @@ def log_lines(document: ExecutionDocument) -> Iterator[str]:
         if 0 < sent < read:
             # At a breakpoint the newest context still waits.
             told = "would be sent" if document.prompt else "were sent"
-            yield f"the log has {read:,} tokens; {sent:,} {told} ({100 * sent / read:.1f} %)"
+            yield f"the log has {many(read, 'token')}; {sent:,} {told} ({100 * sent / read:.1f} %)"
 
 
 def _log_tokens(result: Any) -> int:

@@ -135,7 +135,10 @@ def lines_of(held: HeldDocument) -> Iterator[tuple[str, str]]:
         if each.answers:
             yield "answers", f"{' '.join(each.answers)} ({each.questions} waiting)"
         if each.blobs:
-            yield "is putting", f"{many(each.blobs, 'blob')}, {each.blob_bytes:,} bytes so far"
+            yield (
+                "is putting",
+                f"{many(each.blobs, 'blob')}, {many(each.blob_bytes, 'byte')} so far",
+            )
 
 
 def _kept(home: Home, name: str, vocabulary: Vocabulary) -> Holdings:

@@ -109,11 +109,12 @@ def _waiting(log: EventLog) -> Iterator[Check]:
     rows = subscriptions_of(log, log.state(), time.monotonic_ns())
     for row in rows:
         if row.oldest_s is not None and row.oldest_s > UNTAKEN_S and not row.held:
-            shown = f"{row.lag:,}" if row.exact else f"up to {row.lag:,}"
+            shown = many(row.lag, "event waits", "events wait")
             yield Check(
                 "work",
                 "warn",
-                f"{shown} events wait for {row.name}, the oldest for {duration(row.oldest_s)}, and "
+                f"{'' if row.exact else 'up to '}{shown} for {row.name}, the oldest for "
+                f"{duration(row.oldest_s)}, and "
                 "nobody takes them",
                 "start what works them (`cortex up`, `cortex worker`); `cortex client revoke` "
                 "takes a client's subscriptions away with its grants",

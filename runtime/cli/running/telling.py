@@ -158,7 +158,9 @@ class Teller:
         if isinstance(event, ContextRefused):
             return Told("refused", f"{step}: {event.reason}", "red")
         if isinstance(event, ContextCompiled):
-            return Told("context", f"{step}: {event.tokens:,} tokens for {event.model}", "cyan")
+            return Told(
+                "context", f"{step}: {many(event.tokens, 'token')} for {event.model}", "cyan"
+            )
         where = event.execution_id, event.step_id
         if self._models.get(where) == event.model:
             return None  # kept from turn to turn
