@@ -54,7 +54,7 @@ from cortex.bus.events import (
 from cortex.runtime.access import Announcers, root_of
 from cortex.runtime.kernel import Component, Config, Delivery, Output, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes import LinkedProcess, part_of
 from cortex.runtime.processes.execution import (
     CHILD_FACTS,
     NO_PROCESS,
@@ -253,11 +253,17 @@ class ProcessExecutionEngine(Component):
         started = event if isinstance(event, ExecutionStarted) else state.started
         if started is None or not started.linked:
             return NO_PROCESS
-        process = self._processes.get(started.linked)
+        part = started.part
+        key = started.linked
+        if part is not None:
+            key = f"{key}/{part.step_id}/{part.step_id == started.parent_step}"
+        process = self._processes.get(key)
         if process is None:
             process = _READ(self._blobs.get(started.linked))
-        self._processes[started.linked] = process
-        self._processes.move_to_end(started.linked)
+            if part is not None and any(each.id == part.step_id for each in process.steps):
+                process = part_of(process, part.step_id, started.parent_step)
+        self._processes[key] = process
+        self._processes.move_to_end(key)
         while len(self._processes) > PROCESSES_KEPT:
             self._processes.popitem(last=False)
         return process

@@ -33,6 +33,7 @@ from .execution import (
     ExecutionResume,
     ExecutionResumed,
     ExecutionStarted,
+    Part,
 )
 from .gate import GateEvaluate, GateEvaluated
 from .grant import GrantGiven, GrantRevoked
@@ -87,6 +88,8 @@ from .step import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProgress,
     StepPropose,
     StepProposed,
@@ -198,6 +201,8 @@ VOCABULARY = Vocabulary(
         StepDelegated,
         StepExecute,
         StepFailed,
+        StepFanned,
+        StepItemChanged,
         StepProgress,
         StepPropose,
         StepProposed,
@@ -290,6 +295,7 @@ __all__ = [
     "ModelResponded",
     "ModelSelected",
     "ModelUnclaimed",
+    "Part",
     "PluginCrashed",
     "PluginDenied",
     "PluginLoad",
@@ -313,6 +319,8 @@ __all__ = [
     "StepDelegated",
     "StepExecute",
     "StepFailed",
+    "StepFanned",
+    "StepItemChanged",
     "StepProgress",
     "StepPropose",
     "StepProposed",

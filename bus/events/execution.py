@@ -2,7 +2,20 @@
 
 from typing import Any, ClassVar
 
+import msgspec
+
 from ..event import Event
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What the execution of one item of a step carries out, and what it knows."""
+
+    step_id: str  # the step of the process that it carries out, and no other
+    item: int  # which item of `parent_step`, from 1
+    named: dict[str, Any] = {}  # the item, by the name that `as:` gives it
+    results: dict[str, dict[str, Any]] = {}  # of earlier steps, as far as the step refers to them
+    statuses: dict[str, str] = {}  # of those steps
+    requested_by: str = ""  # for whom
 
 
 class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"):
@@ -60,6 +73,7 @@ class ExecutionStarted(Event, frozen=True, kw_only=True, tag="execution.started"
     parent_step: str = ""
     breakpoints: tuple[str, ...] = ()
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
+    part: Part | None = None  # of one item of a step: the engine alone begins those
 
 
 class ExecutionPause(Event, frozen=True, kw_only=True, tag="execution.pause"):

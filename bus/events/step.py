@@ -158,7 +158,7 @@ class StepReopened(Event, frozen=True, kw_only=True, tag="step.reopened"):
 
 
 class StepDelegated(Event, frozen=True, kw_only=True, tag="step.delegated"):
-    """A step is carried out by a child execution; how the child ends settles it."""
+    """A step, or one item of it, is carried out by a child execution; how that ends settles it."""
 
     belongs = ("execution", "execution_id")
 
@@ -166,7 +166,43 @@ class StepDelegated(Event, frozen=True, kw_only=True, tag="step.delegated"):
     step_id: str
     attempt: int = 1
     child: str  # execution_id of the child
-    purpose: str = "step"  # "step", or "cleanup" after the step failed
+    purpose: str = "step"  # "step", "item" of one, or "cleanup" after the step failed
+    item: int = 0  # which item of the list, or branch, from 1; 0 where it is the step as a whole
+    max_cost: float | None = None  # US dollars that the item may spend of what is left for all
+
+
+class StepFanned(Event, frozen=True, kw_only=True, tag="step.fanned"):
+    """A step that works on several items at once begins: `for_each:` or `parallel:`."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    items: int  # how many there are
+    at_once: int  # how many of them are carried out at the same time, at most
+    branches: tuple[str, ...] = ()  # the steps of `parallel:`; none for `for_each:`
+
+
+class StepItemChanged(Event, frozen=True, kw_only=True, tag="step.item_changed"):
+    """An item of a step stands, goes on, or is over; its own execution says more."""
+
+    belongs = ("execution", "execution_id")
+
+    execution_id: str
+    step_id: str
+    attempt: int = 1
+    item: int  # which, from 1
+    child: str = ""  # execution_id of the item; "" where it was not begun
+    # "paused", "halted", "resuming" where it was asked to go on, "running" again; or over:
+    # "completed", "failed", "skipped".
+    status: str
+    result: dict[str, Any] = {}  # of a completed item
+    bytes: int = 0  # of that result, encoded
+    reason: str = ""  # why it failed or stands
+    question: str = ""  # what a person is asked
+    gate: str = ""  # "process/gate" that asks it
+    max_cost: float | None = None  # US dollars, where it may spend another amount from now on
 
 
 class StepWake(Event, frozen=True, kw_only=True, tag="step.wake"):

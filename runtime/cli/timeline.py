@@ -14,12 +14,15 @@ from .screen import LEAST, Screen
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
 SHORT = 180  # characters of a value, unless all of it is wanted
+ITEMS_SHOWN = 16  # of those that completed, unless all of it is wanted
 MARGIN = 31  # columns of position and times
 _GOOD = frozenset(
     ("passed", "completed", "compiled", "responded", "returned", "recorded", "skipped")
 )
 # Told elsewhere on the page, or of use to a program alone.
-_PLAIN = frozenset(("attempt", "action", "schema", "turn", "call", "call_id"))
+_PLAIN = frozenset(
+    ("attempt", "action", "schema", "turn", "call", "call_id", "items", "at_once", "branches")
+)
 _LONG = frozenset(("result", "outputs", "needs", "linked", "digest", "trigger", "trigger_id"))
 DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 
@@ -27,9 +30,13 @@ DETAIL_LINES = 2  # of any one thing, unless all of it is wanted
 def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str = "") -> None:
     """Print *spans* as a tree along time."""
     depth: dict[str, int] = {}
+    spared = [] if full else many_done(spans)
+    hidden = {span.id for span in spared}
     first_ns = spans[0].started_ns if spans else 0
     for span in spans:
         depth[span.id] = depth.get(span.parent, -1) + 1
+        if span.id in hidden:
+            continue
         margin = indent + "  " * depth[span.id]
         width = max(LEAST, screen.width - MARGIN - len(margin) - 2)
         style = "" if span.status in _GOOD else "yellow" if span.status == "open" else "red"
@@ -42,6 +49,16 @@ def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str
         for line in _details(span, full=full):
             for part in _wrapped(line, width, full=full):
                 screen.line(f"{'':>{MARGIN}}{margin}  {part}", "dim")
+
+    if spared:
+        told = f"{len(spared)} items that completed are left out: --full shows them"
+        screen.line(f"{'':>{MARGIN}}{indent}  {told}", "dim")
+
+
+def many_done(spans: Sequence[Span]) -> list[Span]:
+    """Items that completed, where there are too many of them to look at; none else."""
+    done = [span for span in spans if span.kind == "item" and span.status == "completed"]
+    return done if len(done) > ITEMS_SHOWN else []
 
 
 def show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
@@ -58,7 +75,9 @@ def _title(span: Span) -> str:
     status = "" if span.status == "recorded" else span.status
     parts = [span.kind, span.name, status]
     attempt = span.attributes.get("attempt", 1)
-    if span.kind == "step":
+    if span.kind == "step" and (many := span.attributes.get("items")) is not None:
+        parts.insert(2, f"({many} items, {span.attributes['at_once']} at once)")
+    elif span.kind == "step":
         parts.insert(2, f"({span.attributes.get('action') or span.attributes.get('child') or '-'})")
     if attempt != 1:
         parts.append(f"attempt {attempt}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .fixes import apply_fixes
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
-    from .inspection import Inspection, Item, StepItem, inspect
+    from .inspection import Inspection, Item, StepItem, inspect, items_of
     from .knowledge_topics import KnowledgeTopics
     from .language import keys_of_the_language, language_schema
     from .linked import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Halt,
         LinkedAction,
         LinkedChild,
+        LinkedFan,
         LinkedGate,
         LinkedInterface,
         LinkedProcess,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     )
     from .load import compile_folder, read_folder, read_source
     from .parse import Parsed, parse
+    from .parts import part_of, seen_by
     from .registry import (
         ActionSpec,
         Ambiguous,
@@ -116,6 +118,7 @@ __all__ = [
     "LinkError",
     "LinkedAction",
     "LinkedChild",
+    "LinkedFan",
     "LinkedGate",
     "LinkedInterface",
     "LinkedProcess",
@@ -173,6 +176,7 @@ __all__ = [
     "inspect",
     "is_empty",
     "is_shipped",
+    "items_of",
     "keys_of_the_language",
     "known_sources",
     "language_schema",
@@ -180,10 +184,12 @@ __all__ = [
     "parse",
     "parse_condition",
     "parse_template",
+    "part_of",
     "read_folder",
     "read_source",
     "said_needs",
     "schema_problem",
+    "seen_by",
     "submit",
     "typed_answer",
 ]

@@ -119,6 +119,28 @@ PROCESS: tuple[Rule, ...] = (
         "model, the `tools:` of the step.",
         "list what may be done under `may:`",
     ),
+    Rule(
+        "P218",
+        "key that does nothing here",
+        "`as`, `at_once` and `failures` belong to a step with `for_each:` or `parallel:`. A "
+        "`parallel:` step does nothing itself: what is done, and how, stands in its branches. A "
+        "branch is one step; how a failure of it is taken is said by the `parallel:` around it.",
+        "move the key to where it counts, or remove it",
+    ),
+    Rule(
+        "P219",
+        "name of the item hides another",
+        "`as:` names the item of a list, which the step refers to by that name. `inputs`, `steps` "
+        "and `execution` stand for something else.",
+        "give the item another name",
+    ),
+    Rule(
+        "P220",
+        "branch used as a step",
+        "The branches of a `parallel:` are begun and waited for together. Nothing goes on, goes "
+        "back, or is inserted at one of them, and an override keeps them where they stand.",
+        "name the `parallel:` step",
+    ),
 )
 
 INHERITANCE: tuple[Rule, ...] = (

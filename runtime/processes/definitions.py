@@ -116,6 +116,16 @@ class FindDefinition(Struct, gc=False, kw_only=True):
     node: Node
 
 
+class FanDefinition(Struct, gc=False, kw_only=True):
+    """What makes a step work on several items at once."""
+
+    over: Value | None  # the list of `for_each:`
+    branches: list["StepDefinition"]  # of `parallel:`
+    name: str
+    at_once: int
+    failures: str
+
+
 class StepDefinition(Struct, gc=False, kw_only=True):
     """A step as it was written."""
 
@@ -144,6 +154,8 @@ class StepDefinition(Struct, gc=False, kw_only=True):
     budget: Budget | None = None
     output: list[FieldDefinition] = []
     output_schema: SchemaUse | None = None  # instead of the fields
+    fan: FanDefinition | None = None
+    within: str = ""  # the `parallel:` that it is a branch of
     before: str | None = None
     after: str | None = None
     node: MappingNode

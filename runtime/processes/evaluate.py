@@ -27,7 +27,8 @@ class Scope(Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, Any] = {}
     steps: Mapping[str, Mapping[str, Any]] = {}  # by id: the fields of the step's result
     statuses: Mapping[str, str] = {}  # by id: completed, failed, skipped
-    execution: Mapping[str, Any] = {}  # id, attempt
+    execution: Mapping[str, Any] = {}  # id, attempt, item
+    named: Mapping[str, Any] = {}  # the item of a list, by the name that its step gives it
 
 
 def evaluate(expression: Expression, scope: Scope) -> Any:
@@ -74,6 +75,8 @@ def look_up(path: tuple[str, ...], scope: Scope) -> Any:
         value = scope.inputs
     elif root == "execution":
         value = scope.execution
+    elif root != "steps":
+        value, rest = scope.named, [*path]
     elif rest[1:] == ["status"]:
         return scope.statuses.get(rest[0])
     else:

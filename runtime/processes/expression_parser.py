@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}?")
-_PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)+")
+_PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")  # one word is the item of a list
 _WORDS = {"true": True, "false": False, "null": None}
 _OPERATORS = frozenset(["==", "!=", "<", "<=", ">", ">=", "in", "contains", "starts_with"])
 _FOREIGN = {"=": "==", "&": "and", "|": "or", "!": "not"}

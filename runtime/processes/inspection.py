@@ -28,6 +28,7 @@ class StepItem(Struct, frozen=True, kw_only=True):
     bound: tuple[str, ...] = ()  # "log: ${inputs.log}": parameters that the source leaves out
     may: tuple[str, ...] = ()  # towards a goal: "run_tests", "process triage, after approved"
     check: tuple[Item, ...] = ()  # gates that decide whether a goal is reached
+    items: str = ""  # "for each path of ${steps.list.files}, 8 at once", or that it is a branch
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -70,6 +71,8 @@ def _step(step: LinkedStep) -> StepItem:
     elif step.child:
         named = step.child.process is not None
         runs = f"process {step.child.process}" if named else f"any {step.child.interface}"
+    elif step.fan is not UNSET:
+        runs = f"{', '.join(step.fan.branches)} at the same time"
     else:
         runs = "abstract"
     return StepItem(
@@ -86,6 +89,7 @@ def _step(step: LinkedStep) -> StepItem:
         ),
         may=tuple(_granted(each) for each in step.goal.grants) if step.goal is not UNSET else (),
         check=_gates(step.goal.check) if step.goal is not UNSET else (),
+        items=items_of(step),
     )
 
 
@@ -93,6 +97,21 @@ def _granted(grant: Granted) -> str:
     kind = "process " if grant.child else ""
     gates = ", ".join(gate.name for gate in grant.gates)
     return f"{kind}{grant.name}{f', after {gates}' if gates else ''}"
+
+
+def items_of(step: LinkedStep) -> str:
+    """What makes *step* one of several things at once, in words; "" for an ordinary step."""
+    if step.fan is UNSET:
+        return "" if step.within is UNSET else f"branch of {step.within}"
+    fan = step.fan
+    policy = "all are carried out, whatever fails" if fan.failures == "collect" else ""
+    if fan.over is UNSET:
+        told = f"{fan.at_once} of {len(fan.branches)} at once"
+    else:
+        over = f"${{{'.'.join(fan.over.path)}}}" if isinstance(fan.over, Ref) else "a list"
+        told = f"for each {fan.name} of {over}, {fan.at_once} at once"
+    within = "" if step.within is UNSET else f"branch of {step.within}"
+    return "; ".join(filter(None, (within, told, policy)))
 
 
 def _gates(gates: Iterable[LinkedGate]) -> tuple[Item, ...]:
@@ -119,6 +138,8 @@ def _lines(inspection: Inspection) -> Iterable[str]:
     for number, step in enumerate(inspection.steps, 1):
         instead = f", overrides {', '.join(step.overrides)}" if step.overrides else ""
         yield f"step {number:<6} {step.id} -> {step.runs}  from {step.origin}{instead}"
+        if step.items:
+            yield f"            {step.items}"
         for binding in step.bound:
             yield f"            bound {binding}"
         for gate in step.gates:

@@ -12,9 +12,10 @@ from .definitions import (
     SchemaUse,
     StepDefinition,
 )
+from .fans import AT_ONCE, FAILURES, MOST_AT_ONCE, fan_of, flattened, read_list
 from .fields import FIELDS, OUTPUTS, STEP_OUTPUT
 from .find import FIND
-from .forms import Boolean, Key, ListOf, Number, OneOf, Record, Text
+from .forms import Boolean, Choice, Key, ListOf, Number, OneOf, Record, Text
 from .goal_uses import GOAL, GOAL_KEYS
 from .nodes import MappingNode, Node, Reporter, ScalarNode, describe
 from .readers import (
@@ -42,6 +43,10 @@ INHERIT_SCHEMA: Mapping[str, Any] = {
 }
 
 
+def _any_list() -> dict[str, Any]:
+    return {"type": "array"}
+
+
 def _inherit_schema() -> dict[str, Any]:
     return dict(INHERIT_SCHEMA)
 
@@ -62,9 +67,23 @@ VERSION = OneOf(_read_version, (Number(1, 2**31).schema,))
 def _step(
     *, output: list[FieldDefinition] | SchemaUse | None = None, **values: Any
 ) -> StepDefinition:
+    fan = fan_of(values)
     if isinstance(output, SchemaUse):
-        return StepDefinition(output_schema=output, **values)
-    return StepDefinition(output=output or [], **values)
+        return StepDefinition(output_schema=output, fan=fan, **values)
+    return StepDefinition(output=output or [], fan=fan, **values)
+
+
+def _read_branch(node: Node, reporter: Reporter, label: str) -> StepDefinition | Inherit | None:
+    return _read_step(node, reporter, label)
+
+
+def _branch_schema() -> dict[str, Any]:
+    keys = {name: key for name, key in STEP.keys.items() if name not in ("parallel", "on_failure")}
+    return Record("a branch", StepDefinition, keys).schema()
+
+
+def _process(*, steps: list[StepDefinition | Inherit] | None = None, **values: Any) -> Any:
+    return ProcessDefinition(steps=flattened(steps or []), **values)
 
 
 STEP = Record(
@@ -76,6 +95,23 @@ STEP = Record(
         "process": Key(PUBLIC_NAME, "the process or interface to run as a child execution"),
         "goal": Key(GOAL, "what is to be reached by actions that are chosen one at a time"),
         **GOAL_KEYS,
+        "for_each": Key(
+            OneOf(read_list, (Text().schema, _any_list)),
+            "a list: the step is carried out for each item of it, several at once",
+        ),
+        "parallel": Key(
+            ListOf(OneOf(_read_branch, (_branch_schema,)), minimum=1),
+            "steps that are carried out at the same time; what follows waits for all of them",
+        ),
+        "as": Key(NAME, "what an item of the list is called; item unless given", field="called"),
+        "at_once": Key(
+            Number(1, MOST_AT_ONCE),
+            f"how many items are under way at once; {AT_ONCE} unless given, of `parallel` all",
+        ),
+        "failures": Key(
+            Choice(FAILURES),
+            "when an item fails: halt begins no more, collect carries out all; halt unless given",
+        ),
         "description": Key(Text(), "what the step is for; the model is told"),
         "abstract": Key(Boolean(), "whether a child process has to say what the step does"),
         "with": Key(
@@ -125,6 +161,10 @@ STEP = Record(
         ("action", "process"),
         ("action", "goal"),
         ("process", "goal"),
+        ("action", "parallel"),
+        ("goal", "parallel"),
+        ("process", "parallel"),
+        ("for_each", "parallel"),
         ("before", "after"),
     ),
 )
@@ -146,7 +186,7 @@ STEPS = ListOf(OneOf(_read_step, (STEP.schema, _inherit_schema)))
 
 PROCESS = Record(
     "a process",
-    ProcessDefinition,
+    _process,
     {
         "process": Key(PUBLIC_NAME, "the process's name", required=True, field="name"),
         "version": Key(VERSION, "1, 2, 3, ...", required=True, insert="version: 1", fallback=1),

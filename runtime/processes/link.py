@@ -16,6 +16,7 @@ from .definitions import (
     TopicUse,
 )
 from .expressions import Ref
+from .fans import element_of, linked_fan, report_branch, result_of_fan
 from .find import linked_find
 from .goal_links import ANYTHING, OF_GOAL, OF_TEXT, GoalLinker, asks_model
 from .interfaces import field_of
@@ -29,6 +30,7 @@ from .linked import (
     Halt,
     LinkedAction,
     LinkedChild,
+    LinkedFan,
     LinkedGate,
     LinkedProcess,
     LinkedStep,
@@ -40,11 +42,12 @@ from .linked import (
     RunProcess,
 )
 from .nodes import MappingNode
+from .parts import seen_by
 from .readers import map_of
 from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
 from .results import Declared, check_output, link_outputs, output_schema, with_output
-from .scope import Names, NotFound
+from .scope import Found, Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
 from .tool_uses import described_by, names_of
@@ -75,6 +78,8 @@ class Linker:
         self._from_trigger: tuple[str, ...] = ()  # those of them that no source declares
         self._names = Names(shape_of_fields(inputs, given=False), self._ids)
         self._jumps: dict[str, set[str]] = {}  # at a step: what a jump to it may have left out
+        self._within = {step.definition.id: step.definition.within for step in process.steps}
+        self._held: dict[str, Shape] = {}  # results of branches, which do not see each other
 
     def link(self) -> LinkedProcess:
         """Return the linked process; it counts only if no error was reported."""
@@ -84,6 +89,7 @@ class Linker:
         knowledge = tuple(self._topic(use, owner) for use, owner in process.knowledge)
         gates = tuple(self._gate(gate, start, frozenset()) for gate in process.gates)
         steps = tuple(self._step(step, knowledge) for step in process.steps)
+        self._names.results.update(self._held)
         linked = LinkedProcess(
             name=definition.name,
             version=definition.version,
@@ -130,11 +136,17 @@ class Linker:
         when = definition.when
         guarded = asked_about(when.expression) if when else frozenset[str]()
         self._names.unsure |= self._jumps.get(definition.id, set())
+        if not definition.within:
+            self._names.results.update(self._held)
+            self._held.clear()
+        fan = self._fan(step, guarded)
         gates = tuple(self._gate(gate, self._names, guarded) for gate in step.gates)
         topics = self._knowledge(step, knowledge)
         self._about(step.owner, f"step `{definition.id}`")
         if when:
+            named, self._names.named = self._names.named, {}  # it is looked at before any item is
             check_condition(when, self._names, self._reporter)
+            self._names.named = named
         output = output_schema(definition, self._reporter)
         bound = self._bound(definition)
         action, child, result = self._work(step, guarded, output, bound)
@@ -173,12 +185,46 @@ class Linker:
             budget=definition.budget or Budget(),
             output=tuple(field_of(field) for field in definition.output),
             output_schema=output,
+            fan=fan or UNSET,
+            within=definition.within or UNSET,
             origin=Origin(process=step.owner, overrides=step.overrides),
         )
-        self._names.results[definition.id] = result
-        if when or isinstance(linked.on_failure, Continue):
-            self._names.unsure.add(definition.id)
+        self._know(definition, result, unsure=bool(when) or isinstance(linked.on_failure, Continue))
+        return (
+            linked
+            if fan is None and not definition.within
+            else replace(linked, sees=seen_by(linked))
+        )
+
+    def _fan(self, step: ResolvedStep, guarded: frozenset[str]) -> LinkedFan | None:
+        """What makes *step* a fan; from here on it may refer to its item."""
+        definition = step.definition
+        if definition.fan is None:
+            return None
+        self._about(step.owner, f"step `{definition.id}`")
+        branches = tuple(each for each, owner in self._within.items() if owner == definition.id)
+        checker = ValueChecker(self._names, self._reporter, guarded)
+        linked = linked_fan(definition, checker, branches)
+        over = definition.fan.over
+        if over is not None:
+            whole = over.template
+            found = self._names.look_up(whole) if isinstance(whole, Ref) else None
+            shape = element_of(over, found.shape if isinstance(found, Found) else None)
+            self._names.named = {definition.fan.name: shape}
         return linked
+
+    def _know(self, definition: StepDefinition, result: Shape, *, unsure: bool) -> None:
+        """From here on later steps may refer to what *definition* gives."""
+        self._names.named = {}
+        fan, within = definition.fan, definition.within
+        if fan is not None:
+            result = result_of_fan(fan, result)
+            if unsure or fan.failures == "collect":
+                gone = {each for each, owner in self._within.items() if owner == definition.id}
+                self._names.unsure |= gone
+        (self._held if within else self._names.results)[definition.id] = result
+        if unsure:
+            self._names.unsure.add(definition.id)
 
     # What a step does.
 
@@ -315,6 +361,8 @@ class Linker:
         elif self._ids.index(target) <= here:
             message = f"step `{target}` does not come after `{definition.id}`"
             self._reporter.report("P206", message, place)
+        elif self._within[target]:
+            report_branch(target, self._within[target], place, self._reporter)
         else:
             left_out = self._ids[here : self._ids.index(target)]
             self._jumps.setdefault(target, set()).update(left_out)
@@ -331,6 +379,8 @@ class Linker:
         elif self._ids.index(target) >= here:
             message = f"step `{target}` does not come before `{definition.id}`"
             self._reporter.report("P214", message, place)
+        elif self._within[target]:
+            report_branch(target, self._within[target], place, self._reporter)
         return BackTo(target, failure.times)
 
 

@@ -225,6 +225,16 @@ class Goal(Struct, gc=False, frozen=True, kw_only=True):
         return next((each for each in self.grants if each.name == name), None)
 
 
+class LinkedFan(Struct, gc=False, frozen=True, kw_only=True):
+    """What makes a step work on several items at once."""
+
+    over: Template | UnsetType = UNSET  # the list of `for_each:`; its step says what is done
+    name: str = "item"  # what an item is called in that step
+    at_once: int  # how many items are under way at the same time, at most
+    failures: Literal["halt", "collect"] = "halt"  # what follows where an item fails
+    branches: tuple[str, ...] = ()  # the steps of `parallel:`
+
+
 class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     """One step, with all that the executor needs."""
 
@@ -256,6 +266,10 @@ class LinkedStep(Struct, gc=False, frozen=True, kw_only=True):
     output: tuple[Field, ...] = ()  # what the step has to give, where it says so itself
     # The same as JSON Schema of an object. Left out of the linked form where it is not used.
     output_schema: dict[str, Any] | UnsetType = UNSET
+    # Of steps that work on several items at once, and left out of the linked form of all others.
+    fan: LinkedFan | UnsetType = UNSET
+    within: str | UnsetType = UNSET  # the `parallel:` that it is a branch of
+    sees: tuple[tuple[str, ...], ...] | UnsetType = UNSET  # inputs and results an item is given
     origin: Origin
 
     @property
@@ -287,6 +301,9 @@ class LinkedProcess(Struct, gc=False, frozen=True, kw_only=True):
     gates: tuple[LinkedGate, ...] = ()  # evaluated in order before the first step
     knowledge: tuple[LinkedTopic, ...] = ()
     steps: tuple[LinkedStep, ...]
+    # Of what one item carries out, which is never written: all steps, and the one that is its own.
+    whole: tuple[LinkedStep, ...] | UnsetType = UNSET
+    part: str | UnsetType = UNSET
 
     def step(self, step_id: str) -> LinkedStep:
         """Return the step *step_id*; KeyError if there is none."""

@@ -8,6 +8,8 @@ topics it saw all of the parent's process, so those are what its override adds t
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from .definitions import (
     FieldDefinition,
     GateUse,
@@ -17,6 +19,7 @@ from .definitions import (
     TopicUse,
 )
 from .diagnostics import TextEdit
+from .fans import report_branch
 from .nodes import Reporter, column_of, end_of, point
 from .readers import map_of
 from .resolved import (
@@ -166,15 +169,42 @@ def _override(
         if key in step.node.entries:
             message = f"step `{step.id}` overrides an inherited one, which stays in its place"
             reporter.report("P305", message, step.node.entries[key][0])
-    if not (step.action or step.process or step.goal or step.abstract):
+    if not _does_something(step):
         _report_nothing_done(step, parent.definition, reporter)
     return ResolvedStep(
-        definition=step,
+        definition=_kept_within(step, parent.definition, reporter),
         owner=owner,
         overrides=(parent.owner, *parent.overrides),
         gates=_merge_gates(parent.gates, step.gates, owner),
         knowledge=knowledge,
     )
+
+
+def _does_something(step: StepDefinition) -> bool:
+    return bool(step.action or step.process or step.goal or step.abstract or _has_branches(step))
+
+
+def _kept_within(
+    step: StepDefinition, parent: StepDefinition, reporter: Reporter
+) -> StepDefinition:
+    """*step* in the place of *parent*: a branch stays one, and a `parallel:` keeps its branches."""
+    branches, others = _has_branches(parent), _has_branches(step)
+    if branches != others:
+        what = "works on" if branches else "has no"
+        message = f"step `{step.id}` overrides one that {what} branches"
+        remedy = "say `parallel:` in both or in neither, or give the step another id"
+        reporter.report("P220", message, step.node, remedy=remedy)
+    if step.within == parent.within:
+        return step
+    if step.within:
+        message = f"`{step.id}` is an inherited step outside of `{step.within}`"
+        reporter.report("P220", message, step.node, remedy="give the branch another id")
+        return step
+    return replace(step, within=parent.within)
+
+
+def _has_branches(step: StepDefinition) -> bool:
+    return step.fan is not None and bool(step.fan.branches)
 
 
 def _report_marker(step: StepDefinition, definition: ProcessDefinition, reporter: Reporter) -> None:
@@ -208,14 +238,18 @@ def _insert(
     """Put each new step in its place, in the order in which they were written."""
     order = [step.definition.id for step in steps]
     by_id = {step.definition.id: step for step in steps}
-    follows: dict[str, str] = {}  # an inserted step: the step it was put after
+    # An inserted step, or a branch: the step it was put after.
+    follows = {each.definition.id: each.definition.within for each in steps}
     front = 0
     for step, in_front in added:
-        if not (step.action or step.process or step.goal or step.abstract):
+        if not _does_something(step):
             _report_nothing_done(step, None, reporter)
         _report_marker(step, definition, reporter)
         by_id[step.id] = _new(step, definition.name)
-        anchor = step.before or step.after
+        anchor = step.within or step.before or step.after
+        if anchor is not None and anchor in by_id and by_id[anchor].definition.within:
+            of = by_id[anchor].definition.within
+            report_branch(anchor, of, step.node.at("before" if step.before else "after"), reporter)
         if anchor is not None and anchor not in order:
             _report_anchor(step, anchor, order, definition, reporter)
             anchor = None

@@ -9,7 +9,8 @@ from .suggest import did_you_mean, listed
 
 STATUSES = ("completed", "failed", "skipped")
 _STATUS = Shape({"enum": [*STATUSES]})
-_EXECUTION = {"attempt": Shape({"type": "integer"}), "id": Shape({"type": "string"})}
+_INTEGER = Shape({"type": "integer"})
+_EXECUTION = {"attempt": _INTEGER, "id": Shape({"type": "string"}), "item": _INTEGER}
 
 
 class Found(NamedTuple):
@@ -35,10 +36,16 @@ class Names:
         self._all_steps = all_steps
         self.results: dict[str, Shape] = {}  # of the steps so far
         self.unsure: set[str] = set()  # steps so far that may give no result
+        self.named: dict[str, Shape] = {}  # the item of the list that a step goes over
 
     def look_up(self, ref: Ref) -> Found | NotFound:
         """Return what *ref* stands for here."""
         root, *rest = ref.path
+        if root in self.named:
+            return self._descend(ref, rest, self.named[root], missing=False)
+        if not rest:
+            remedy = did_you_mean(root, self.named, "write `${inputs.x}` or `${steps.id.x}`")
+            return NotFound("P202", f"`${{{root}}}` is not a reference", remedy)
         if root == "inputs":
             return self._descend(ref, rest, self._inputs, missing=False)
         if root == "execution":
@@ -49,12 +56,18 @@ class Names:
             return NotFound("P204", f"`{'.'.join(ref.path)}` is not known", remedy)
         if root == "steps":
             return self._step(ref, rest)
-        remedy = did_you_mean(root, ("inputs", "steps", "execution"), "")
+        remedy = did_you_mean(root, ("inputs", "steps", "execution", *self.named), "")
         message = f"`{root}` is not `inputs`, `steps` or `execution`"
         return NotFound("P204", message, remedy or None)
 
     def called(self, name: str) -> Iterator[tuple[Ref, Shape]]:
-        """Everything here that is called *name* and is surely there, the inputs first."""
+        """Everything here that is called *name* and is surely there, the inputs first.
+
+        An item of that name is meant, whatever else there is.
+        """
+        if name in self.named:
+            yield Ref((name,)), self.named[name]
+            return
         if name in self._inputs.properties:
             yield Ref(("inputs", name)), self._inputs.properties[name]
         for step, result in self.results.items():

@@ -12,6 +12,7 @@ from .definitions import (
     StepDefinition,
     TopicUse,
 )
+from .fans import check_fan
 from .forms import insertion
 from .nodes import MappingNode, Node, Reporter, line_of
 from .readers import plain_value
@@ -43,6 +44,7 @@ def _check_step(step: StepDefinition, process: ProcessDefinition, reporter: Repo
     for field in step.output:
         _check_field(field, reporter)
     _check_twice(step.gates, step.knowledge or [], reporter)
+    check_fan(step, reporter)
     if step.abstract and not process.abstract:
         absent = "abstract" not in process.node.entries
         fix = insertion(process.node, "abstract: true") if absent else None

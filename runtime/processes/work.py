@@ -1,6 +1,5 @@
 """What the work of a step is, as far as it tells which model it takes; pure."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -8,8 +7,8 @@ from msgspec import UNSET
 
 from cortex.runtime.models import Inferred, Work, infer
 
-from .expressions import ListOf, MapOf, Ref, Template, Text
 from .linked import LinkedProcess, LinkedStep
+from .parts import refs
 
 
 def inferred_needs(process: LinkedProcess, step: LinkedStep) -> Inferred:
@@ -46,9 +45,12 @@ def work_of(process: LinkedProcess, step: LinkedStep) -> Work:
 def sources_of(step: LinkedStep) -> tuple[str, ...]:
     """The steps whose results *step* is shown or given, in order and each once."""
     named = [carry.step for carry in step.carry]
+    if step.fan is not UNSET:
+        over = () if step.fan.over is UNSET else tuple(refs(step.fan.over))
+        named += [*step.fan.branches, *(path[1] for path in over if path[0] == "steps")]
     found = step.find.texts if step.find is not UNSET else ()
     for template in (step.parameters, *found):
-        named += [path[1] for path in _refs(template) if path[0] == "steps" and len(path) > 1]
+        named += [path[1] for path in refs(template) if path[0] == "steps" and len(path) > 1]
     return tuple(dict.fromkeys(named))
 
 
@@ -57,7 +59,7 @@ def _local_sources(process: LinkedProcess, step: LinkedStep) -> tuple[str, ...]:
 
     A step between them that says something else has let the data go; one that says nothing has not.
     """
-    steps = {each.id: each for each in process.steps}
+    steps = {each.id: each for each in process.whole or process.steps}
     found: list[str] = []
     waiting, seen = list(sources_of(step)), {step.id}
     while waiting:
@@ -70,19 +72,3 @@ def _local_sources(process: LinkedProcess, step: LinkedStep) -> tuple[str, ...]:
         elif source.needs.sensitivity is None:
             waiting += sources_of(source)
     return tuple(found)
-
-
-def _refs(template: Template) -> Iterator[tuple[str, ...]]:
-    match template:
-        case Ref(path):
-            yield path
-        case Text(parts):
-            yield from (part.path for part in parts if isinstance(part, Ref))
-        case ListOf(items):
-            for item in items:
-                yield from _refs(item)
-        case MapOf(entries):
-            for _, value in entries:
-                yield from _refs(value)
-        case _:
-            return

@@ -101,7 +101,7 @@ ON_DISK = {
     "execution.resumed": "execution_id step_id answer by note from_step",
     "execution.started": (
         "execution_id process process_version digest linked inputs goal workspace trigger "
-        "parent parent_step breakpoints max_cost"
+        "parent parent_step breakpoints max_cost part"
     ),
     "gate.evaluate": (
         "execution_id gate index step_id attempt parameters workspace goal trigger answer "
@@ -152,11 +152,15 @@ ON_DISK = {
     "runtime.started": "runtime cortex_version components clock_behind_s",
     "runtime.stopped": "runtime",
     "step.completed": "execution_id step_id attempt result summary",
-    "step.delegated": "execution_id step_id attempt child purpose",
+    "step.delegated": "execution_id step_id attempt child purpose item max_cost",
     "step.execute": (
         "execution_id step_id action attempt parameters workspace goal description answer timeout_s"
     ),
     "step.failed": "execution_id step_id error attempt kind retry excerpt",
+    "step.fanned": "execution_id step_id attempt items at_once branches",
+    "step.item_changed": (
+        "execution_id step_id attempt item child status result bytes reason question gate max_cost"
+    ),
     "step.propose": "execution_id action parameters note seen",
     "step.proposed": (
         "execution_id step_id goal attempt turn call_id action parameters timeout_s by note"
@@ -332,6 +336,8 @@ def value_of(annotation: object) -> object:
         typing.Any: {"b": [1, "c", None]},
     }
     found = made.get(typing.get_origin(annotation) or annotation)
+    if found is None and isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return annotation(**{f.name: value_of(f.type) for f in msgspec.structs.fields(annotation)})
     if found is None:
         return value_of(arguments[0])
     return found() if callable(found) else found

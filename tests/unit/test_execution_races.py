@@ -18,6 +18,7 @@ from cortex.bus.events import (
     ExecutionResume,
     ModelInvoke,
     StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFailed,
     StepReopened,
@@ -27,7 +28,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import ENGINE, in_order, tokens_of
+from cortex.runtime.processes.execution import ENGINE, Execution, in_order, tokens_of
 
 from .execution_world import ASKED, World, action_step, child_step, gate, process_of, question_of
 from .test_execution_recovery import FIND, INNER, SERVED, answer_one, processes, told
@@ -57,7 +58,9 @@ class Races(RuleBasedStateMachine):
         self.world.play()
 
     def ids(self) -> list[str]:
-        return [event.execution_id for event in self.world.said(ExecutionRequest)]
+        items = [each.child for each in self.world.said(StepDelegated) if each.item]
+        asked = [event.execution_id for event in self.world.said(ExecutionRequest)]
+        return [*asked, *items]
 
     @rule(n=NUMBER)
     def an_execution_begins(self, n: int) -> None:
@@ -132,8 +135,16 @@ class Races(RuleBasedStateMachine):
         waited_for = self.world.state(state.child) if state.stage in ("child", "cleanup") else None
         if waited_for is not None:
             assert waited_for.status in ("paused", "halted")
+        items = state.fan.live if state.fan is not None and not state.over else {}
+        for child in items:
+            assert self.world.state(child).status in ("paused", "halted")
         if state.over:
-            assert all(self.world.state(child).over for child in state.children)
+            assert all(each.over for each in self.children_of(execution_id))
+
+    def children_of(self, execution_id: str) -> list[Execution]:
+        delegated = self.world.said(StepDelegated)
+        own = (each for each in delegated if each.execution_id == execution_id)
+        return [self.world.state(each.child) for each in own]
 
     def nothing_is_asked_after_a_cancel(self, execution_id: str) -> None:
         over = False
@@ -146,7 +157,7 @@ class Races(RuleBasedStateMachine):
 
     def tokens_are_those_of_the_family(self, execution_id: str) -> None:
         state = self.world.state(execution_id)
-        of_children = [self.world.state(child) for child in state.children]
+        of_children = self.children_of(execution_id)
         if all(child.over for child in of_children):
             assert state.tokens == state.own_tokens + sum(child.tokens for child in of_children)
             assert state.cost == state.own_cost + sum(child.cost for child in of_children)

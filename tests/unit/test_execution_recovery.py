@@ -27,6 +27,7 @@ from cortex.bus.events import (
     ModelFailed,
     ModelInvoke,
     StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFailed,
     StepSkipped,
@@ -41,6 +42,7 @@ from cortex.runtime.processes import (
     GoTo,
     Halt,
     LinkedChild,
+    LinkedFan,
     LinkedProcess,
     LinkedStep,
     MapOf,
@@ -107,6 +109,12 @@ def steps(draw: st.DrawFn, step_id: str, first: str, last: str) -> LinkedStep:
         "gates": draw(st.sampled_from([(), (gate("g"),), (gate("g"), gate("h"))])),
     }
     if draw(st.integers(0, 3)) == 0:
+        more["fan"] = LinkedFan(
+            over=constant(list(range(draw(st.integers(0, 5))))),
+            at_once=draw(st.integers(1, 3)),
+            failures=draw(st.sampled_from(["halt", "collect"])),
+        )
+    if draw(st.integers(0, 3)) == 0:
         return child_step(step_id, "inner", **more)
     asks: dict[str, Any] = draw(
         st.sampled_from([{}, {"asks_model": True}, {"answer": WHY}, AGENT, AGENT])
@@ -130,7 +138,25 @@ def mixed(draw: st.DrawFn) -> LinkedProcess:
     names = [f"s{n}" for n in range(draw(st.integers(1, 4)))]
     gates = draw(st.sampled_from([(), (gate("g"),)]))
     made = [draw(steps(name, names[0], names[-1])) for name in names]
+    if draw(st.integers(0, 3)) == 0:
+        made += draw(parallels())
     return process_of(*made, gates=gates)
+
+
+@st.composite
+def parallels(draw: st.DrawFn) -> list[LinkedStep]:
+    """A step with branches, each of which may fail, be skipped, or go over a list."""
+    names = [f"b{n}" for n in range(draw(st.integers(1, 3)))]
+    fan = LinkedFan(
+        at_once=draw(st.integers(1, 3)),
+        failures=draw(st.sampled_from(["halt", "collect"])),
+        branches=tuple(names),
+    )
+    made = [msgspec.structs.replace(action_step("all", fan=fan), action=None)]
+    for name in names:
+        step = draw(steps(name, name, name))
+        made.append(msgspec.structs.replace(step, within="all", on_failure=Halt()))
+    return made
 
 
 def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: bool) -> World:
@@ -157,7 +183,9 @@ def play(process: LinkedProcess, script: list[tuple[str, int]], *, restarts: boo
             world.begin_one(n)
         elif what in ("pause", "resume", "cancel"):
             kinds = {"pause": ExecutionPause, "resume": ExecutionResume, "cancel": ExecutionCancel}
-            world.publish(kinds[what](execution_id=ids[n % 3]))
+            items = [each.child for each in world.said(StepDelegated) if each.item]
+            about = items[n % len(items)] if items and n > 5 else ids[n % 3]
+            world.publish(kinds[what](execution_id=about))
         else:
             answer_one(world, what, n)
     return world

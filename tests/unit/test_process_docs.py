@@ -57,7 +57,7 @@ def test_codes_are_stable() -> None:
     assert sorted(RULES) == (
         [f"P0{number:02}" for number in range(1, 16)]
         + [f"P1{number:02}" for number in range(1, 14)]
-        + [f"P2{number:02}" for number in range(1, 18)]
+        + [f"P2{number:02}" for number in range(1, 21)]
         + [f"P3{number:02}" for number in range(1, 17)]
         + [f"P4{number:02}" for number in range(1, 21)]
         + ["P501", "P502"]

@@ -73,6 +73,8 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
         screen.line()
         when = "" if step.when == "runs" else f"  ({step.when})"
         screen.line(f"step {number}  {step.step} -> {step.runs}{when}", "bold")
+        if step.items:
+            screen.paragraph(step.items, lead="  ", style="dim")
         for gate in step.gates:
             _show_gate(screen, gate, "  ")
         for line in readable(step.parameters, "  "):

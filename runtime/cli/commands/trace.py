@@ -10,7 +10,7 @@ from ..completing import execution_ids
 from ..options import with_home, with_screen
 from ..reading import ExecutionDocument, History, Span, document_of, dollars, rows_of, spans_of
 from ..screen import Screen
-from ..timeline import show_primitives, show_spans
+from ..timeline import many_done, show_primitives, show_spans
 
 DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
 
@@ -37,20 +37,23 @@ def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         newest = history.newest_execution_id
         found = history.execution_id(execution_id) if execution_id else newest()
-        document = _trace(history, found, DEEPEST)
+        document = _trace(history, found, DEEPEST, full=full)
     screen.document(document)
     if not screen.as_json:
         _show(screen, document, full=full, indent="")
 
 
-def _trace(history: History, execution_id: str, depth: int) -> TraceDocument:
+def _trace(history: History, execution_id: str, depth: int, *, full: bool) -> TraceDocument:
     rows = rows_of(history, execution_id, around=True)
     own = [row for row in rows if row[0].correlation == execution_id]
     called = [event.child for _, event in own if isinstance(event, StepDelegated)]
+    spans = spans_of(rows, execution_id)
+    spared = frozenset[str]() if full else {each.attributes["child"] for each in many_done(spans)}
+    shown = [child for child in dict.fromkeys(called) if depth and child not in spared]
     return TraceDocument(
         document_of(history.folded(execution_id, (record for record, _ in rows)), own),
-        spans_of(rows, execution_id),
-        [_trace(history, child, depth - 1) for child in dict.fromkeys(called) if depth],
+        spans,
+        [_trace(history, child, depth - 1, full=full) for child in shown],
     )
 
 

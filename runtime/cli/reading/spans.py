@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionResume,
     ExecutionResumed,
+    ExecutionStarted,
     GateEvaluate,
     GateEvaluated,
     KnowledgeRequest,
@@ -33,6 +34,8 @@ from cortex.bus.events import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepSkipped,
     ToolCall,
     ToolDenied,
@@ -76,7 +79,8 @@ class Span(msgspec.Struct, kw_only=True):
     id: str  # "12": position of its first event
     parent: str  # id of the span around it; "" for the execution itself
     primitive: Primitive
-    kind: str  # "execution", "gate", "step", "knowledge", "context", "model", "tool", or a topic
+    # "execution", "gate", "step", "item", "knowledge", "context", "model", "tool", or a topic.
+    kind: str
     name: str  # of the gate, step, model, ...
     status: str  # "passed", "completed", ...; "open" where no answer was recorded
     position: int  # of its first event
@@ -105,6 +109,7 @@ class _Builder:
         self._root: Span | None = None
         self._open: dict[tuple[Any, ...], Span] = {}  # by kind, step, and attempt, index or call
         self._steps: dict[str, Span] = {}  # the newest span of each step
+        self._branches: dict[str, tuple[str, ...]] = {}  # of each `parallel:` step
         self._people: dict[int, str] = {}  # who asked, by the position of the request
 
     def take(self, record: Recorded, event: Event | None) -> None:
@@ -130,6 +135,12 @@ class _Builder:
                 self._model(record, event)
             case ToolCall() | ToolReturned() | ToolFailed() | ToolDenied():
                 self._tool(record, event)
+            case StepFanned():
+                self._fanned(record, event)
+            case StepDelegated() if event.item:
+                self._item_begun(record, event)
+            case StepItemChanged():
+                self._item_changed(record, event)
             case StepExecute() | StepDelegated():
                 self._step_asked(record, event)
             case StepCompleted() | StepFailed() | StepSkipped():
@@ -218,6 +229,29 @@ class _Builder:
         else:
             step.attributes |= {"child": event.child, "purpose": event.purpose}
 
+    def _fanned(self, record: Recorded, event: StepFanned) -> None:
+        step = self._attempt(record, event.step_id, event.attempt, "")
+        branches = {"branches": event.branches} if event.branches else {}
+        step.attributes |= {"items": event.items, "at_once": event.at_once, **branches}
+        self._branches[event.step_id] = event.branches
+
+    def _item_begun(self, record: Recorded, event: StepDelegated) -> None:
+        step = self._attempt(record, event.step_id, event.attempt, "")
+        branches = self._branches.get(event.step_id, ())
+        name = branches[event.item - 1] if branches else f"{event.step_id} {event.item}"
+        said: dict[str, Any] = {"child": event.child}
+        if event.max_cost is not None:
+            said["max_cost"] = event.max_cost
+        self._open["item", event.child] = self._begin(record, "item", name, step, said)
+
+    def _item_changed(self, record: Recorded, event: StepItemChanged) -> None:
+        span = self._open.get(("item", event.child))
+        if span is None:  # it was over before it began
+            self._single(record, event)
+            return
+        said = {"result": event.result, "reason": event.reason, "question": event.question}
+        _end(span, record, event.status, {name: each for name, each in said.items() if each})
+
     def _step_settled(
         self, record: Recorded, event: StepCompleted | StepFailed | StepSkipped
     ) -> None:
@@ -298,7 +332,9 @@ def _extend(span: Span, record: Recorded) -> None:
 
 
 def _attributes(event: Event | None, record: Recorded) -> dict[str, Any]:
-    body = msgspec.structs.asdict(event) if event is not None else as_map(record)
+    body = as_map(record) if event is None else msgspec.structs.asdict(event)
+    if isinstance(event, ExecutionStarted) and event.part is not None:
+        body |= {"part": event.part.step_id, "item": event.part.item, **event.part.named}
     return {k: v for k, v in body.items() if k not in _HIDDEN and v not in ("", (), {}, [], None)}
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from cortex.bus import Event
 from cortex.bus.events import (
@@ -22,6 +24,7 @@ from cortex.bus.events import (
     GateEvaluated,
     KnowledgeRequested,
     ModelSelected,
+    Part,
 )
 from cortex.runtime.context import split
 from cortex.runtime.kernel import Home
@@ -34,6 +37,7 @@ from cortex.runtime.processes import (
     Scope,
     evaluate,
     fill,
+    items_of,
 )
 from cortex.runtime.processes.execution import Execution
 
@@ -59,6 +63,7 @@ class StepReport(msgspec.Struct, kw_only=True):
 
     step: str
     runs: str  # the action or the process
+    items: str = ""  # what makes it one of several things at once
     when: str  # runs, skipped, or unknown: it depends on an earlier step
     gates: list[GateReport]
     parameters: dict[str, Any]
@@ -138,6 +143,30 @@ class Rehearsal:
         )
 
     def _step(self, step: LinkedStep) -> StepReport:
+        items = items_of(step)
+        if step.fan is not UNSET and step.fan.over is not UNSET:
+            over = fill(step.fan.over, self._scope)
+            if isinstance(over, list) and over:
+                items += f"; {len(over)} of them, the first is shown"
+                report = self._with_item(step, step.fan.name, over[0])
+                report.items = items
+                return report
+        report = self._report(step)
+        report.items = items
+        return report
+
+    def _with_item(self, step: LinkedStep, name: str, value: Any) -> StepReport:
+        """What *step* would be asked with for one item of its list."""
+        scope, state, started = self._scope, self._state, self._state.begun()
+        part = Part(step_id=step.id, item=1, named={name: value})
+        self._scope = replace(scope, named=part.named)
+        self._state = replace(state, started=replace(started, part=part))
+        try:
+            return self._report(step)
+        finally:
+            self._scope, self._state = scope, state
+
+    def _report(self, step: LinkedStep) -> StepReport:
         parameters, later = self._filled(step.parameters)
         later += [f"{each.step}.{each.field}" if each.field else each.step for each in step.carry]
         child = step.child
@@ -146,7 +175,7 @@ class Rehearsal:
         )
         report = StepReport(
             step=step.id,
-            runs=named or "abstract",
+            runs=named or ("branches" if step.fan is not UNSET else "abstract"),
             when=self._when(step),
             gates=[
                 self._gate(gate, step.id, index, self._acting_before(step))
@@ -198,7 +227,7 @@ class Rehearsal:
         found = self._found(step, report)
         if report.refused:
             return
-        state = msgspec.structs.replace(self._state, found=found)
+        state = replace(self._state, found=found)
         asked = context_compile(state, self._process, step, 1, parameters)
         said = self._said(asked, "model.selected", "context.compiled", "context.refused")
         answer = said[-1] if said else None

@@ -79,6 +79,10 @@ def _against_settling(course: Course, voice: Voice, event: StepSettle) -> str:
         return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
     if step.goal is not UNSET or any(grown.step_id == step.id for grown in state.grown):
         return f"{step.id} works towards a goal: `cortex execution finish` says what came of it"
+    if step.within is not UNSET:
+        return f"{step.id} is a branch of {step.within}: settle it in its own execution"
+    if step.fan is not UNSET and event.outcome == REPLACED:
+        return f"each item of {step.id} has a result of its own: settle those, in their executions"
     if state.effects:
         return "an effect of the step at hand is under way: wait for its outcome"
     done = state.statuses.get(step.id)

@@ -19,6 +19,7 @@ from cortex.bus.events import (
     StepCompleted,
 )
 
+from . import fanning
 from .course import Course
 from .voice import Voice
 
@@ -41,6 +42,10 @@ CHILD_FACTS: Mapping[type[Event], str] = {
 
 def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
     """Something happened to a child, the one that is waited for or one before it."""
+    fan = voice.state.fan
+    if fan is not None and fan.knows(event.execution_id):
+        fanning.after_item(course, voice, event)
+        return
     if event.execution_id not in voice.state.children:
         return
     if isinstance(event, Ended) or (isinstance(event, ExecutionCharged) and event.late):

@@ -16,7 +16,7 @@ from ..linked import (
     LinkedStep,
     RunProcess,
 )
-from . import pursuing
+from . import fanning, pursuing
 from .asking import (
     GATE_DEADLINE_S,
     context_compile,
@@ -70,9 +70,12 @@ class Course:
             return
         while (step := self._next_step()) is not None:
             if step.when is None or evaluate(step.when, self._voice.state.scope()):
-                self._arrive(step.id, step.gates, step, looks)
+                if step.fan is not UNSET:
+                    fanning.begin(self, self._voice, step, step.fan)
+                else:
+                    self._arrive(step.id, step.gates, step, looks)
                 return
-            self._voice.skip(step.id, "its condition `when` does not hold")
+            self._skip(step, "its condition `when` does not hold")
         self._complete()
 
     def found(self, problem: str) -> None:
@@ -89,9 +92,13 @@ class Course:
 
     def take_settled(self, step: LinkedStep) -> None:
         """Go on with what a person said that *step* comes to; its gates have passed."""
+        if self._voice.state.fan is not None:
+            self._voice.drop_timeout(step)
+            self._voice.cancel_child(f"{step.id} of its parent was skipped")
         if say_settled(self._voice, step.id):
             self.settle()
         else:
+            self._skip_branches(step, f"{step.id} was skipped")
             self.go_on()
 
     def show_prompt(self) -> None:
@@ -189,7 +196,7 @@ class Course:
 
     def restart_timeout(self) -> None:
         """Bound the attempt anew, after it stood still."""
-        if self._voice.state.stage in ("child", "model", "handler"):
+        if self._voice.state.stage in ("child", "model", "handler", "fan"):
             self._voice.set_timeout(self._step())
 
     def gate_ran_out(self) -> None:
@@ -224,7 +231,7 @@ class Course:
             self._voice.fail_step(step.id, state.attempt, error, kind, retry=kind == "timeout")
             self._voice.look_at_timeout(what, 0.0)
             return
-        if state.stage == "child":
+        if state.stage in ("child", "fan"):
             self._voice.cancel_child(f"{step.id} of its parent ran out of time")
         error, kind = self._out_of_time(what)
         self.fail(error, kind, retry=kind == "timeout")
@@ -293,7 +300,17 @@ class Course:
 
     def _next_step(self) -> LinkedStep | None:
         settled = self._voice.state.statuses
-        return next((step for step in self.process.steps if step.id not in settled), None)
+        return next(
+            (s for s in self.process.steps if s.id not in settled and s.within is UNSET), None
+        )
+
+    def _skip(self, step: LinkedStep, reason: str) -> None:
+        self._voice.skip(step.id, reason)
+        self._skip_branches(step, reason)
+
+    def _skip_branches(self, step: LinkedStep, reason: str) -> None:
+        for branch in step.fan.branches if step.fan is not UNSET else ():
+            self._voice.skip(branch, reason)
 
     def _stops_at(self, step: LinkedStep) -> bool:
         state = self._voice.state
@@ -421,6 +438,9 @@ class Course:
             voice.fail(f"{failed.error}; cleaning up was not possible: {problem}", step.id)
 
     def _complete(self) -> None:
+        if self.process.part is not UNSET:
+            self._voice.complete(self._voice.state.results.get(self.process.part, {}))
+            return
         outputs, wrong = outputs_of(self.process.outputs, self._voice.state.scope())
         if wrong:
             self._voice.fail(f"the outputs are not as declared: {'; '.join(wrong)}")
@@ -431,7 +451,7 @@ class Course:
 def reached(process: LinkedProcess, state: Execution) -> tuple[str, ...]:
     """The steps from which *state*, paused or halted, may be resumed."""
     chosen = {each.step_id for each in state.grown}
-    ids = [step.id for step in process.steps if step.id not in chosen]
+    ids = [s.id for s in process.steps if s.id not in chosen and s.within is UNSET]
     if state.status not in ("paused", "halted") or state.stage == "cleanup":
         return ()
     return tuple(each for each in ids if each in state.statuses or each == state.step_id)

@@ -55,7 +55,7 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
-from . import pursuing, settlement
+from . import fanning, pursuing, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .changing import Change, change
 from .children import after_child
@@ -63,7 +63,7 @@ from .course import Course
 from .dialogue import Offers
 from .evolve import INPUTS, evolve
 from .speakers import ENGINE
-from .state import ATTEMPTING, Execution, Stage, answers
+from .state import ATTEMPTING, DELEGATED, Execution, Stage, answers
 from .voice import UNSEEN, Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
@@ -135,7 +135,7 @@ def give_up(
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
     voice = Voice(after, delivery)
     if voice.state.status != "unknown" and not voice.state.over:
-        if voice.state.stage in ("child", "cleanup"):
+        if voice.state.stage in DELEGATED:
             voice.cancel_child(f"its parent failed: {reason}")
         voice.fail(reason)
     return voice.state, voice.said
@@ -301,6 +301,8 @@ def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
     if state.stage in ("failed", "waiting"):
         course.drop_deadlines()
         voice.pause(state.pausing, state.step_id)
+    elif state.stage == "fan":
+        fanning.paused(course, voice, f"its parent was asked to pause: {state.pausing}")
     elif state.stage in ("child", "cleanup"):
         voice.pause_child(f"its parent was asked to pause: {state.pausing}")
     else:
@@ -320,7 +322,13 @@ def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
     state = voice.state
     if event.from_step or not event.answer or state.over:
         return
-    if state.stage in ("child", "cleanup"):
+    if state.fan is not None:
+        child, problem = fanning.asking(state.fan, event.gate)
+        if problem:
+            voice.refuse(event, problem)
+        else:
+            voice.resume_child(event, child)
+    elif state.stage in ("child", "cleanup"):
         voice.resume_child(event)  # which resumes this one, once the answer is taken
     elif state.stage == "gate_open" and state.open_gate == event.gate:
         if not voice.was_seen(event.seen):
@@ -348,6 +356,9 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         return
     if event.answer and state.open_gate:
         return  # an answer to a gate names it: it takes a grant of its own
+    if refused := fanning.not_to_resume(voice, event):
+        voice.refuse(event, refused)
+        return
     if event.from_step:
         _resume_from(course, voice, event)
         return
@@ -355,6 +366,8 @@ def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
     stage = voice.state.stage
     if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
         course.take_settled(course.step)
+    elif stage == "fan":
+        fanning.resumed(course, voice, event, stood=stands)
     elif stage in ("child", "cleanup"):
         voice.resume_child(event)
         if stands:
@@ -388,7 +401,7 @@ def _not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
 def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
     if event.from_step not in course.reached():
         return
-    if voice.state.stage == "child":
+    if voice.state.stage in ("child", "fan"):
         voice.cancel_child(f"its parent goes back to {event.from_step}")
     voice.resume("", voice.asked_by(event), event.note, event.from_step)
     course.go_back(event.from_step, event.note)
@@ -400,6 +413,6 @@ def _cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
         return
     reason = event.reason or "asked for"
     course.drop_deadlines()
-    if state.stage in ("child", "cleanup"):
+    if state.stage in DELEGATED:
         voice.cancel_child(f"its parent was cancelled: {reason}")
     voice.cancel(reason)

@@ -52,6 +52,9 @@ def edit(
 
 def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:
     """Why an execution that stands as this one is not changed; "" where it may be."""
+    if state.stage == "fan" and event.inputs and not event.from_step:
+        step = state.step_id
+        return f"the items of {step} have the inputs as they were: --from {step} begins them anew"
     return against(course, state, event.from_step) or _against_cost(event.max_cost, state.cost)
 
 
@@ -61,7 +64,8 @@ def against(course: Course, state: Execution, from_step: str = "") -> str:
         return "only an execution of a process can be changed, while it is paused or halted"
     if state.stage in ("child", "cleanup"):
         return f"execution {state.child}, which it runs, is what stands: change that"
-    if state.question or (state.open_gate and state.status == "paused"):
+    waits = state.question or (state.open_gate and state.status == "paused")
+    if waits and state.stage != "fan":  # there an item waits, and is answered by itself
         return "it waits for an answer: give that first"
     if from_step and from_step not in course.reached():
         return f"it was not at a step {from_step!r}"

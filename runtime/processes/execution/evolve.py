@@ -42,6 +42,8 @@ from cortex.bus.events import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProposed,
     StepReopened,
     StepSettled,
@@ -57,8 +59,9 @@ from cortex.bus.events import (
 from . import context_edits, effects, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
-from .speakers import asker
-from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without
+from .items import begun_fan, outcome, statuses_of, with_begun, with_changed
+from .speakers import ENGINE, asker
+from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without, without_fan
 
 _STAGES: Mapping[type[Event], Stage] = {
     KnowledgeRequest: "knowledge",
@@ -83,6 +86,8 @@ def evolve(
     fold = (OUTPUTS if own else INPUTS).get(kind)
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
+    if kind is ExecutionStarted and source != ENGINE and _is_part(event):
+        return state  # nobody but the engine begins the items of a step
     if kind in ANSWERS and not own and not speaks_for(source, asked_for(state, event)):
         return state
     after = fold(state, event, time_ns)
@@ -91,6 +96,10 @@ def evolve(
     if after.status == "requested" and isinstance(event, ExecutionRequest) and after is not state:
         return replace(after, requested_by=asker(source, event.requested_by))
     return after
+
+
+def _is_part(event: Event) -> bool:
+    return isinstance(event, ExecutionStarted) and event.part is not None
 
 
 def stood_at(state: Execution, event: Event, position: int) -> Execution:
@@ -145,6 +154,8 @@ def _attempted(
 ) -> Execution:
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
     if isinstance(event, StepDelegated):
+        if event.purpose == "item":
+            return _item_begun(state, event)
         state = replace(state, children=state.children | {event.child})
         if event.purpose == "cleanup":
             return replace(state, stage="cleanup", child=event.child)
@@ -197,6 +208,13 @@ def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution
         return _settled(_given_result(state, event), event)
     if goals.is_at(state, event):
         return _settled(goals.come_back(state, event.step_id), event)
+    if state.fan is not None and answers(state, event, "fan"):
+        fan, settled = state.fan, _settled(without_fan(state), event)
+        return replace(
+            settled,
+            results={**settled.results, **outcome(fan, event.step_id, event)},
+            statuses={**settled.statuses, **statuses_of(fan)},
+        )
     at_goal = state.stage == "idle" and goals.is_done_with(state, event)
     return _settled(state, event) if at_goal or answers(state, event, *_CARRIED_OUT) else state
 
@@ -266,6 +284,9 @@ def _never_asked(state: Execution, event: StepFailed) -> bool:
 
 
 def _broken(state: Execution, event: StepFailed) -> Execution:
+    if state.fan is not None:
+        of_branches = statuses_of(state.fan)
+        state = replace(without_fan(state), statuses={**state.statuses, **of_branches})
     return replace(
         state,
         stage="failed",
@@ -281,13 +302,42 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
     )
 
 
+def _fanned(state: Execution, event: StepFanned, _: int) -> Execution:
+    """A step with several items begins."""
+    if state.status != "running":
+        return state
+    same = event.step_id == state.step_id
+    return replace(
+        anew(without_fan(state)) if same else entered(state, event.step_id),
+        stage="fan",
+        fan=begun_fan(event, state.tokens, state.cost),
+        child="",
+        attempt=event.attempt,
+        attempts={**state.attempts, event.step_id: event.attempt},
+        statuses=without(state.statuses, event.step_id),
+    )
+
+
+def _item_begun(state: Execution, event: StepDelegated) -> Execution:
+    if state.fan is None or event.step_id != state.step_id:
+        return state
+    return replace(state, fan=with_begun(state.fan, event))
+
+
+def _item_changed(state: Execution, event: StepItemChanged, _: int) -> Execution:
+    """Something became of an item."""
+    if state.fan is None or event.step_id != state.step_id or state.attempt != event.attempt:
+        return state
+    return replace(state, fan=with_changed(state.fan, event))
+
+
 def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
     if state.status != "running" and state.pursuit is None:
         return state  # what was chosen towards a goal is dropped where that ends, too
     if event.step_id in state.settled:
         same = event.step_id == state.step_id
         state = replace(
-            anew(state) if same else entered(state, event.step_id),
+            anew(without_fan(state)) if same else entered(state, event.step_id),
             stage="idle",
             settled=without(state.settled, event.step_id),
         )
@@ -367,6 +417,8 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ToolFailed: turns.told,
     StepExecute: _attempted,
     StepDelegated: _attempted,
+    StepFanned: _fanned,
+    StepItemChanged: _item_changed,
     StepCompleted: _said_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,

@@ -23,6 +23,7 @@ from cortex.bus.events import (
 
 from . import context_edits, goals
 from .failures import with_result
+from .items import with_redo
 from .spending import added, usage_of
 from .state import Execution, Stage, entered, without
 
@@ -38,6 +39,13 @@ def started(state: Execution, event: ExecutionStarted, time_ns: int) -> Executio
     """It began."""
     if state.status not in ("unknown", "requested"):
         return state
+    if event.part is not None:
+        state = replace(
+            state,
+            results=event.part.results,
+            statuses=event.part.statuses,
+            requested_by=event.part.requested_by,
+        )
     return replace(
         state,
         status="running",
@@ -92,14 +100,18 @@ def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
     statuses, first = state.statuses, state.first_attempt
     if state.status == "halted":
         # Where a child stopped it the attempt is not over: the child goes on.
-        first = state.attempt if state.stage == "child" else state.attempt + 1
+        first = state.attempt if state.stage in ("child", "fan") else state.attempt + 1
     if state.stage == "failed":
         statuses = without(statuses, state.step_id)
+    fan = state.fan
+    if fan is not None and state.status == "halted":
+        fan = with_redo(fan)
     stage: Stage = "idle" if state.stage in ("failed", "gate_open") else state.stage
     return replace(
         state,
         status="running",
         stage=stage,
+        fan=fan,
         statuses=statuses,
         first_attempt=first,
         gate_answer=(event.answer, event.by) if state.stage == "gate_open" else ("", ""),

@@ -21,8 +21,9 @@ from cortex.bus.events import (
 from cortex.runtime.access import person_of
 
 from .course import Course
+from .fanning import unknown_of
 from .room import clipped
-from .state import EFFECT, Execution
+from .state import DELEGATED, EFFECT, Execution
 from .values import not_as_declared
 from .voice import Voice
 
@@ -75,8 +76,12 @@ def settle(course: Course, voice: Voice, event: EffectSettle) -> None:
     """A person says what became of an effect."""
     state = voice.state
     effect = state.unknown.get(event.effect_key)
-    if effect is None and state.stage in ("child", "cleanup") and not state.over:
-        voice.settle_child(event)
+    if effect is None and state.stage in DELEGATED and not state.over:
+        child, problem = (state.child, "") if state.fan is None else unknown_of(state.fan)
+        if problem:
+            voice.refuse(event, problem)
+        else:
+            voice.settle_child(event, child)
         return
     problem = _wrong(course, voice, event, effect)
     if effect is None or problem:

@@ -17,6 +17,7 @@ from cortex.runtime.models import Usage
 
 from ..evaluate import Scope
 from .failures import Failures
+from .items import Fan
 
 Status: TypeAlias = Literal[
     "unknown",  # none of its events was seen
@@ -41,6 +42,7 @@ Stage: TypeAlias = Literal[
     "tools",  # tools that the model asked for are at work, or were
     "handler",  # the handler of the step was asked
     "child",  # a child execution carries out the step
+    "fan",  # executions carry out the items of the step, several at once
     "failed",  # the attempt failed; a retry may wait for its time
     "cleanup",  # a child execution cleans up after the step failed for good
 ]
@@ -61,6 +63,7 @@ ATTEMPTING: frozenset[Stage] = frozenset(
         "tools",
         "handler",
         "child",
+        "fan",
     )
 )
 _NOTHING_ASKED: Final[dict[str, Any]] = {
@@ -121,6 +124,9 @@ class Pursuit(Struct, frozen=True, kw_only=True):
     cost: float = 0.0  # likewise
 
 
+DELEGATED: frozenset[Stage] = frozenset(("child", "cleanup", "fan"))
+
+
 class Execution(Struct, frozen=True, kw_only=True):
     """One execution; equal events give an equal value."""
 
@@ -160,6 +166,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     attempt_tokens: int = 0
     attempt_cost: float = 0.0  # US dollars
     child: str = ""  # execution that carries out the attempt, or cleans up
+    fan: Fan | None = None  # the items of the step, where it works on several
     results: dict[str, dict[str, Any]] = {}  # of completed steps, by id
     statuses: dict[str, str] = {}  # of settled steps, by id: completed, failed, skipped
     stopped: tuple[str, ...] = ()  # steps whose breakpoint was reached
@@ -209,6 +216,13 @@ class Execution(Struct, frozen=True, kw_only=True):
             return f"{self.begun().process}/{self.gate}"
         return self.asked_at
 
+    @property
+    def alive(self) -> tuple[str, ...]:
+        """The executions that carry out what it stands at."""
+        if self.fan is not None:
+            return tuple(self.fan.live)
+        return (self.child,) if self.child else ()
+
     def begun(self) -> ExecutionStarted:
         """The event it started with.
 
@@ -221,11 +235,15 @@ class Execution(Struct, frozen=True, kw_only=True):
 
     def scope(self, attempt: int = 1) -> Scope:
         """What expressions and templates may refer to in the *attempt* of a step."""
+        begun = self.begun()
+        part = begun.part
+        item = part.item if part is not None else 0
         return Scope(
-            inputs=self.begun().inputs,
+            inputs=begun.inputs,
             steps=self.results,
             statuses=self.statuses,
-            execution={"id": self.execution_id, "attempt": attempt},
+            execution={"id": self.execution_id, "attempt": attempt, "item": item},
+            named=part.named if part is not None else {},
         )
 
 
@@ -237,7 +255,7 @@ def entered(state: Execution, step_id: str) -> Execution:
     if state.pursuit is not None and step_id != state.pursuit.step_id:
         state = put_aside(state)
     return replace(
-        anew(state),
+        anew(without_fan(state)),
         stage="idle",
         step_id=step_id,
         gates_passed=0,
@@ -270,6 +288,13 @@ def put_aside(state: Execution) -> Execution:
         cost=state.attempt_cost - state.cost,
     )
     return replace(state, pursuit=left)
+
+
+def without_fan(state: Execution) -> Execution:
+    """*state*, done with the items of its step; what comes late of one is that of a child."""
+    if state.fan is None:
+        return state
+    return replace(state, fan=None, children=state.children | state.fan.children())
 
 
 def anew(state: Execution) -> Execution:

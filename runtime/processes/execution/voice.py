@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from cortex.bus import Event
@@ -12,6 +13,7 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
+    ExecutionEdit,
     ExecutionEdited,
     ExecutionFailed,
     ExecutionHalted,
@@ -21,6 +23,7 @@ from cortex.bus.events import (
     ExecutionRefused,
     ExecutionResume,
     ExecutionResumed,
+    ExecutionStarted,
     StepDelegated,
     StepFailed,
     StepReopened,
@@ -299,26 +302,63 @@ class Voice:
         self.said.append(request)  # of the child's stream: folded there, when it comes
         return None
 
+    def new_execution(self) -> str:
+        """The id of an execution that is to be begun."""
+        return self._delivery.new_id(len(self.said) + 1)
+
+    def begin_item(self, step_id: str, started: ExecutionStarted) -> None:
+        """Begin the execution of an item of a step."""
+        self.say(
+            StepDelegated(
+                execution_id=self.state.execution_id,
+                step_id=step_id,
+                attempt=self.state.attempt,
+                child=started.execution_id,
+                purpose="item",
+                item=started.part.item if started.part is not None else 0,
+                max_cost=started.max_cost,
+            )
+        )
+        self.said.append(started)  # of the item's stream: folded there, when it comes
+
+    def resume_item(self, child: str, event: ExecutionResume, max_cost: float | None) -> None:
+        """Have the execution of an item go on, and spend up to *max_cost* where that is new."""
+        if max_cost is None:
+            resume = replace(event, execution_id=child, by=self.asked_by(event))
+            self.said.append(replace(resume, from_step=""))
+        else:
+            self.said.append(
+                ExecutionEdit(
+                    execution_id=child, max_cost=max_cost, note=event.note, seen=event.seen
+                )
+            )
+
+    def cancel_item(self, child: str, reason: str) -> None:
+        """Ask the execution of one item to end."""
+        self.said.append(ExecutionCancel(execution_id=child, reason=clipped(reason)))
+
     def cancel_child(self, reason: str) -> None:
-        """Ask the child execution to end."""
-        self.said.append(ExecutionCancel(execution_id=self.state.child, reason=clipped(reason)))
+        """Ask the child execution, or each of them, to end."""
+        for child in self.state.alive:
+            self.cancel_item(child, reason)
 
     def pause_child(self, reason: str) -> None:
-        """Ask the child execution to pause."""
-        self.said.append(ExecutionPause(execution_id=self.state.child, reason=clipped(reason)))
+        """Ask the child execution, or each of them, to pause."""
+        for child in self.state.alive:
+            self.said.append(ExecutionPause(execution_id=child, reason=clipped(reason)))
 
-    def resume_child(self, event: ExecutionResume) -> None:
+    def resume_child(self, event: ExecutionResume, child: str = "") -> None:
         """Hand a resume on to the child execution, in the name of who asked for it."""
         by = self.asked_by(event)
-        self.said.append(replace(event, execution_id=self.state.child, by=by))
+        self.said.append(replace(event, execution_id=child or self.state.child, by=by))
 
     def asked_by(self, event: ExecutionResume) -> str:
         """Who asked for *event*, which is being handled, as the hub authenticated them."""
         return asker(self._delivery.source, event.by)
 
-    def settle_child(self, event: EffectSettle) -> None:
+    def settle_child(self, event: EffectSettle, child: str) -> None:
         """Hand an answer on to the child execution."""
-        self.said.append(replace(event, execution_id=self.state.child))
+        self.said.append(replace(event, execution_id=child))
 
     def look_at_timeout(self, what: str, wait_s: float) -> None:
         """Come back to an attempt whose time is over, once more."""
@@ -383,5 +423,7 @@ def _bounds(step: LinkedStep) -> Sequence[tuple[str, float]]:
     timeout_s, budget_s = step.timeout_s, step.budget.time_s
     if timeout_s is None and budget_s is None:
         return ()
+    if step.fan is not UNSET:
+        timeout_s = None  # of a step with several items it is that of each
     bounds = (("timeout", timeout_s), ("budget", budget_s))
     return [(what, after_s) for what, after_s in bounds if after_s is not None]

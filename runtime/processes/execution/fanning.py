@@ -1,0 +1,493 @@
+"""What a step does that works on several items at once: `for_each:` and `parallel:`.
+
+An item is an execution of its own, so that gates, retries, effects and questions inside it are what
+they are anywhere. At most `at_once` of them are alive, those that wait for somebody included: so at
+most that many questions are open. While an item stands the others go on; the step itself pauses or
+halts once none of them can.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCharged,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPaused,
+    ExecutionRefused,
+    ExecutionResume,
+    ExecutionResumed,
+    ExecutionStarted,
+    Part,
+    StepCompleted,
+    StepFanned,
+    StepItemChanged,
+)
+
+from ..errors import MissingValueError
+from ..evaluate import evaluate, fill
+from ..linked import Halt, LinkedFan, LinkedStep
+from ..parts import list_seen_by
+from .items import Fan, Live
+from .room import clipped, too_large
+from .spending import dollars
+from .state import EFFECT, Execution
+from .voice import Voice
+
+if TYPE_CHECKING:
+    from .course import Course  # which begins with what stands here
+
+MOST_ITEMS: Final = 10_000
+RESULTS_BYTES: Final = 4 * 1024 * 1024  # of all items together: they stand in one state
+LEAST: Final = 1e-9  # US dollars: less is the dust of sharing
+SHOWN: Final = 10  # failed items that an event names
+
+Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
+ItemFact = Ended | ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionRefused
+
+_SIZE = msgspec.msgpack.Encoder().encode
+
+
+def begin(course: "Course", voice: Voice, step: LinkedStep, fan: LinkedFan) -> None:
+    """Begin with the items of *step*, which comes next."""
+    state = voice.state
+    if state.pausing is not None:
+        voice.pause(state.pausing, step.id)
+        return
+    if step.id in state.settled:
+        course.take_settled(step)
+        return
+    attempt = state.attempts.get(step.id, 0) + 1
+    items, problem = _list_of(state, step, fan)
+    if problem:
+        course.recover(voice.fail_step(step.id, attempt, problem, "refused", retry=False))
+        return
+    voice.say(
+        StepFanned(
+            execution_id=state.execution_id,
+            step_id=step.id,
+            attempt=attempt,
+            items=len(items),
+            at_once=fan.at_once,
+            branches=fan.branches,
+        )
+    )
+    voice.set_timeout(step)
+    go_on(course, voice)
+
+
+def go_on(course: "Course", voice: Voice) -> None:
+    """Begin as many items as may be under way, and look whether there is anything to wait for."""
+    step = course.step
+    if step.fan is msgspec.UNSET or voice.state.status != "running":
+        return
+    items, problem = _list_of(voice.state, step, step.fan)
+    while not problem and (item := _next_item(voice.state, step)):
+        _begin_item(course, voice, item, items[item - 1])
+    fan = voice.state.fan
+    if fan is not None and not fan.running:
+        _settle(course, voice, step, fan)
+
+
+def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharged) -> None:
+    """Something happened to the execution of an item."""
+    state = voice.state
+    fan = state.fan
+    if isinstance(event, Ended) or (isinstance(event, ExecutionCharged) and event.late):
+        voice.charge(event.execution_id, event.tokens, event.cost, event.usage)
+    live = fan.live.get(event.execution_id) if fan is not None else None
+    if live is None or state.over or state.stage != "fan":
+        return
+    match event:
+        case ExecutionPaused():
+            _change(
+                voice,
+                live,
+                event.execution_id,
+                "paused",
+                reason=event.reason,
+                question=event.question,
+                gate=event.gate,
+            )
+        case ExecutionRefused() if live.status == "resuming":
+            _change(voice, live, event.execution_id, "paused", reason=event.reason)
+        case ExecutionResumed() if live.status != "running":
+            _change(voice, live, event.execution_id, "running")
+            _resume_with(course, voice, event)
+        case ExecutionHalted():
+            _halted(course, voice, live, event)
+        case ExecutionCompleted():
+            _completed(voice, live, event)
+        case ExecutionFailed() | ExecutionCancelled():
+            reason = event.reason or "it was cancelled"
+            _change(voice, live, event.execution_id, "failed", reason=reason)
+        case _:
+            return
+    go_on(course, voice)
+
+
+def resumed(course: "Course", voice: Voice, event: ExecutionResume, *, stood: bool) -> None:
+    """Go on with the items that wait, begin the failed ones anew, and then the rest."""
+    fan = voice.state.fan
+    if fan is None:
+        return
+    for child, live in fan.live.items():
+        if live.stands and not _asks(live):
+            _go_on_with(course, voice, child, live, event)
+        elif not stood and not live.stands:
+            voice.resume_child(event, child)  # it was asked to pause and did not yet
+    if stood:
+        course.restart_timeout()
+    go_on(course, voice)
+
+
+def not_to_resume(voice: Voice, event: ExecutionResume) -> str:
+    """Why a resume of the step as a whole does not say what is to be done; "" where it does."""
+    fan = voice.state.fan
+    if fan is None or not event.answer:
+        return ""
+    waiting = [child for child, live in fan.live.items() if live.stands]
+    if len(waiting) == 1:
+        return ""
+    return f"{len(waiting)} items wait: answer the execution of each ({_listed(waiting)})"
+
+
+def asking(fan: Fan, gate: str) -> tuple[str, str]:
+    """The execution of the one item whose *gate* asks; else why there is none."""
+    found = [child for child, live in fan.live.items() if live.stands and live.gate == gate]
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return "", f"{gate} asks in {len(found)} items: answer each ({_listed(found)})"
+    return "", f"no item waits for {gate}"
+
+
+def unknown_of(fan: Fan) -> tuple[str, str]:
+    """The execution of the one item that asks about an effect; else why there is none."""
+    found = [child for child, live in fan.live.items() if live.stands and live.reason == EFFECT]
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return "", f"{len(found)} items ask what happened: answer each ({_listed(found)})"
+    return "", "no effect of that key waits for an answer"
+
+
+def paused(course: "Course", voice: Voice, reason: str) -> None:
+    """Have every item pause, and the step once none is under way."""
+    voice.pause_child(reason)
+    go_on(course, voice)
+
+
+# Beginning an item.
+
+
+def _list_of(state: Execution, step: LinkedStep, fan: LinkedFan) -> tuple[list[Any], str]:
+    """What *step* goes over, or why that is nothing to go over."""
+    if fan.over is msgspec.UNSET:
+        return list(fan.branches), ""
+    try:
+        items = fill(fan.over, state.scope())
+    except MissingValueError as error:
+        return [], str(error)
+    if not isinstance(items, list | tuple):
+        shown = "nothing" if items is None else f"{items!r:.60}"
+        return [], f"for_each of {step.id} is {shown}, expected a list"
+    if len(items) > MOST_ITEMS:
+        many = f"for_each of {step.id} has {len(items):,} items, and {MOST_ITEMS:,} are possible"
+        return [], f"{many}: go over parts of the list, each in a process of its own"
+    return items if isinstance(items, list) else list(items), ""
+
+
+def _next_item(state: Execution, step: LinkedStep) -> int:
+    """The item to begin now; 0 for none."""
+    fan = state.fan
+    if fan is None or step.fan is msgspec.UNSET or state.status != "running":
+        return 0
+    full = len(fan.live) >= fan.at_once or state.pausing is not None
+    if full or (fan.begun == fan.items and not fan.redo):
+        return 0
+    if step.fan.failures == "halt" and (fan.failed or fan.halted):
+        return 0
+    share = _share(state, step, fan)
+    if share is not None and share < LEAST and (state.cost > 0 or fan.live):
+        return 0  # what is left was promised to those that are under way
+    if _spent(state, step, fan):
+        return 0
+    return fan.redo[0] if fan.redo else fan.begun + 1
+
+
+def _begin_item(course: "Course", voice: Voice, item: int, value: Any) -> None:
+    state, step = voice.state, course.step
+    fan = state.fan
+    assert fan is not None  # noqa: S101 - for the type checker
+    body = course.process.step(fan.branches[item - 1]) if fan.branches else step
+    if fan.branches and body.when is not None and not evaluate(body.when, state.scope()):
+        _change(voice, Live(item=item), "", "skipped")
+        return
+    of_list = step.fan is not msgspec.UNSET and not fan.branches
+    named = {step.fan.name: value} if of_list and step.fan is not msgspec.UNSET else {}
+    begun, max_cost = state.begun(), _share(state, step, fan)
+    # A branch goes over its list itself.
+    paths = (*(body.sees or ()), *(list_seen_by(body) if fan.branches else ()))
+    inputs, results, statuses = _seen(state, paths)
+    child = voice.new_execution()
+    started = ExecutionStarted(
+        execution_id=child,
+        process=begun.process,
+        process_version=begun.process_version,
+        digest=begun.digest,
+        linked=begun.linked,
+        inputs=inputs,
+        goal=begun.goal,
+        workspace=begun.workspace,
+        trigger=begun.trigger,
+        parent=state.execution_id,
+        parent_step=step.id,
+        breakpoints=begun.breakpoints,
+        max_cost=max_cost,
+        part=Part(
+            step_id=body.id,
+            item=item,
+            named=named,
+            results=results,
+            statuses=statuses,
+            requested_by=state.requested_by,
+        ),
+    )
+    problem = too_large(started)
+    if problem:
+        _change(voice, Live(item=item), "", "failed", reason=problem)
+    else:
+        voice.begin_item(step.id, started)
+
+
+def _seen(
+    state: Execution, paths: Iterable[tuple[str, ...]]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, str]]:
+    """The inputs, results and statuses at *paths*, and no others."""
+    inputs: dict[str, Any] = {}
+    results: dict[str, dict[str, Any]] = {}
+    statuses: dict[str, str] = {}
+    for root, name, *fields in paths:
+        if root == "inputs":
+            if name in state.begun().inputs:
+                inputs[name] = state.begun().inputs[name]
+        elif fields == ["status"]:
+            statuses[name] = state.statuses.get(name, "")
+        elif name in state.results:
+            whole = state.results[name]
+            wanted = whole if not fields else {f: whole[f] for f in fields if f in whole}
+            results[name] = {**results.get(name, {}), **wanted}
+    return inputs, results, statuses
+
+
+# What the items may spend, all together.
+
+
+def _share(state: Execution, step: LinkedStep, fan: Fan) -> float | None:
+    """US dollars for the next item: an equal part of what nobody was promised; None: no bound.
+
+    However many are under way, they cannot spend more than there is.
+    """
+    left = _left(state, step, fan)
+    if left is None:
+        return None
+    free = min(fan.at_once - len(fan.live), fan.items - fan.begun + len(fan.redo))
+    promised = sum(live.max_cost or 0.0 for live in fan.live.values())
+    return max(0.0, left - promised) / max(1, free)
+
+
+def _left(state: Execution, step: LinkedStep, fan: Fan) -> float | None:
+    bounds: list[float] = []
+    allowed = state.begun().max_cost
+    if allowed is not None:
+        bounds.append(allowed - state.cost)
+    if step.budget.cost is not None:
+        bounds.append(step.budget.cost - (state.cost - fan.cost_before))
+    return min(bounds) if bounds else None
+
+
+def _spent(state: Execution, step: LinkedStep, fan: Fan) -> str:
+    """Why no more items are begun, where all that they may spend is spent; "" else."""
+    left, tokens = _left(state, step, fan), step.budget.tokens
+    if left is not None and left <= 0 and state.cost > 0:
+        return (
+            f"the items of {step.id} have spent all that they may ({dollars(state.cost)} of the "
+            f"execution): `cortex execution resume {state.execution_id} --max-cost USD` lets them "
+            "spend more"
+        )
+    if tokens is not None and state.tokens - fan.tokens_before >= tokens:
+        used = state.tokens - fan.tokens_before
+        return f"the items of {step.id} used {used:,} of the {tokens:,} tokens of its budget"
+    return ""
+
+
+# What became of an item.
+
+
+def _change(voice: Voice, live: Live, child: str, status: str, **fields: Any) -> None:
+    state = voice.state
+    if "reason" in fields:
+        fields["reason"] = clipped(fields["reason"])
+    changed = StepItemChanged(
+        execution_id=state.execution_id,
+        step_id=state.step_id,
+        attempt=state.attempt,
+        item=live.item,
+        child=child,
+        status=status,
+        **fields,
+    )
+    voice.say(changed)
+
+
+def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
+    fan = voice.state.fan
+    size = len(_SIZE(event.outputs))
+    if fan is not None and fan.bytes + size > RESULTS_BYTES:
+        reason = (
+            f"the results of the items have more than {RESULTS_BYTES:,} bytes together: have each "
+            "item write a file and give its path"
+        )
+        _change(voice, live, event.execution_id, "failed", reason=reason)
+    else:
+        fields = {"result": event.outputs, "bytes": size}
+        _change(voice, live, event.execution_id, "completed", **fields)
+
+
+def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) -> None:
+    fan = course.step.fan
+    if fan is not msgspec.UNSET and fan.failures == "collect":
+        reason = f"its step goes on without it: {event.reason}"
+        voice.cancel_item(event.execution_id, reason)
+        _change(voice, live, event.execution_id, "failed", reason=event.reason)
+    else:
+        _change(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
+
+
+def _resume_with(course: "Course", voice: Voice, event: ExecutionResumed) -> None:
+    """Go on with the step where somebody resumed an item of it."""
+    if voice.state.status in ("paused", "halted"):
+        voice.resume(by=event.by, note=f"item execution {event.execution_id} was resumed")
+        course.restart_timeout()
+
+
+def _asks(live: Live) -> bool:
+    """Whether it waits for an answer that a resume of the whole step does not give."""
+    return live.status == "paused" and (bool(live.gate) or live.reason == EFFECT)
+
+
+def _go_on_with(
+    course: "Course", voice: Voice, child: str, live: Live, event: ExecutionResume
+) -> None:
+    """Resume an item; one that had spent its part may spend more where there is more."""
+    state = voice.state
+    more = None
+    if live.max_cost is not None and state.fan is not None and course.step.child is None:
+        left = _left(state, course.step, state.fan)
+        standing = max(1, len(state.fan.live))
+        more = None if left is None else max(live.max_cost, left / standing)
+    fields = {} if more is None else {"max_cost": more}
+    voice.resume_item(child, event, more if more != live.max_cost else None)
+    _change(voice, live, child, "resuming", **fields)
+
+
+# Where nothing is under way.
+
+
+def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+    state = voice.state
+    halts = step.fan is not msgspec.UNSET and step.fan.failures == "halt"
+    if halts and (fan.failed or fan.halted):
+        _stop(course, voice, step, _reason_of(fan))
+    elif fan.ended == fan.items:
+        _complete(course, voice, step, fan)
+    elif fan.live and state.pausing is None:
+        _wait(course, voice, fan)
+    elif state.pausing is not None:
+        course.drop_deadlines()
+        voice.pause(state.pausing, step.id)
+    else:
+        spent = _spent(state, step, fan)
+        _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
+
+
+def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+    done = fan.items - fan.failed - fan.skipped
+    failed = f", {fan.failed} failed" if fan.failed else ""
+    voice.say(
+        StepCompleted(
+            execution_id=voice.state.execution_id,
+            step_id=step.id,
+            attempt=voice.state.attempt,
+            result={"completed": done, "failed": fan.failed},
+            summary=f"{done} of {fan.items} items completed{failed}",
+        )
+    )
+    voice.drop_timeout(step)
+    course.go_on()
+
+
+def _wait(course: "Course", voice: Voice, fan: Fan) -> None:
+    """Every item that is left waits for somebody: so does the step."""
+    first = next(iter(fan.live.values()))
+    child = next(iter(fan.live))
+    course.drop_deadlines()
+    waiting = "1 item waits" if len(fan.live) == 1 else f"{len(fan.live)} items wait"
+    question = first.question or first.reason
+    gate = first.gate if len(fan.live) == 1 else ""
+    voice.pause(
+        "approval" if gate else "items",
+        voice.state.step_id,
+        question=f"{waiting}; item {first.item} (execution {child}): {question}",
+        gate=gate,
+    )
+
+
+def _stop(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> None:
+    """Stop with what is done: a resume goes on with the items that are not."""
+    state = voice.state
+    fan = state.fan
+    if fan is None:
+        return
+    if isinstance(step.on_failure, Halt):
+        course.drop_deadlines()
+        evidence = {"completed": fan.ended - fan.failed - fan.skipped, "items": _failed_items(fan)}
+        voice.halt(reason, step.id, evidence=evidence)
+    else:
+        voice.cancel_child(f"its parent goes on without it: {reason}")
+        course.fail(reason, "failed", retry=False)
+
+
+def _failed_items(fan: Fan) -> list[dict[str, Any]]:
+    failed = [
+        {"item": item, "execution": ended.child, "reason": clipped(ended.reason)}
+        for item, ended in fan.failures()
+    ]
+    failed += [
+        {"item": live.item, "execution": child, "reason": live.reason}
+        for child, live in fan.live.items()
+        if live.status == "halted"
+    ]
+    return failed[:SHOWN]
+
+
+def _reason_of(fan: Fan) -> str:
+    failed = _failed_items(fan)
+    many = fan.failed + fan.halted
+    first = failed[0]
+    which = f"item {first['item']}"
+    if fan.branches:
+        which = f"branch {fan.branches[first['item'] - 1]}"
+    by = f" (execution {first['execution']})" if first["execution"] else ""
+    noun = "item" if fan.items == 1 else "items"
+    return f"{many} of {fan.items} {noun} failed: {which}{by}: {first['reason']}"
+
+
+def _listed(children: list[str]) -> str:
+    shown = ", ".join(children[:SHOWN])
+    return f"{shown}, ..." if len(children) > SHOWN else shown
