@@ -5,7 +5,7 @@ from typing import IO
 import click
 
 from cortex.runtime.context import EditUnfitError
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, many
 from cortex.runtime.processes import SettlementError
 from cortex.runtime.processes.execution import Execution, edit_prompt
 
@@ -91,7 +91,8 @@ def _edited(
     for old, new in pairs:
         times = before.count(old) if old else 0
         if times != 1:
-            there = f"stands there {times} times: give more of it" if times else "is not there"
+            more = f"stands there {many(times, 'time')}: give more of it"
+            there = more if times else "is not there"
             raise EditUnfitError("the prompt", f"{old[:60]!r} {there}")
         before = before.replace(old, new)
     if pairs or not before:
