@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .log_clock import clock_behind_ns
     from .moment import last_before
     from .moot import takes_back
+    from .placement import within
     from .port import HubPort
     from .requests import (
         Answer,
@@ -231,4 +232,5 @@ __all__ = [
     "system_entropy",
     "takes_back",
     "with_those_within",
+    "within",
 ]

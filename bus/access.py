@@ -14,6 +14,7 @@ from .event import Draft
 from .limits import Allowance
 from .requests import Withdraw
 
+WORKSPACE = "workspace"  # the verb of a denial that is about a folder
 VERBS = ("publish", "subscribe", "read", "work", "approve")
 
 
@@ -70,6 +71,10 @@ class Access(Protocol):
     def granted(self, client: str) -> bool:
         """Whether *client* was granted anything; one that was not may say hello and no more."""
         return any(self.allows_some(client, verb) for verb in VERBS)
+
+    def folders(self, client: str) -> Sequence[str]:
+        """The folders in which *client* may ask for work; none where it may in any."""
+        return ()
 
     def limits(self, name: str) -> Allowance | None:
         """The limits of whoever *name* belongs to; None for one that is not limited.

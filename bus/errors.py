@@ -222,9 +222,12 @@ class NotGrantedError(CortexError):
         self.client, self.verb, self.topic = client, verb, topic
 
     def __str__(self) -> str:
-        said = f"{self.client} may not {self.verb} {self.topic}: where it is meant to, "
+        does = "have work done in" if self.verb == "workspace" else self.verb
+        said = f"{self.client} may not {does} {self.topic}: where it is meant to, "
         root, topic = self.client.partition("/")[0], shlex.quote(self.topic)
         family, _, plugin = root.partition(".")
+        if family == "plugin" and plugin and self.verb == "workspace":
+            return f"{said}name the folder among the `workspaces` in [plugins.{plugin}]"
         if family == "plugin" and plugin:
             return (
                 f"{said}load it again without --deny: `cortex plugin load {plugin}`; or with "

@@ -2,7 +2,7 @@
 
 from .checking import problems_of
 from .errors import PluginInvalidError, PluginRefusedError, PluginUnknownError, UnconfinedError
-from .granted import Granted
+from .granted import Granted, folders_in
 from .manifest import FileWant, Limits, Manifest, Wants
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "PluginUnknownError",
     "UnconfinedError",
     "Wants",
+    "folders_in",
     "problems_of",
 ]

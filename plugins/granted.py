@@ -1,6 +1,7 @@
 """What a plugin was granted, read from the parts that were confirmed: pure, and deny by default."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +23,7 @@ class Granted(Struct, frozen=True):
     network: bool = False
     secrets: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()  # folders in which it may ask for work; empty for any
 
     @classmethod
     def of(cls, parts: Iterable[str]) -> "Granted":
@@ -77,7 +79,33 @@ class Granted(Struct, frozen=True):
             subscribe=topics,
             work=topics,
             names=tuple(names),
+            workspaces=self.workspaces,
         )
+
+
+def folders_in(settings: Any) -> tuple[str, ...]:
+    """The folders in which a plugin with these settings may ask for work; none for any.
+
+    Wherever a table of its settings has `workspaces`, all that it asks for is in one of these
+    folders, or in one that a `workspace` names.
+    """
+    listed: list[str] = []
+    named: list[str] = []
+    _collect(settings, listed, named)
+    return tuple(dict.fromkeys((*listed, *named))) if listed else ()
+
+
+def _collect(settings: Any, listed: list[str], named: list[str]) -> None:
+    if isinstance(settings, Mapping):
+        folders, one = settings.get("workspaces"), settings.get("workspace")
+        if isinstance(folders, list | tuple):
+            listed += [each for each in folders if isinstance(each, str)]
+        if isinstance(one, str) and one:
+            named.append(one)
+    within = settings.values() if isinstance(settings, Mapping) else settings
+    if isinstance(settings, Mapping | list | tuple):
+        for each in within:
+            _collect(each, listed, named)
 
 
 def chosen(manifest: Manifest, only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
     certificate: str = ""  # SHA-256 of the one certificate it must show over TLS, hex
     approve: tuple[str, ...] = ()  # gates it may answer: "process/gate", "*" for either; or "*"
     limits: dict[str, int] = {}  # by key of [limits], where they are not those of config.toml
+    # Absolute folders: the work that it asks for is in one of them. Empty: in any folder.
+    workspaces: tuple[str, ...] = ()
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..access import Access
+from ..access import WORKSPACE, Access
 from ..begun import ASKS, BEGINNINGS, INTENDED
 from ..errors import CortexError, EventInvalidError
 from ..event import Draft, Recorded
 from ..limits import is_too_long
 from ..local import LocalHub
+from ..placement import outside
 from ..requests import (
     Attempt,
     Claim,
@@ -39,10 +40,11 @@ class Rights:
         self._allowed: dict[tuple[str, str], bool] = {}
         self._held: dict[str, bool] = {}
         self._granted: bool | None = None  # anything at all
+        self._folders: Sequence[str] | None = None  # in which it may ask for work
 
     def forget(self) -> None:
         """Ask anew from now on: the client's grants have changed."""
-        self._allowed, self._held, self._granted = {}, {}, None
+        self._allowed, self._held, self._granted, self._folders = {}, {}, None, None
 
     def allows(self, verb: str, topic: str) -> bool:
         """Whether the client may *verb* events of *topic*."""
@@ -139,7 +141,12 @@ class Rights:
 
     def _drafts(self, source: str, drafts: Iterable[Draft]) -> CortexError | None:
         last: str | None = None
+        if self._folders is None:
+            self._folders = self._access.folders(self._client)
+        folders = self._folders
         for draft in drafts:
+            if folders and (place := outside(draft, folders)):
+                return self._access.deny(self._client, WORKSPACE, place)
             if draft.topic == last:  # from a wire, equal topics are not the same object
                 continue
             verb = self._hub.vocabulary.granted_by(draft.topic)

@@ -132,6 +132,11 @@ class DoorAccess(Access):
         """Whether a plugin was granted anything: it was loaded, so that it has its own part."""
         return self.pass_of(client) is not None
 
+    def folders(self, client: str) -> Sequence[str]:
+        """The folders in which a plugin may ask for work; none where it may in any."""
+        each = self.pass_of(client)
+        return each.granted.workspaces if each is not None else ()
+
     def limits(self, name: str) -> Allowance | None:
         """The limits of the plugin whose client or component is called *name*."""
         each = self.pass_of(name)

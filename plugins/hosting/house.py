@@ -25,7 +25,7 @@ from cortex.runtime.kernel import Runtime
 
 from ..checking import Description
 from ..errors import PluginRefusedError, UnconfinedError
-from ..granted import Granted, client_of
+from ..granted import Granted, client_of, folders_in
 from ..installed import Installed, code_of
 from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
@@ -170,6 +170,12 @@ class PluginHouse:
         """Let a plugin in no more."""
         self.access.shut_out(plugin)
 
+    def granted(self, load: PluginLoad) -> Granted:
+        """What a plugin may do, within the folders that its settings name."""
+        settings = self._runtime.config.plugins.get(load.plugin, {})
+        granted = Granted.of(load.granted)
+        return msgspec.structs.replace(granted, workspaces=folders_in(settings))
+
     def start(self, load: PluginLoad, plugin: Installed) -> PluginProcess:
         """Start a plugin's process, which says what it is and waits for its token.
 
@@ -178,7 +184,7 @@ class PluginHouse:
             UnconfinedError: It cannot be confined, and nobody said that this is fine.
         """
         self.open()
-        granted = Granted.of(load.granted)
+        granted = self.granted(load)
         given = {name: secret(self._home.path, name) for name in granted.secrets}
         self._runtime.mask.add(given.values())
         walls = self._walls(plugin, granted) if load.confined else None

@@ -46,6 +46,10 @@ class House(Protocol):
         """Raise PluginRefusedError for what may not be started so."""
         ...
 
+    def granted(self, load: PluginLoad) -> Granted:
+        """What it may do."""
+        ...
+
     def start(self, load: PluginLoad, plugin: Installed) -> PluginProcess:
         """Start its process, which says what it is and waits for its token."""
         ...
@@ -347,7 +351,7 @@ class Keeper:
             return
         self.names = tuple(dict.fromkeys((*self.names, *described.names)))
         limits = described.manifest.limits
-        granted = Granted.of(self.load.granted)
+        granted = self._house.granted(self.load)
         token = new_token()
         entry = Pass(self.load.plugin, token, granted, limits.events_per_s)
         entry.names, entry.flooded = frozenset(described.names), self._flood

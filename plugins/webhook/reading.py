@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from cortex.bus.events import TriggerReceived
 
-from .settings import Hook
+from .places import is_of, value_at, workspace_in
+from .settings import Hook, Place
 
 SIGNATURE = "X-Cortex-Signature"  # "t=", the time, ",v1=" and the HMAC in hex
 DELIVERY = "X-Cortex-Delivery"  # an id that is signed, too; it may be left out
@@ -21,6 +22,7 @@ FROM_GITHUB = "X-Hub-Signature-256"  # "sha256=" and the HMAC of the body, in he
 GITHUB_DELIVERY = "X-GitHub-Delivery"
 KIND = "X-GitHub-Event"
 LONGEST_DELIVERY = 200  # characters
+SHOWN_CHARS = 80  # of a value of a body, in a reason
 WINDOW_S = 300  # how far the time in a signature may be from ours
 _DELIVERY = re.compile(r"[!-~]{0,200}")  # no line break, which would move what is signed
 _SIGNED = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
@@ -41,6 +43,7 @@ class Plain(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, str | int | float | bool]
     inputs: dict[str, Any] = {}
     goal: str = ""
+    workspace: str = ""  # taken where the hook says `workspace_from`
 
 
 def trigger_in(
@@ -72,6 +75,8 @@ def trigger_in(
         payload = msgspec.json.decode(body)
         if hook.form == "plain":
             said = msgspec.convert(payload, Plain)
+        elif hook.form == "json":
+            said = Plain(fields={})
         else:
             said = _github(headers.get(KIND.lower(), ""), payload)
     # Bytes that are no UTF-8, and nesting without end, are not told as DecodeError.
@@ -79,12 +84,19 @@ def trigger_in(
         raise Refusal(
             HTTPStatus.BAD_REQUEST, f"the body is not what is expected: {error}"
         ) from None
+    if said.workspace and not hook.workspace_from:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST,
+            f"the hook {hook.path} takes no workspace from a post: `workspace_from` and "
+            "`workspaces` in its table would say where it may",
+        )
+    workspace = _workspace(hook, payload) if hook.workspace_from else hook.workspace
     return TriggerReceived(
         trigger_id=trigger_id,
-        fields={**said.fields, **hook.fields},
-        inputs={**said.inputs, **_picked(hook.inputs, payload)},
+        fields={**said.fields, **_fields(hook.fields_from, payload), **hook.fields},
+        inputs={**said.inputs, **_inputs(hook, payload, workspace)},
         goal=said.goal,
-        workspace=hook.workspace,
+        workspace=workspace,
     )
 
 
@@ -191,14 +203,64 @@ class Repository(Struct, frozen=True):
     full_name: str
 
 
-def _picked(inputs: Mapping[str, str], payload: Any) -> dict[str, Any]:
-    """The inputs that a hook takes from the body: by name, the value at a dotted path."""
+def _fields(places: Mapping[str, str], payload: Any) -> dict[str, Any]:
+    """The fields that a hook takes from the body, which processes match."""
     found: dict[str, Any] = {}
-    for name, path in inputs.items():
-        value = payload
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is None:
-            raise Refusal(HTTPStatus.BAD_REQUEST, f"the body has nothing at {path} for {name!r}")
+    for name, at in places.items():
+        value = value_at(payload, at)
+        if not isinstance(value, str | int | float | bool):
+            what = "nothing" if value is None else "a list or a map"
+            raise Refusal(
+                HTTPStatus.BAD_REQUEST,
+                f"the body has {what} at {at} for the field {name!r}: a text, a number, true or "
+                "false is expected",
+            )
         found[name] = value
     return found
+
+
+def _inputs(hook: Hook, payload: Any, workspace: str) -> dict[str, Any]:
+    """The inputs that a hook takes from the body, by name, of the types that it says."""
+    found: dict[str, Any] = {}
+    for name, said in hook.inputs.items():
+        place = Place(at=said) if isinstance(said, str) else said
+        value = value_at(payload, place.at)
+        if value is None:
+            if place.optional:
+                continue
+            reason = f"the body has nothing at {place.at} for {name!r}"
+            raise Refusal(HTTPStatus.BAD_REQUEST, reason)
+        if not is_of(value, place.type):
+            raise Refusal(
+                HTTPStatus.BAD_REQUEST,
+                f"the body has {_shown(value)} at {place.at} for {name!r}, expected: {place.type}",
+            )
+        if place.type == "path" and not (workspace and workspace_in(value, [workspace])):
+            raise Refusal(
+                HTTPStatus.BAD_REQUEST,
+                f"the body has {_shown(value)} at {place.at} for {name!r}, which is not in the "
+                "workspace of the hook",
+            )
+        found[name] = value
+    return found
+
+
+def _workspace(hook: Hook, payload: Any) -> str:
+    """The folder that a post is about, as it says."""
+    at = hook.workspace_from
+    value = value_at(payload, at)
+    if value is None or value == "":
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"the body has nothing at {at} for the workspace")
+    folder = workspace_in(value, hook.workspaces) if isinstance(value, str) else ""
+    if not folder:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST,
+            f"the body has {_shown(value)} at {at} for the workspace, which is in none of the "
+            f"folders that the hook {hook.path} grants",
+        )
+    return folder
+
+
+def _shown(value: Any) -> str:
+    """What a post said, as a reason repeats it."""
+    return msgspec.json.encode(value).decode()[:SHOWN_CHARS]

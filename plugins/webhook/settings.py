@@ -1,29 +1,44 @@
 """What `[plugins.webhook]` in config.toml may say."""
 
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import PluginRefusedError
+from .places import steps_of
+
+Kind: TypeAlias = Literal["", "string", "integer", "number", "boolean", "list", "map", "path"]
 
 SECRET = "CORTEX_WEBHOOK_SECRET"  # noqa: S105  # the name of one, unless a hook names another
+
+
+class Place(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an input stands in the body of a post, and of which type it is."""
+
+    at: str
+    type: Kind = ""  # "" for any that the process takes
+    optional: bool = False
 
 
 class Hook(Struct, frozen=True, forbid_unknown_fields=True):
     """One path that takes signed posts."""
 
     path: str = "/"
-    form: Literal["plain", "github"] = "plain"  # what a body says, and how it is signed
+    # What a body says, and how it is signed: "json" is any map, signed as "plain" is.
+    form: Literal["plain", "json", "github"] = "plain"
     secret: str = SECRET  # the name of the secret, never the secret; each hook has its own
     unique: Literal["body", "delivery"] = (
         "body"  # what makes a post new: its signed body, or its id
     )
     fields: dict[str, Any] = {}  # beside those that the body gives; these win
-    inputs: dict[
-        str, str
-    ] = {}  # of the process: by name, where in the body: "repository.full_name"
+    fields_from: dict[str, str] = {}  # by name, where in the body
+    # Of the process: by name, where in the body: "repository.full_name"
+    inputs: dict[str, str | Place] = {}
     workspace: str = ""  # absolute path of the folder that the work is about
+    workspace_from: str = ""  # where in the body that folder is named
+    workspaces: tuple[str, ...] = ()  # folders of which it is one, or in one of which it is
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,6 +80,9 @@ def _problem(settings: Settings) -> str:
     for path in paths:
         if not path.startswith("/") or "?" in path or paths.count(path) > 1:
             return f"path {path!r}: let each hook have one of its own, starting with /"
+    for hook in settings.hooks:
+        if problem := _place_problem(hook):
+            return f"hook {hook.path}: {problem}"
     by_secret: dict[str, str] = {}
     for hook in settings.hooks:
         other = by_secret.setdefault(hook.secret, hook.path)
@@ -76,4 +94,21 @@ def _problem(settings: Settings) -> str:
         return f"body_bytes is {settings.body_bytes}: give 1 to {32 << 20}"
     if not 0 < settings.patience_s <= 300:
         return f"patience_s is {settings.patience_s}: give up to 300"
+    return ""
+
+
+def _place_problem(hook: Hook) -> str:
+    places = [each if isinstance(each, str) else each.at for each in hook.inputs.values()]
+    for place in (*places, *hook.fields_from.values(), *filter(None, (hook.workspace_from,))):
+        if not steps_of(place):
+            return f"{place!r} is no place in a body: write repository.name, or runs[0].url"
+    if hook.workspace_from and hook.workspace:
+        return "give workspace or workspace_from, not both"
+    if hook.workspace_from and not hook.workspaces:
+        return "workspace_from takes workspaces, the folders in which a post may name one"
+    for folder in (*hook.workspaces, *filter(None, (hook.workspace,))):
+        if not Path(folder).is_absolute():
+            return f"the folder {folder!r} is no absolute path"
+    if hook.form == "json" and not (hook.fields or hook.fields_from):
+        return "of the form json, fields or fields_from say which processes match"
     return ""

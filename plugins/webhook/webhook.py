@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from cortex.bus import ConflictError, CortexError, EventError, SystemClock
+from cortex.bus import ConflictError, CortexError, EventError, NotGrantedError, SystemClock
 from cortex.bus.events import PluginDenied, TriggerUnmatched
 from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
 
@@ -108,6 +108,8 @@ class Webhook(Component):
                 self._publish(event, expected_version=0)
             except ConflictError:
                 return {"trigger": event.trigger_id, "said": "it was received before"}
+            except NotGrantedError as error:  # the hub sees where a link of that folder leads
+                raise Refusal(HTTPStatus.FORBIDDEN, str(error)) from None
             except EventError as error:
                 raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
             except CortexError as error:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         renew_hub_certificate,
     )
     from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
-    from .grants import GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
+    from .grants import ANYWHERE, GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
     from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
     from .hub_access import HubAccess
     from .issuing import Terms, change, found, grants_of, issue, revoke
@@ -27,6 +27,7 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "ANYWHERE",
     "GRANTS",
     "GUARDED",
     "LISTER",

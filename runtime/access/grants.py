@@ -1,9 +1,11 @@
 """Who may come in and what they may do: a pure fold over `grant.given` and `grant.revoked`."""
 
 import difflib
+import os.path
 import re
 from collections.abc import Iterable
 from enum import Enum
+from pathlib import Path
 
 import msgspec
 
@@ -48,6 +50,8 @@ NAMED_ALONE = frozenset(
 # Names that speak for the runtime itself, or for its owner.
 RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
 LONGEST_NAME = 64
+LONGEST_FOLDER = 4_096
+ANYWHERE = "*"  # among folders: no bound any more
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _HELD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -248,6 +252,11 @@ def checked(given: GrantGiven) -> GrantGiven:
             raise GrantInvalidError("--limit", key[:LONGEST_NAME], f"no limit: {hint}")
         if not 0 <= number <= 1 << 50:
             raise GrantInvalidError("--limit", f"{key}={number}", "give 0, for no bound, or more")
+    for folder in given.workspaces:
+        if folder != ANYWHERE and (len(folder) > LONGEST_FOLDER or not Path(folder).is_absolute()):
+            raise GrantInvalidError("--workspace", folder[:LONGEST_NAME], "give an absolute path")
+    anywhere = ANYWHERE in given.workspaces
+    folders = () if anywhere else tuple(sorted(set(map(os.path.normpath, given.workspaces))))
     patterns: dict[str, tuple[str, ...]] = {
         verb: (checked_gates if verb == APPROVE else checked_patterns)(
             f"--{verb}", getattr(given, verb)
@@ -261,7 +270,8 @@ def checked(given: GrantGiven) -> GrantGiven:
                 pattern,
                 "only the runtime and its owner say it: leave it out, or use the owner's token",
             )
-    return msgspec.structs.replace(given, names=tuple(sorted(set(given.names))), **patterns)
+    names = tuple(sorted(set(given.names)))
+    return msgspec.structs.replace(given, names=names, workspaces=folders, **patterns)
 
 
 def checked_name(name: str) -> str:

@@ -158,6 +158,11 @@ class HubAccess(Access):
         grant = None if self._stale else self._grants.grant(client)
         return grant is not None and grant.holds_something
 
+    def folders(self, client: str) -> Sequence[str]:
+        """The folders in which *client* may ask for work; none where it may in any."""
+        grant = None if root_of(client) == OWNER else self._grants.grant(client)
+        return grant.given.workspaces if grant is not None else ()
+
     def limits(self, name: str) -> Allowance | None:
         """The limits of whoever *name* belongs to; None for the owner and the runtime's own."""
         found = self._grants.holder(root_of(name))  # as it is now: the hub is not asked from within

@@ -28,6 +28,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     work: tuple[str, ...] = ()
     approve: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()
     limits: dict[str, int] = {}
     expires_ns: int = 0
     certificate: str = ""

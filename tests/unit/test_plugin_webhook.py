@@ -1,15 +1,17 @@
 """The webhook's pure part: what a signed post becomes, and how each wrong one is refused."""
 
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from cortex.bus.events import TriggerReceived
-from cortex.plugins import PluginRefusedError
+from cortex.plugins import PluginRefusedError, folders_in
 from cortex.plugins.webhook import (
     Hook,
+    Place,
     Refusal,
     github_signature_of,
     settings_of,
@@ -170,3 +172,136 @@ def test_a_wrong_setting_is_one_clear_line(values: dict[str, Any], problem: str)
         settings_of(values)
 
     assert problem in str(error.value)
+
+
+MAPPED = Hook(
+    form="json",
+    fields={"source": "ci"},
+    fields_from={"status": "build.state"},
+    inputs={
+        "run": "runs[0].url",
+        "count": Place(at="$.count", type="integer"),
+        "odd": Place(at='["a.b"].c', optional=True),
+    },
+)
+POSTED: dict[str, Any] = {
+    "build": {"state": "failure"},
+    "runs": [{"url": "https://ci/7"}],
+    "count": 3,
+    "a.b": {"c": "odd"},
+}
+
+
+def test_any_json_becomes_a_trigger_as_its_hook_says() -> None:
+    event = taken(msgspec.json.encode(POSTED), MAPPED)
+
+    assert event.fields == {"source": "ci", "status": "failure"}
+    assert event.inputs == {"run": "https://ci/7", "count": 3, "odd": "odd"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"runs": []}, "the body has nothing at runs[0].url for 'run'"),
+        ({"count": "three"}, "the body has \"three\" at $.count for 'count', expected: integer"),
+        ({"count": True}, "has true at $.count for 'count', expected: integer"),
+        ({"build": {}}, "the body has nothing at build.state for the field 'status'"),
+        ({"build": {"state": [1]}}, "has a list or a map at build.state"),
+    ],
+)
+def test_what_a_post_lacks_or_has_of_another_type_is_named(
+    change: dict[str, Any], reason: str
+) -> None:
+    refusal = refused(msgspec.json.encode({**POSTED, **change}), MAPPED)
+
+    assert refusal.status == HTTPStatus.BAD_REQUEST
+    assert refusal.denied
+    assert reason in refusal.reason
+
+
+def test_what_a_hook_calls_optional_may_be_missing() -> None:
+    body = {name: value for name, value in POSTED.items() if name != "a.b"}
+
+    assert "odd" not in taken(msgspec.json.encode(body), MAPPED).inputs
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path) -> Path:
+    for name in ("checkouts/engine", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "checkouts" / "link").symlink_to(tmp_path / "elsewhere")
+    return tmp_path / "checkouts"
+
+
+def placing(checkouts: Path) -> Hook:
+    log = Place(at="inputs.log", type="path")
+    return Hook(inputs={"log": log}, workspace_from="workspace", workspaces=(str(checkouts),))
+
+
+def naming(workspace: Any, log: Any = "build.log") -> bytes:
+    return msgspec.json.encode(
+        {"fields": {"source": "ci"}, "inputs": {"log": log}, "workspace": workspace}
+    )
+
+
+@pytest.mark.parametrize("named", ["engine", "{checkouts}/engine", "{checkouts}/x/../engine"])
+def test_a_post_names_its_workspace_within_what_its_hook_grants(
+    checkouts: Path, named: str
+) -> None:
+    named = named.format(checkouts=checkouts)
+
+    event = taken(naming(named), placing(checkouts))
+
+    assert event.workspace == str(checkouts / "engine")
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["/", "..", "../elsewhere", "{checkouts}/../elsewhere", "link", "{checkouts}2", "\0"],
+)
+def test_a_workspace_beyond_them_is_refused_whatever_leads_there(
+    checkouts: Path, named: Any
+) -> None:
+    named = named.format(checkouts=checkouts) if isinstance(named, str) else named
+
+    refusal = refused(naming(named), placing(checkouts))
+
+    assert refusal.status == HTTPStatus.BAD_REQUEST
+    assert "in none of the folders that the hook / grants" in refusal.reason
+
+
+@pytest.mark.parametrize("log", ["../../elsewhere/log", "/etc/passwd"])
+def test_a_path_that_a_post_names_is_in_its_workspace(checkouts: Path, log: str) -> None:
+    refusal = refused(naming("engine", log), placing(checkouts))
+
+    assert "which is not in the workspace of the hook" in refusal.reason
+
+
+def test_a_post_names_no_workspace_where_its_hook_grants_none() -> None:
+    assert "takes no workspace from a post" in refused(naming("/srv")).reason
+    assert "nothing at workspace" in refused(BODY, Hook(workspace_from="workspace")).reason
+
+
+@pytest.mark.parametrize(
+    ("hook", "problem"),
+    [
+        ({"inputs": {"run": "runs[x]"}}, "'runs[x]' is no place in a body"),
+        ({"inputs": {"run": {"at": "runs", "type": "url"}}}, "Invalid enum value"),
+        ({"workspace_from": "repository.name"}, "workspace_from takes workspaces"),
+        ({"workspaces": ["checkouts"]}, "'checkouts' is no absolute path"),
+        ({"workspace": "/a", "workspace_from": "b", "workspaces": ["/"]}, "not both"),
+        ({"form": "json"}, "fields or fields_from say which processes match"),
+    ],
+)
+def test_a_wrong_mapping_is_one_clear_line(hook: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PluginRefusedError) as refusal:
+        settings_of({"hooks": [hook]})
+
+    assert problem in str(refusal.value)
+
+
+def test_the_folders_of_all_hooks_bound_what_the_plugin_asks_for() -> None:
+    hooks = [{"workspace": "/srv/one"}, {"path": "/two", "workspaces": ["/srv/two"]}]
+
+    assert folders_in({"hooks": hooks}) == ("/srv/two", "/srv/one")
+    assert folders_in({"hooks": hooks[:1]}) == ()

@@ -14,6 +14,7 @@ import msgspec
 from cortex.bus import SUBSCRIPTIONS, VERBS
 from cortex.bus.events import GrantGiven
 from cortex.runtime.access import (
+    ANYWHERE,
     GRANTS,
     Certificate,
     Grant,
@@ -39,6 +40,7 @@ from ..screen import Screen
 from ..tree import Family
 
 HEADERS = ("client", "publish", "subscribe", "read", "work", "approve", "names", "until")
+SAID = ("names", "workspaces", "certificate", "limits")  # of a grant, beside its verbs
 NEVER = "never"
 DEFAULT = "default"  # of a limit: what config.toml says
 SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
@@ -56,6 +58,7 @@ class ClientDocument(msgspec.Struct, kw_only=True):
     work: tuple[str, ...]
     approve: tuple[str, ...]
     names: tuple[str, ...]
+    workspaces: tuple[str, ...]  # folders in which it may ask for work; empty for any
     expires: str | None  # UTC; null for never
     expired: bool
     certificate: str  # SHA-256 of the one it must show; empty for none
@@ -107,6 +110,11 @@ def _limits(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
     return limits
 
 
+def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that were given, as absolute paths."""
+    return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)
+
+
 def with_terms(function: Function) -> Function:
     """Add the options that say what a client may do."""
     for option in (
@@ -120,6 +128,14 @@ def with_terms(function: Function) -> Function:
         ),
         click.option(
             "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
+        ),
+        click.option(
+            "--workspace",
+            "workspaces",
+            multiple=True,
+            callback=_folders,
+            metavar="FOLDER",
+            help="Folder in which it may ask for work; '*' for any [default: any].",
         ),
         click.option(
             "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
@@ -336,7 +352,9 @@ def _written_to(path: Path | None) -> AbstractContextManager[Callable[[str], obj
 
 
 def _bare(terms: Terms) -> Terms:
-    return Terms(expires_ns=terms.expires_ns, certificate=terms.certificate, limits=terms.limits)
+    # Without its folders it could ask for work in any.
+    kept = ("expires_ns", "certificate", "limits", "workspaces")
+    return Terms(**{name: getattr(terms, name) for name in kept})
 
 
 def _grants(home: Home) -> Grants:
@@ -354,7 +372,7 @@ def _document(given: GrantGiven) -> ClientDocument:
 
 def _fields(given: GrantGiven | Terms) -> dict[str, Any]:
     return {
-        **{name: getattr(given, name) for name in (*VERBS, "names", "certificate", "limits")},
+        **{name: getattr(given, name) for name in (*VERBS, *SAID)},
         "expires": iso(given.expires_ns) if given.expires_ns else None,
         "expired": 0 < given.expires_ns <= time.time_ns(),
     }
@@ -394,6 +412,8 @@ def _show(screen: Screen, document: ClientDocument) -> None:
     screen.line(document.client, "bold")
     for name in (*VERBS, "names"):
         screen.line(f"  {name:<10} {' '.join(getattr(document, name)) or '-'}")
+    if document.workspaces:
+        screen.line(f"  {'works in':<10} {' '.join(document.workspaces)}")
     screen.line(f"  {'until':<10} {_until(document)}")
     if document.limits:
         own = " ".join(f"{key}={number}" for key, number in sorted(document.limits.items()))
