@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cortex.runtime.kernel import many
+from cortex.runtime.processes.execution import EFFECT, ITEMS
 
 from .reading import (
     UNHELD,
@@ -14,6 +15,7 @@ from .reading import (
     dollars,
     duration,
     edit_line,
+    items_line,
     local,
     log_lines,
     parse_time,
@@ -63,6 +65,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     for name, value in _facts(document):
         screen.paragraph(value, lead=f"{name:<10} ")
     _show_named(screen, "inputs", document.inputs)
+    _show_items(screen, document)
     if document.steps:
         screen.line()
     _show_steps(screen, document)
@@ -78,7 +81,13 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
 def hints_of(document: ExecutionDocument) -> list[str]:
     """Commands that take it from here."""
     hints = []
-    if document.person:
+    first = document.items.waiting[:1] if document.items else []
+    if first and first[0].reason == EFFECT:
+        happened = f"cortex execution resume {first[0].execution} --it-happened RESULT"
+        hints.append(f"{happened}   (or --do-it-again)")
+    elif first and first[0].question:
+        hints.append(f"cortex execution resume {first[0].execution} --approve   (or --deny)")
+    elif document.person:
         hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
     elif document.effects:
         happened = f"cortex execution resume {document.id} --it-happened RESULT"
@@ -146,11 +155,14 @@ def _show_result(screen: Screen, document: ExecutionDocument) -> None:
 
 def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     told = f": {document.reason}" if document.reason else ""
+    if document.reason == ITEMS:
+        told = ": its items wait"
     if document.person:
         told = f"{document.person} is asked for the answer of {document.step}"
         screen.line(f"waiting: {told}", _STYLES["paused"])
     else:
         screen.line(f"{document.status}{told}", _style_of(document))
+    _show_items(screen, document)
     if document.question:
         if review := review_of(document):
             _show_lines(screen, iter(review))
@@ -165,6 +177,20 @@ def _show_steps(screen: Screen, document: ExecutionDocument) -> None:
     for step, status in document.steps.items():
         line = f"  {status:<10} {step:<{widest}}  {document.summaries.get(step, '')}".rstrip()
         screen.line(screen.cut(line, lines=2))
+
+
+def _show_items(screen: Screen, document: ExecutionDocument) -> None:
+    """How far the step at hand has come with its items, and which of them need somebody."""
+    items = document.items
+    if items is None:
+        return
+    screen.line()
+    screen.paragraph(items_line(items), lead=f"{items.step:<10} ")
+    for row in (*items.failures, *items.waiting):
+        told = row.question or row.reason
+        screen.line(
+            screen.cut(f"  item {row.item}  {row.execution}  {row.status}: {told}", lines=2)
+        )
 
 
 def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from .failing import Failing, failing_lines, failing_of, times
     from .fortune import Fared, fared
     from .history import REQUESTS, STREAM, History
+    from .items import (
+        ItemRow,
+        ItemsDocument,
+        asking_items,
+        items_document,
+        items_line,
+        only_child,
+        waiting_child,
+    )
     from .meaning import Hit, Hits, find_executions, find_processes
     from .models import ModelRow, models_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
@@ -71,6 +80,8 @@ __all__ = [
     "History",
     "Hit",
     "Hits",
+    "ItemRow",
+    "ItemsDocument",
     "LogInside",
     "MendedDocument",
     "ModelCall",
@@ -90,6 +101,7 @@ __all__ = [
     "acting_lines",
     "as_written",
     "asked_of_person",
+    "asking_items",
     "asyncapi_document",
     "cells_of",
     "condition_as_written",
@@ -110,6 +122,8 @@ __all__ = [
     "find_processes",
     "home_in",
     "iso",
+    "items_document",
+    "items_line",
     "local",
     "log_lines",
     "mended_document",
@@ -118,6 +132,7 @@ __all__ = [
     "needs_line",
     "not_ready_lines",
     "not_ready_of",
+    "only_child",
     "open_gate",
     "parked_of",
     "parse_end",
@@ -137,5 +152,6 @@ __all__ = [
     "task_first",
     "times",
     "took_s",
+    "waiting_child",
     "why_of",
 ]

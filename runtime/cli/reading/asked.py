@@ -16,6 +16,7 @@ from cortex.bus.events import (
 
 from ..errors import RefusedError
 from .history import History
+from .items import asking_items
 
 PERSON = "human"  # the provider whose models are people
 
@@ -77,6 +78,12 @@ def open_gate(history: History, execution_id: str) -> str:
     state = history.execution(execution_id)
     if state.stage in ("child", "cleanup") and not state.open_gate:
         return open_gate(history, state.child)  # a log of an older version does not name it
+    if asking := asking_items(state):
+        first = next(iter(asking))
+        each = f"answer each, as with `cortex execution resume {first} --approve`"
+        if len(asking) > 1:
+            raise RefusedError(f"{len(asking)} items of {state.step_id} ask: {each}")
+        return open_gate(history, first)
     if not state.open_gate:
         raise RefusedError(f"no gate of execution {execution_id} asks anything: resume it without")
     return state.open_gate

@@ -34,6 +34,7 @@ from cortex.runtime.processes.execution import VERDICTS, Execution, asker, is_ow
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person, shape_of
 from .edits import PersonEdit, edits_of
+from .items import ItemsDocument, items_document
 from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -135,6 +136,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     gate: str = ""  # "process/gate" that asks the question
     requested_by: str = ""  # as the hub authenticated them, and so below
     answers: list[GivenAnswer] = []  # that people gave to gates and in a model's place
+    items: ItemsDocument | None = None  # of the step that it is at, where that has several
     edits: list[PersonEdit] = []  # what people changed of it
 
 
@@ -175,6 +177,7 @@ def document_of(
         gate=state.open_gate,
         requested_by=state.requested_by,
         answers=_answers(rows),
+        items=items_document(state),
         edits=edits_of(rows),
     )
 

@@ -76,9 +76,9 @@ class LiveView:
 
     def update(self, tally: Tally) -> None:
         """Show what goes on now."""
-        self._picture = _Picture(
-            tuple(tally.activities.values())[-SHOWN:], tally.tail, _spent(tally)
-        )
+        of_items = tuple(count.activity() for count in tally.items.values())
+        latest = tuple(tally.activities.values())[-SHOWN:]
+        self._picture = _Picture((*of_items[:SHOWN], *latest), tally.tail, _spent(tally))
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         from rich.text import Text

@@ -16,11 +16,12 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionPaused,
     ExecutionRefused,
+    ExecutionResumed,
     ModelDelta,
     ModelInvoke,
     StepDelegated,
 )
-from cortex.runtime.processes.execution import AskedSoFar
+from cortex.runtime.processes.execution import ITEMS, PARENT_PAUSES, AskedSoFar
 
 from ..errors import UnwritableError
 from ..reading import OpenQuestions
@@ -42,6 +43,7 @@ FAMILIES = (
     "model.*",
     "tool.*",
 )
+QUIET = frozenset(("green", "cyan", "dim", ""))  # lines about what is in order
 LEAD = 9  # columns of the leading word
 Stop = (
     ExecutionCompleted
@@ -103,6 +105,11 @@ class Progress:
         self._ailments = ailments
         self._interrupts = interrupts
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
+        self._items: set[str] = set()  # those of them that carry out items, or run in such
+        self._of_many: set[str] = (
+            set()
+        )  # of those, where so many run that each says only what is wrong
+        self._waiting: dict[str, Stopped] = {}  # items that wait for a person, by execution
         self._asked: dict[str, AskedSoFar] = {}  # by stream
         self._questions = OpenQuestions()
         self._teller = Teller()
@@ -164,33 +171,56 @@ class Progress:
             if isinstance(event, StepDelegated):
                 margin = self._followed[record.correlation] + "  "
                 self._followed.setdefault(event.child, margin)
+                if event.item or record.correlation in self._items:
+                    self._items.add(event.child)
+                    many = self._teller.is_many(event.execution_id, event.step_id)
+                    if many or record.correlation in self._of_many:
+                        self._of_many.add(event.child)
             self._questions.fold(event)
             self._show(record, event)
             if stopped := self._stop(record, event):
                 yield stopped
 
     def _stop(self, record: Recorded, event: Event) -> Stopped | None:
+        if isinstance(event, ExecutionResumed):
+            self._waiting.pop(event.execution_id, None)
         if not isinstance(event, _STOPS):
             return None
-        own = event.execution_id == self.execution_id
+        about = event.execution_id
+        own = about == self.execution_id
         # A child that ends is its parent's business; one that waits needs a person.
         waits = isinstance(event, ExecutionPaused)
-        asked = self._questions.of(event.execution_id) if waits else None
+        asked = self._questions.of(about) if waits else None
+        if isinstance(event, ExecutionPaused) and about in self._items:
+            if not event.reason.startswith(PARENT_PAUSES):
+                self._waiting[about] = Stopped(event, record.position, asked)
+            return None  # the other items go on; when none can, their execution pauses
+        self._waiting.pop(about, None)
+        if isinstance(event, ExecutionPaused) and own and event.reason in (ITEMS, "approval"):
+            for first in self._waiting:
+                stopped = self._waiting.pop(first)
+                return Stopped(stopped.event, record.position, stopped.asked)
         return Stopped(event, record.position, asked) if own or waits else None
+
+    def is_item(self, execution_id: str) -> bool:
+        """Whether it carries out an item of a step of what is followed."""
+        return execution_id in self._items
 
     def _show(self, record: Recorded, event: Event) -> None:
         if self._screen is None:
             return
         margin = self._followed[record.correlation or self.execution_id]
+        of_many = record.correlation in self._of_many
         finished = self._tally.fold(event, time.monotonic())
         if self._live is None:
             told = None if isinstance(event, ModelDelta) else self._teller.tell(record, event)
-            if told:
+            if told and not (of_many and told.style in QUIET):
                 lead = f"{margin}{told.lead:<{LEAD}}" if told.text else f"{margin}{told.lead}"
                 self._screen.note(told.text.replace("\n", " "), told.style, lead=lead)
             return
-        for line in finished:
+        for line in finished if not of_many else ():
             self._live.said(line, margin)
-        if record.position and (told := self._teller.tell(record, event)):
+        told = self._teller.tell(record, event) if record.position else None
+        if told and not (of_many and told.style in QUIET):
             self._live.line(told, margin)
         self._live.update(self._tally)

@@ -4,6 +4,7 @@ from cortex.bus import Client
 from cortex.bus.events import EffectSettle, StepSettle
 from cortex.runtime.processes import SettlementError
 from cortex.runtime.processes.execution import (
+    EFFECT,
     Execution,
     do_again,
     give_result,
@@ -14,7 +15,7 @@ from cortex.runtime.processes.execution import (
 )
 
 from ..errors import RefusedError, WaitingError
-from ..reading import History
+from ..reading import History, asking_items, waiting_child
 
 SAY_WHAT = "--it-happened RESULT` or --do-it-again"
 
@@ -28,6 +29,10 @@ def settlement_of(
         RefusedError: Nobody asks about an effect, or the result is not as its action declares it.
     """
     state = _asking(history, execution_id)
+    asking = asking_items(state)
+    if len(asking) > 1:
+        named = ", ".join(asking)
+        raise RefusedError(f"{len(asking)} items of {state.step_id} ask: name one of {named}")
     try:
         if result is None:
             return do_again(state, seen=seen)
@@ -63,8 +68,20 @@ def refuse_unsettled(history: History, execution_id: str) -> None:
         raise WaitingError(execution_id, question_of(effects[0]), SAY_WHAT)
 
 
+def refuse_unanswered(state: Execution) -> None:
+    """Refuse to go on with a step whose items ask a person something.
+
+    Raises:
+        WaitingError: They do; it names the first.
+    """
+    for child, live in asking_items(state).items():
+        options = SAY_WHAT if live.reason == EFFECT else "--approve` or --deny"
+        raise WaitingError(child, live.question, options)
+
+
 def _asking(history: History, execution_id: str) -> Execution:
     """The execution, that or a child of it, that asks about an effect; or that one itself."""
     state = history.execution(execution_id)
-    inner = _asking(history, state.child) if state.stage == "child" and state.child else state
+    child = waiting_child(state)
+    inner = _asking(history, child) if child else state
     return inner if open_effects(inner) else state

@@ -37,6 +37,7 @@ from ..reading import (
     exit_code,
     open_gate,
     rows_of,
+    waiting_child,
 )
 from ..screen import Screen
 from .ailments import Ailments, listen
@@ -45,7 +46,7 @@ from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
 from .questions import CTRL_C, Questions
-from .settlements import refuse_unsettled
+from .settlements import refuse_unanswered, refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
 from .telling import LEAVING, LEFT_TO_HUB, LEFT_TO_PAUSE, UNTAKEN, what_pausing_does
@@ -187,8 +188,9 @@ class Station:
             return self._unanswered(stopped.event.execution_id if stopped else execution_id)
         except KeyboardInterrupt:
             return self._interrupted(progress)
-        # A child may have the question.
-        return self._shown(stopped.event.execution_id if stopped else execution_id)
+        about = stopped.event.execution_id if stopped else execution_id
+        # A child may have the question; of items there may be several that have one.
+        return self._shown(execution_id if progress.is_item(about) else about)
 
     def pause(self, execution_id: str, event: ExecutionPause) -> int:
         """Pause an execution; as `run`.
@@ -230,6 +232,8 @@ class Station:
             # It was interrupted, and goes on by itself now that a runtime is there.
             last = self.history.stream(STREAM + execution_id)[-1]
             return self.follow(execution_id, last.position - 1)
+        if state.fan is not None and state.question and not event.answer:
+            refuse_unanswered(state)
         if state.question and not event.answer:
             if not has_person():
                 raise WaitingError(execution_id, state.question)
@@ -283,8 +287,8 @@ class Station:
     def _asked(self, execution_id: str) -> tuple[str, int | None]:
         """Which execution, that or a child of it, asks a person, and the position at which."""
         state = self.history.execution(execution_id)
-        if state.stage == "child" and state.child:
-            return self._asked(state.child)
+        if inner := waiting_child(state):
+            return self._asked(inner)
         rows = rows_of(self.history, execution_id)
         asked = asked_of_person(execution_id, (event for _, event in rows))
         places = [record.position for record, event in rows if event == asked]

@@ -29,6 +29,8 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProgress,
     StepSkipped,
     ToolCall,
@@ -53,6 +55,24 @@ class Activity(NamedTuple):
 
     text: str
     since_s: float
+
+
+class ItemCount(NamedTuple):
+    """How far a step has come with its items."""
+
+    step_id: str
+    items: int
+    since_s: float
+    ended: int = 0
+    failed: int = 0
+    waiting: frozenset[str] = frozenset()  # executions
+
+    def activity(self) -> Activity:
+        """The same as something that goes on."""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        waiting = f", {len(self.waiting):,} waiting" if self.waiting else ""
+        told = f"{self.step_id}: {self.ended:,} of {self.items:,} items{failed}{waiting}"
+        return Activity(told, self.since_s)
 
 
 class Answer:
@@ -87,6 +107,7 @@ class Tally:
         self.max_cost = max_cost
         self.activities: dict[tuple[Any, ...], Activity] = {}
         self._answers: dict[tuple[Any, ...], Answer] = {}  # those that are coming
+        self.items: dict[tuple[str, str], ItemCount] = {}  # of steps that work on several at once
 
     @property
     def tail(self) -> str:
@@ -125,8 +146,26 @@ class Tally:
                 self._step(event, execution_id, now_s)
         return []
 
+    def _item(self, event: StepItemChanged) -> None:
+        where = event.execution_id, event.step_id
+        if (count := self.items.get(where)) is None:
+            return
+        waiting = count.waiting - {event.child}
+        if event.status in ("paused", "halted"):
+            waiting |= {event.child}
+        self.items[where] = count._replace(
+            ended=count.ended + (event.status in ("completed", "failed", "skipped")),
+            failed=count.failed + (event.status == "failed"),
+            waiting=waiting,
+        )
+
     def _step(self, event: Event, execution_id: str, now_s: float) -> None:
         match event:
+            case StepFanned():
+                count = ItemCount(event.step_id, event.items, now_s)
+                self.items[execution_id, event.step_id] = count
+            case StepItemChanged():
+                self._item(event)
             case StepExecute():
                 told = f"{event.step_id}: {event.action}"
                 self._open(execution_id, (event.step_id, "step"), told, now_s)
@@ -169,6 +208,6 @@ class Tally:
         self.activities.pop((execution_id, *where), None)
 
     def _drop(self, execution_id: str, step_id: str | None = None) -> None:
-        for held in (self.activities, self._answers):
+        for held in (self.activities, self._answers, self.items):
             for key in [k for k in held if k[0] == execution_id and step_id in (None, k[1])]:
                 del held[key]

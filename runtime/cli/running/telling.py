@@ -30,6 +30,8 @@ from cortex.bus.events import (
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProgress,
     StepReopened,
     StepSettled,
@@ -51,6 +53,8 @@ from ..reading import PERSON, counted, dollars, duration, edit_line, edit_of
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
+FEW = 16  # items of a step, of each of which is told what it does
+_OVER = frozenset(("completed", "failed", "skipped"))  # statuses of an item
 LINE = 200  # characters of what a tool or a failed step printed
 # Why a model was chosen, in a word or two.
 _BECAUSE = {"the cheapest that meets the needs": "the cheapest that fits"}
@@ -79,6 +83,7 @@ class Teller:
         self._calls: dict[tuple[str, str], ToolCall] = {}
         self._models: dict[tuple[str, str], str] = {}  # told last for a step
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
+        self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
@@ -113,8 +118,33 @@ class Teller:
                 return self._step(record, event)
         return None
 
+    def is_many(self, execution_id: str, step_id: str) -> bool:
+        """Whether a step has so many items that nobody reads what each of them does."""
+        return self._fans.get((execution_id, step_id), (0, 0))[0] > FEW
+
+    def _items(self, event: StepFanned | StepItemChanged) -> Told | None:
+        where = event.execution_id, event.step_id
+        if isinstance(event, StepFanned):
+            self._fans[where] = event.items, 0
+            said = f"{event.step_id}: {many(event.items, 'item')}, {event.at_once} at once"
+            return Told("items", said, "cyan")
+        items, done = self._fans.get(where, (0, 0))
+        told: Told | None = None
+        if event.status in ("paused", "halted", "failed"):
+            why = one_line(event.question or event.reason)
+            told = Told(event.status, f"{event.step_id}: item {event.item}: {why}", "yellow")
+        if event.status in _OVER:
+            self._fans[where] = items, done + 1
+            tenth = max(1, items // 10)
+            if told is None and items > FEW and (done + 1) % tenth == 0:
+                said = f"{event.step_id}: {done + 1:,} of {items:,} items are over"
+                return Told("items", said, "cyan")
+        return told
+
     def _step(self, record: Recorded, event: Event) -> Told | None:
         match event:
+            case StepFanned() | StepItemChanged():
+                return self._items(event)
             case StepProgress():
                 return Told("at work", f"{event.step_id}: {event.note}", "dim")
             case StepCompleted():

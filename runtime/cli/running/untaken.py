@@ -6,7 +6,7 @@ from cortex.bus import Log, State
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.serving import is_untaken
 
-from ..reading import STREAM, UNHELD, History
+from ..reading import STREAM, UNHELD, History, only_child
 from .holder import is_held
 from .telling import what_is_missing
 
@@ -14,8 +14,8 @@ from .telling import what_is_missing
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
     """The action of the step at hand, that of a child too, where nobody has taken it; else ""."""
     state = history.execution(execution_id)
-    if state.stage == "child" and state.child:
-        return untaken_action(history, log, state.child)
+    if child := only_child(state):
+        return untaken_action(history, log, child)
     if state.stage != "handler":
         return ""
     asked, action, reported = 0, "", False
@@ -40,8 +40,8 @@ def waiting_for(history: History, execution_id: str) -> str:
         found = map(history.event, history.stream(STREAM + execution_id))
         deferred = [event for event in found if isinstance(event, ExecutionDeferred)]
         return what_is_missing(deferred[-1]) if deferred else ""
-    while state.stage == "child" and state.child:
-        state = history.execution(state.child)
+    while child := only_child(state):
+        state = history.execution(child)
     if history.log is None or state.status != "running" or not state.unclaimed:
         return ""
     action = untaken_action(history, history.log, state.execution_id)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .dialogue import Offers
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
     from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
+    from .items import Live
     from .records import ExecutionRecords, ExecutionRow, list_executions
     from .requesting import edit_prompt, give_result, skip
     from .retrying import wait_before_call, wait_before_retry
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .settlement import question_of
     from .speakers import ENGINE, PEOPLE, asker
     from .spending import tokens_of
-    from .state import EFFECT, Execution, Stage, Status
+    from .state import EFFECT, ITEMS, PARENT_PAUSES, Execution, Stage, Status
     from .values import checked_inputs
     from .wanted import is_wanted
 else:
@@ -34,8 +35,10 @@ __all__ = [
     "EFFECT",
     "ENGINE",
     "INPUTS",
+    "ITEMS",
     "NO_PROCESS",
     "OUTPUTS",
+    "PARENT_PAUSES",
     "PEOPLE",
     "STEP_ANSWERS",
     "VERDICTS",
@@ -43,6 +46,7 @@ __all__ = [
     "Execution",
     "ExecutionRecords",
     "ExecutionRow",
+    "Live",
     "Offers",
     "Serving",
     "Stage",

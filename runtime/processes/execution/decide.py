@@ -63,7 +63,7 @@ from .course import Course
 from .dialogue import Offers
 from .evolve import INPUTS, evolve
 from .speakers import ENGINE
-from .state import ATTEMPTING, DELEGATED, Execution, Stage, answers
+from .state import ATTEMPTING, DELEGATED, PARENT_PAUSES, Execution, Stage, answers
 from .voice import UNSEEN, Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
@@ -302,9 +302,9 @@ def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
         course.drop_deadlines()
         voice.pause(state.pausing, state.step_id)
     elif state.stage == "fan":
-        fanning.paused(course, voice, f"its parent was asked to pause: {state.pausing}")
+        fanning.paused(course, voice, f"{PARENT_PAUSES}: {state.pausing}")
     elif state.stage in ("child", "cleanup"):
-        voice.pause_child(f"its parent was asked to pause: {state.pausing}")
+        voice.pause_child(f"{PARENT_PAUSES}: {state.pausing}")
     else:
         _pause_unclaimed(course, voice)
 

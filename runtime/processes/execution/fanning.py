@@ -35,7 +35,7 @@ from ..parts import list_seen_by
 from .items import Fan, Live
 from .room import clipped, too_large
 from .spending import dollars
-from .state import EFFECT, Execution
+from .state import EFFECT, ITEMS, Execution
 from .voice import Voice
 
 if TYPE_CHECKING:
@@ -434,18 +434,16 @@ def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> Non
 
 def _wait(course: "Course", voice: Voice, fan: Fan) -> None:
     """Every item that is left waits for somebody: so does the step."""
-    first = next(iter(fan.live.values()))
-    child = next(iter(fan.live))
     course.drop_deadlines()
+    asking = [(child, live) for child, live in fan.live.items() if live.question]
     waiting = "1 item waits" if len(fan.live) == 1 else f"{len(fan.live)} items wait"
-    question = first.question or first.reason
-    gate = first.gate if len(fan.live) == 1 else ""
-    voice.pause(
-        "approval" if gate else "items",
-        voice.state.step_id,
-        question=f"{waiting}; item {first.item} (execution {child}): {question}",
-        gate=gate,
-    )
+    question, gate = "", ""
+    if asking:
+        child, first = asking[0]
+        question = f"{waiting}; item {first.item} (execution {child}): {first.question}"
+        gate = first.gate if len(fan.live) == 1 else ""
+    reason = "approval" if gate else ITEMS
+    voice.pause(reason, voice.state.step_id, question=question, gate=gate)
 
 
 def _stop(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> None:

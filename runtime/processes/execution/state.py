@@ -51,6 +51,8 @@ Edits: TypeAlias = tuple[dict[str, str], ...]  # as `context.compile` has them
 Ignored: TypeAlias = tuple[str, str, str, int]  # who said it, its topic, step and attempt
 
 EFFECT = "effect"  # reason of a pause: nobody knows how an effect ended
+ITEMS = "items"  # reason of a pause: all items of the step that are left wait for somebody
+PARENT_PAUSES = "its parent was asked to pause"  # how the reason of such a pause begins
 OVER: frozenset[Status] = frozenset(("completed", "failed", "cancelled"))
 ATTEMPTING: frozenset[Stage] = frozenset(
     (
