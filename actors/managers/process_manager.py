@@ -208,7 +208,7 @@ class ProcessManager(Component):
         """Begin *event* or say why not; it may wait for its process, but not at the last try."""
         begun = self._begun(event)
         wanted_s = self._wait_s if event.wait_s is None else max(0.0, event.wait_s)
-        waits_s = min(wanted_s, self._wait_s) if self._waiting.has_room(event.execution_id) else 0.0
+        waits_s = min(wanted_s, self._wait_s) if self._waiting.has_room(event) else 0.0
         if isinstance(begun, Refusal) and begun.unlinked and waits_s and not last:
             name = begun.unlinked.process.name
             yield from self._waiting.defer(event, name, begun.missing, delivery.time_ns, waits_s)

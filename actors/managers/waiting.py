@@ -13,6 +13,7 @@ WAKE = "request"  # what a `step.wake` is about that a request waits for
 UNLINKED = "unlinked"  # the same, once it has waited long enough for its process
 COMPILE_S = 60.0  # a compiler that says nothing for so long is not waited for
 MOST = 1_000  # requests that wait for their process at a time
+MOST_BYTES = 16 << 20  # that they take together
 BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
 
@@ -39,6 +40,7 @@ class Waiting:
         self._submitted: dict[int, int] = {}  # when, in nanoseconds, by position
         self._held: dict[str, ExecutionRequest] = {}  # by execution
         self._deferred: dict[str, ExecutionRequest] = {}  # by execution
+        self._sizes: dict[str, int] = {}  # of those in bytes: each is encoded once for that
 
     def submit(self, event: ProcessSubmit, position: int, time_ns: int) -> None:
         """Sources were submitted."""
@@ -67,9 +69,13 @@ class Waiting:
             return []
         return [_wake(execution_id, time_ns) for execution_id in self._held]
 
-    def has_room(self, execution_id: str) -> bool:
-        """Whether a request may wait for its process: it does, or not too many others do."""
-        return execution_id in self._deferred or len(self._deferred) < MOST
+    def has_room(self, request: ExecutionRequest) -> bool:
+        """Whether *request* may wait for its process: it does, or there is room beside others."""
+        if request.execution_id in self._deferred:
+            return True
+        if len(self._deferred) >= MOST:
+            return False
+        return sum(self._sizes.values()) + _size(request) <= MOST_BYTES
 
     def defer(
         self,
@@ -88,7 +94,7 @@ class Waiting:
         )
         event = StepWake(execution_id=execution_id, step_id="", what=UNLINKED)
         yield Later(_unlinked(execution_id), time_ns + round(waits_s * 1e9), event)
-        self._deferred[execution_id] = request
+        self._keep(request)
 
     def linked(self, process: LinkedProcess, time_ns: int) -> Iterator[Output]:
         """Wake what waited for *process*, after all that comes with it."""
@@ -111,7 +117,7 @@ class Waiting:
             return False
         request = self._read(event.stream())
         if request is not None:
-            self._deferred[event.execution_id] = request
+            self._keep(request)
         return request is not None
 
     def woken(self, event: StepWake) -> ExecutionRequest | None:
@@ -124,14 +130,14 @@ class Waiting:
             return held
         request = self._read(event.stream())
         if request is None:
-            del self._deferred[event.execution_id]
+            self._let_go(event.execution_id)
         return request
 
     def begun(self, execution_id: str) -> Iterator[Output]:
         """A request waits no longer."""
         if execution_id in self._deferred:
             yield Forget(_unlinked(execution_id))
-            del self._deferred[execution_id]
+            self._let_go(execution_id)
 
     def snapshot(self) -> bytes:
         """All of it, for `restore`."""
@@ -141,7 +147,16 @@ class Waiting:
         """Take up what `snapshot` gave."""
         kept = msgspec.msgpack.decode(snapshot, type=Kept)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
-        self._deferred = dict(kept.deferred)
+        self._deferred, self._sizes = {}, {}
+        for request in kept.deferred.values():
+            self._keep(request)
+
+    def _keep(self, request: ExecutionRequest) -> None:
+        self._deferred[request.execution_id] = request
+        self._sizes[request.execution_id] = _size(request)
+
+    def _let_go(self, execution_id: str) -> None:
+        del self._deferred[execution_id], self._sizes[execution_id]
 
     def _read(self, stream: str) -> ExecutionRequest | None:
         """The request in *stream*; None where its execution was begun or given up."""
@@ -153,6 +168,10 @@ class Waiting:
                 event = self._vocabulary.read(record)
                 found = event if isinstance(event, ExecutionRequest) else None
         return found
+
+
+def _size(request: ExecutionRequest) -> int:
+    return len(msgspec.msgpack.encode(request))
 
 
 def _unlinked(execution_id: str) -> str:

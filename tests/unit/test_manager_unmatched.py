@@ -169,6 +169,26 @@ def test_only_so_many_requests_wait_at_a_time(monkeypatch: pytest.MonkeyPatch) -
     assert [each.execution_id for each in office.world.said(ExecutionFailed)] == ["x2"]
 
 
+def test_requests_that_wait_take_only_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cortex.actors.managers.waiting.MOST_BYTES", 5_000, raising=False)
+    office = Office(one())
+    unlinked(office, "action work")
+    large = ExecutionRequest(execution_id="large", process="p", goal=4_000 * "g")
+
+    office.publish(large, ExecutionRequest(execution_id="more", process="p", goal=2_000 * "g"))
+    office.manager, before = office.new_manager(), office.manager.snapshot()
+    office.manager.restore(before)
+    office.publish(ExecutionRequest(execution_id="again", process="p", goal=2_000 * "g"))
+    office.compile(one())
+    fire(office)
+    unlinked(office, "action work")
+    office.publish(ExecutionRequest(execution_id="room", process="p", goal=2_000 * "g"))
+
+    waited = [each.execution_id for each in office.world.said(ExecutionDeferred)]
+    refused = [each.execution_id for each in office.world.said(ExecutionFailed)]
+    assert (waited, refused) == (["large", "room"], ["more", "again"])
+
+
 @pytest.mark.parametrize(
     ("wait_s", "waits_s"), [(1e300, [600.0]), (float("inf"), [600.0]), (-1, [])]
 )
