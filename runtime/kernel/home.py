@@ -140,7 +140,7 @@ class Home(msgspec.Struct, frozen=True):
         Raises:
             HomeError: Nothing is there, or a file, or a folder of something else.
         """
-        if not self.path.exists():
+        if not self.path.exists() or self._is_empty():
             raise HomeError(
                 str(self.path), f"there is no home here: make one with `{self._making}`"
             )
@@ -258,6 +258,13 @@ class Home(msgspec.Struct, frozen=True):
             if not path.exists():
                 _write_whole(path, text)
         create_private(self.path / "snapshots.db")  # SQLite would let everybody read it
+
+    def _is_empty(self) -> bool:
+        """Whether this is a folder without anything in it, which `create` would fill."""
+        try:
+            return self.path.is_dir() and not any(self.path.iterdir())
+        except OSError:
+            return False  # whoever looks at it says why it cannot be read
 
     def _refuse_other(self) -> None:
         """Refuse a place where a home would stand among what does not belong to it."""

@@ -63,6 +63,20 @@ def test_a_home_that_is_named_and_is_not_there_is_refused_and_not_made(tmp_path:
     assert not named.parent.exists()
 
 
+def test_an_empty_folder_is_no_home_and_stays_empty(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    ended = run_many(
+        tmp_path, environment(tmp_path), [(*each, "--home", str(empty)) for each in NEEDING]
+    )
+
+    for call, (code, out, err) in zip(NEEDING, ended, strict=True):
+        assert code == 4, (call, out, err)
+        assert "there is no home here: make one with `cortex init " in out + err, call
+    assert list(empty.iterdir()) == []
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_folder_of_something_else_is_no_home_for_any_command(
     inside: bool, tmp_path: Path
