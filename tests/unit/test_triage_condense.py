@@ -107,3 +107,30 @@ def test_a_shape_is_rarer_the_less_it_was_seen() -> None:
 @given(st.text(alphabet=" ._-:>|()[]/#\\0aEF", max_size=2_000))
 def test_hostile_lines_take_no_time(line: str) -> None:
     assert triage(parse_log(f"{line}\nFAIL: {line}\n{line} FAILED")).lines >= 1
+
+
+def test_what_belongs_to_no_failure_takes_three_tenths_even_where_room_is_left() -> None:
+    told = (LOGS / "unittest.log").read_text(encoding="utf-8")
+    noise = "\n".join(
+        f"warning: cannot find the icon of theme {'abcdefghij'[n]}" for n in range(10)
+    )
+    log = parse_log(f"{noise}\n{told}\n{noise}")
+
+    shown = condense(log, 1_000, words).split("\n")
+
+    cited = {
+        line
+        for finding in triage(log).findings
+        for part in finding.evidence
+        for line in part.text.split("\n")
+    }
+    beside = [line for line in shown if line != GAP and line.strip() and line not in cited]
+    assert sum(map(words, beside)) <= 0.35 * words("\n".join(shown))
+
+
+def test_a_log_that_names_no_failure_is_shown_as_far_as_the_budget_goes() -> None:
+    log = parse_log("\n".join(f"copied part {n}" for n in range(40)))
+
+    shown = condense(log, 60, words)
+
+    assert words(shown) > 40

@@ -18,30 +18,59 @@ def report(name: str) -> Report:
 # (log, kind, what the title says, what the message says, a reference), one row a failure
 EXPECTED = [
     ("ansible", "error", "FAILED! =>", "", ""),
+    ("automake", "failing_test", "opens", "", ""),
     ("asan", "crash", "heap-buffer-overflow on address", "", "/builds/codec/src/varint.c:27"),
     ("bazel", "failing_test", "//store/btree:split_test", "", ""),
     ("cargo_test", "failing_test", "balance::tests::sums_to_zero", "book is off", "src/balance.rs:77"),
     ("cargo_test", "failing_test", "balance::tests::rounding", "panicked", "src/balance.rs:91"),
+    ("ctest", "failing_test", "ring_wraps", "front is 7, not 3", ""),
+    ("ctest", "failing_test", "ring_aborts", "Assertion `k != 2' failed", "/builds/ring/t.c:4"),
+    ("ctest_verbose", "failing_test", "ring_wraps", "front is 7, not 3", ""),
+    ("ctest_verbose", "failing_test", "ring_aborts", "Assertion `k != 2' failed", "/builds/ring/t.c:4"),
     ("docker_build", "error", "No matching distribution found for leftpadder==9.1", "", ""),
     ("dotnet", "failing_test", "Billing.Tests.InvoiceTests.Total_includes_tax(rate: 19)",
      "Actual:   100", "/src/Billing.Tests/InvoiceTests.cs:33"),
     ("dotnet_build", "compile_error", "error CS1061", "", "/src/Billing/Ledger.cs:42"),
     ("exunit", "failing_test", "test refuses an empty basket (Shop.CheckoutTest)",
      "Assertion with == failed", "test/shop/checkout_test.exs:21"),
+    ("gcc", "compile_error", "ring.c:2:44: error: expected", "", "ring.c:2"),
+    ("gcc", "compile_error", "unused variable", "", "ring.c:2"),
+    ("gcc", "compile_error", "expects argument of type", "", "ring.c:3"),
+    ("gcc", "compile_error", "undeclared (first use in this function)", "", "ring.c:3"),
+    ("gcc_werror", "compile_error", "ok.c:1:20: error: unused variable", "", "ok.c:1"),
     ("gcc_link", "compile_error", "'FRAME_MAX' undeclared", "", "/builds/codec/src/frame.c:118"),
     ("gcc_link", "compile_error", "undefined reference to `ring_new'", "", "/builds/codec/tools/probe.c:33"),
+    ("go_panic", "failing_test", "TestPop", "panic: runtime error: index out of range [-1]", "/builds/stack/stack.go:2"),
+    ("go_main", "crash", "panic: assignment to entry in nil map", "", "/builds/load/main.go:2"),
     ("go_test", "failing_test", "TestDrain/keeps_order", "want [1 2 3]", "drain_test.go:57"),
     ("go_test", "crash", "nil pointer dereference", "", "/builds/queue/store/bolt.go:88"),
+    ("gradle_javac", "compile_error", "Till.java:2: error: cannot find symbol", "clsoe", "/builds/till/src/main/java/Till.java:2"),
+    ("gradle_javac", "compile_error", "int cannot be converted to String", "", "/builds/till/src/main/java/Till.java:3"),
     ("gtest_ctest", "failing_test", "ring_test", "***Failed", ""),
     ("gtest_ctest", "failing_test", "Ring.WrapsAround", "Which is: 7", "/builds/codec/tests/ring_test.cc:48"),
     ("gtest_ctest", "failing_test", "fuzz_smoke", "SegFault", ""),
+    ("java_trace", "error", "java.lang.IllegalStateException: no ledger at x.db", "", "Boom.java:1"),
+    ("jest", "failing_test", "basket › sums prices", "Expected: 4", "basket.test.js:2"),
+    ("jest", "failing_test", "./bad.test.js", "SyntaxError", "bad.test.js:1"),
+    ("junit_prefixed", "failing_test", "CartTest:addsUp()", "expected: <3> but was: <4>", "CartTest.java:17"),
+    ("junit_prefixed", "failing_test", "CartTest:opensTheTill()", "the till is locked", "Till.java:31"),
     ("lit_automake", "failing_test", "Front :: parse/attr-error.c", "", ""),
     ("lit_automake", "failing_test", "tests/unlink-race.sh", "", ""),
     ("maven", "failing_test", "org.example.pay.LedgerTest.roundsHalfUp", "expected: <10.01>", "LedgerTest.java:64"),
     ("maven", "failing_test", "org.example.pay.LedgerTest.closesTheBook", "NullPointer", "Ledger.java:112"),
+    ("maven_reactor", "compile_error", "Basket.java:[14,22] cannot find symbol", "priceOf(shop.Item)",
+     "/builds/shop/web/src/main/java/shop/web/Basket.java:14"),
+    ("mocha", "failing_test", "Ring wraps around", "7 !== 3", "t.js:2"),
+    ("mocha", "failing_test", "Ring when full refuses", "undefinedThing is not defined", "t.js:2"),
     ("minitest", "failing_test", "OrdersControllerTest#test_should_create_order", "didn't change by 1",
      "test/controllers/orders_controller_test.rb:27"),
     ("minitest", "failing_test", "MailerTest#test_welcome_mail", "NoMethodError", "app/mailers/welcome_mailer.rb:9"),
+    ("node_spec", "failing_test", "keeps the total", "7 !== 3", "/builds/cart/cart.test.js:5"),
+    ("node_spec", "failing_test", "are rounded down", "rate is not a number", "/builds/cart/cart.test.js:6"),
+    ("node_spec", "failing_test", "reads prices", "strictly deep-equal", "/builds/cart/cart.test.js:8"),
+    ("node_tap", "failing_test", "keeps the total", "Expected values to be strictly equal", "/builds/cart/cart.test.js:5"),
+    ("node_tap", "failing_test", "are rounded down", "rate is not a number", "/builds/cart/cart.test.js:6"),
+    ("node_tap", "failing_test", "reads prices", "strictly deep-equal", "/builds/cart/cart.test.js:8"),
     ("oom_killed", "crash", "Killed", "", "/builds/run.sh:12"),
     ("phpunit", "failing_test", "CouponTest::testExpiredCouponIsRefused", "must be of type",
      "/builds/shop/cart/src/Cart/Coupon.php:31"),
@@ -49,9 +78,12 @@ EXPECTED = [
      "/builds/shop/cart/tests/Cart/BasketTest.php:73"),
     ("playwright", "failing_test", "basket › keeps items after a reload", "Timed out 5000ms",
      "/builds/web/basket.spec.ts:22"),
+    ("prove", "failing_test", "'counts rows'", "expected: '3'", "t/db.t:3"),
+    ("pytest_conftest", "compile_error", "ModuleNotFoundError: No module named 'ledgr'", "", ""),
     ("python_crash", "error", "plan.PlanError: stage 'prod' has no owner", "", "/srv/deploy/plan.py:29"),
     ("rspec", "failing_test", "Invoice#total adds the tax of every line", "got: #<Money", "./app/models/invoice.rb:42"),
     ("rspec", "failing_test", "Checkout when the card is declined keeps the basket", "PaymentError", "./lib/checkout.rb:17"),
+    ("rspec_reason", "failing_test", "Invoice when empty is free", "no lines", "./spec/invoice_spec.rb:7"),
     ("rustc", "compile_error", "error[E0308]: mismatched types", "expected `usize`", "src/report.rs:31"),
     ("rustc", "compile_error", "error[E0425]", "not found in this scope", "src/main.rs:9"),
     ("scalatest", "failing_test", "should refuse a trailing comma", "was not equal to", "ParserSpec.scala:31"),
@@ -61,7 +93,12 @@ EXPECTED = [
     ("tsc_eslint", "compile_error", "error TS2322", "", "src/app/error-page.ts:12"),
     ("tsc_eslint", "compile_error", "error TS2339", "", "src/app/menu.tsx:48"),
     ("tsc_eslint", "lint", "menu.tsx 9:5", "", ""),
+    ("unittest", "failing_test", "test_names (test_sum.SumTest.test_names)", "KeyError: 'name'", "/builds/sums/test_sum.py:8"),
+    ("unittest", "failing_test", "test_cents (test_sum.SumTest.test_cents)", "AssertionError: 3 != 4", "/builds/sums/test_sum.py:5"),
+    ("unittest_verbose", "failing_test", "test_names (test_sum.SumTest.test_names)", "KeyError: 'name'", "/builds/sums/test_sum.py:8"),
+    ("unittest_verbose", "failing_test", "test_cents (test_sum.SumTest.test_cents)", "AssertionError: 3 != 4", "/builds/sums/test_sum.py:5"),
     ("unknown_tool", "error", 'the pot "large" is missing', "", "kitchen/pots.list:12"),
+    ("upload", "error", "unknown key 'currencey'", "", ""),
     ("vitest", "failing_test", "src/date.test.ts > formatDate > uses the user's time zone",
      "to be '2024-03-02'", "src/date.test.ts:27"),
     ("xctest", "failing_test", "-[KitTests.ParserTests testNesting]", "XCTAssertEqual failed",
@@ -199,3 +236,78 @@ FAILED tests/test_rates.py::test_split_rates - ValueError: not enough values to 
     assert told.findings[0].message.splitlines()[0] == full
     assert full in told.summary
     assert "..." not in told.summary
+
+
+@pytest.mark.parametrize(
+    ("log", "tests"),
+    [
+        ("node_tap", ["keeps the total", "are rounded down", "reads prices"]),
+        ("node_spec", ["keeps the total", "are rounded down", "reads prices"]),
+        (
+            "unittest_verbose",
+            [
+                "test_cents (test_sum.SumTest.test_cents)",
+                "test_names (test_sum.SumTest.test_names)",
+            ],
+        ),
+        ("junit_prefixed", ["CartTest:addsUp()", "CartTest:opensTheTill()"]),
+        ("go_panic", ["TestPop"]),
+        ("automake", ["opens"]),
+        ("maven_reactor", []),
+    ],
+)
+def test_what_a_runner_prints_about_tests_is_no_further_test(log: str, tests: list[str]) -> None:
+    found = [f.title for f in report(log).findings if f.kind == "failing_test"]
+
+    assert found == tests
+
+
+@pytest.mark.parametrize("log", ["go_panic", "go_main", "java_trace", "gcc", "gcc_werror"])
+def test_a_reason_is_never_a_frame_nor_a_line_of_source(log: str) -> None:
+    said = [f.message.splitlines()[0] for f in report(log).findings if f.message]
+
+    assert not any(s.startswith(("at ", "goroutine", "main.", "...")) or " | " in s for s in said)
+
+
+def test_a_panic_is_told_as_the_reason_of_the_test_that_it_ended() -> None:
+    kinds = [finding.kind for finding in report("go_panic").findings]
+
+    assert "crash" not in kinds
+
+
+def test_two_suites_that_fail_to_run_are_two_findings_named_by_their_files() -> None:
+    each = "FAIL {0}.test.js\n  ● Test suite failed to run\n\n    SyntaxError: {0}.js: Unexpected token\n\n"
+    log = parse_log(each.format("cart") + each.format("till"))
+
+    tests = [f.title for f in triage(log).findings if f.kind == "failing_test"]
+
+    assert tests == ["cart.test.js", "till.test.js"]
+
+
+def test_an_exit_code_of_zero_is_no_finding() -> None:
+    first = report("exit_code_zero").findings[0]
+
+    assert "the book is locked" in first.title
+    assert not any(
+        f.title.endswith(("Code: 0", "code 0")) for f in report("exit_code_zero").findings
+    )
+
+
+def test_an_upload_that_failed_ranks_below_the_reason_for_there_being_nothing_to_upload() -> None:
+    titles = [finding.title for finding in report("upload").findings]
+
+    assert "unknown key" in titles[0]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n  \n\t\n"])
+def test_a_log_without_a_word_is_reported_as_empty(text: str) -> None:
+    said = triage(parse_log(text))
+
+    assert said.findings == ()
+    assert "empty" in said.summary
+
+
+def test_the_result_of_a_triage_that_found_nothing_is_no_failure_itself() -> None:
+    log = parse_log('{\n  "failed_command": "",\n  "findings": [],\n  "lines": 0\n}\n')
+
+    assert triage(log).findings == ()

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -18,6 +19,8 @@ _MAX_LINES_BELOW = {
     "before": 0,
 }
 _MAX_LINES_ABOVE = 40
+_SAYS_IT_ALONE = frozenset({"error", "failing_command"})
+_MAX_BESIDE = 3  # lines at the depth of an error of which nothing shows that they belong to it
 _MAX_TITLE_LINES = 7
 _MAX_REASONS, _MAX_MESSAGES, _MAX_FRAMES = 3, 4, 3
 _MAX_EXTENSION_CHARS = 6
@@ -27,7 +30,8 @@ _HEADING = re.compile(
     r"[=*#~]{5,}|-{20,}$|_+ (?!_ _)\S.* _+$|##\[|\[ +(?:OK|RUN|FAILED) +\]|--- (?:FAIL|PASS"
     r"|SKIP)|=== "
     r"|(?:PASS|FAIL|ok|not ok|Ran \d+|test \S+ \.\.\.|Tests run)\b|> Task |\[INFO\]|::(?:end)?group"
-    r"|TEST-|\$ \S|\d+ (?:passed|failed|tests?|examples?|runs)\b|[✓√✔] |section_(?:start|end)"
+    r"|TEST-|Start +\d+: |\d+/\d+ Test +#|test \d+$|\$ \S"
+    r"|\d+ (?:passed|failed|tests?|examples?|runs)\b|[✓√✔] |section_(?:start|end)"
 )
 _BEGINS = re.compile(
     r"\[ RUN +\]|\[={10}\]|\[  (?:PASSED|FAILED)|=== (?:RUN|CONT)|-{20,}|={20,}|\[-{10}\]"
@@ -38,14 +42,14 @@ _FRAME = re.compile(
     r"(?::\[?|\(|\", line |: line |:line | line |:in line )(?P<line>\d{1,6})\b"
 )
 _REASON = re.compile(  # what an exception, an assertion or a panic says
-    r"\s*(?:\[\w+\] +)*(?:E +)?(?:Caused by:|Failed asserting|Failure/Error:|what\(\):"
+    r"\s*(?:\[\w+\] +)*(?:E +|=> )?(?:Caused by:|panic: |Failed asserting|Failure/Error:|what\(\):"
     r"|(?:fatal )?error(?:\[\w+\])?:"
     r"|(?:Uncaught |Unhandled )?[\w$.\\:]*(?:Error|Exception|Failure|Failed)\b(?:\s\[\w+\])?(?::|$)"
     r"|.{0,120}\b(?:panicked at|Assertion [`'\w]|[Tt]imed out\b|Timeout of \d)"
     r"|\S+:\d+:? (?:Failure|error:))"
 )
 _DETAIL = re.compile(
-    r"\s*(?:\[\w+\] +)?(?:"
+    r"\s*(?:\[\w+\] +|# +)?(?:"
     r"E   ?\s*(?!File )\S|(?:[Ee]xpect(?:ed|ing|ation)?|[Rr]eceived|[Aa]ctual|[Gg]ot|but was"
     r"|to equal|Which is|left|right|want|wanted|have)\b.{0,40}[:=(]"
     r"|.*\b(?:[Aa]ssert(?:ion)?\b|did not|should (?:be|have|equal)|[Ee]xpected .{1,200}(?:but"
@@ -53,8 +57,16 @@ _DETAIL = re.compile(
     r"|Error Message:|Message:|message:|fatal|> {2,}\S|CHECK|REQUIRE|Diff:|[| ]*\^+ \S|reason:"
     r"|Stack Trace:|stacktrace:|[-+] \S|❯|.{1,80} didn't )"
 )
+_COMPARED = re.compile(r"\S.{0,200} [!=]==? \S")
 _PLACE = re.compile(r"\s*(?:at |in |# |❯ |--> )?[\w./\\@-]{1,240}\.\w{1,9}:\d+(?::\d+)?:?$")
 _SAYS = re.compile(r"[^\W\d]{2}")
+_NO_REASON = re.compile(  # where it happened, and the source that a compiler quotes
+    r"\s*(?:at \S.*\)?$|\.\.\. \d+ (?:more|common)|goroutine \d+ \[|created by |exit status \d"
+    r"|\d* *\| (?!.*\^ \S)|\d+ (?:errors?|warnings?)(?: generated\.)?$"
+    r"|[\w./@*(){}-]+\((?:0x[\da-f?]+|\.\.\.|[{}, ?])*\)$|/\S+:\d+ \+0x)"
+)
+_RULER = re.compile(r"-{20,}$")
+_MAX_DOCSTRING_LINES = 2  # above the ruler under which unittest tells what happened
 _PREFIX = re.compile(r"(?:\[\w+\] ?)*\s*")
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|node_modules|/lib/python|/usr/(?:lib|include|local/go|src)"
@@ -139,11 +151,34 @@ def _messages(body: list[int], texts: Sequence[str]) -> list[int]:
     reasons = [i for i in body if _REASON.match(texts[i][:_MAX_CHARS])]
     if len(reasons) > _MAX_REASONS:
         reasons = [reasons[0], *reasons[-(_MAX_REASONS - 1) :]]
-    details = [i for i in body if i not in reasons and _DETAIL.match(texts[i][:_MAX_CHARS])]
+    reasons = _with_what_follows(reasons, body, texts)
+    details = [i for i in body if i not in reasons and _is_detail(texts[i][:_MAX_CHARS])]
     messages = (reasons + details)[:_MAX_MESSAGES]
     return (
-        messages or [i for i in body if _SAYS.search(texts[i]) and not _PLACE.match(texts[i])][:2]
+        messages
+        or [
+            i
+            for i in body
+            if _SAYS.search(texts[i])
+            and not _PLACE.match(texts[i])
+            and not _NO_REASON.match(texts[i][:_MAX_CHARS])
+        ][:2]
     )
+
+
+def _with_what_follows(reasons: list[int], body: list[int], texts: Sequence[str]) -> list[int]:
+    """A reason that only opens, as `RuntimeError:`, is told by the line after it."""
+    after = dict(pairwise(body))
+    told: dict[int, None] = {}
+    for i in reasons:
+        told[i] = None
+        if i in after and texts[i].endswith((":", "|-")):
+            told[after[i]] = None
+    return list(told)
+
+
+def _is_detail(text: str) -> bool:
+    return _DETAIL.match(text) is not None or _COMPARED.match(text) is not None
 
 
 def _frames(body: list[int], texts: Sequence[str]) -> list[int]:
@@ -195,8 +230,12 @@ def _below(
         text = texts[i]
         if numbers[i] != numbers[i - 1] + 1 or i in starts or hit.rule.pattern.match(text):
             break
+        if is_panic_of_test(i, texts):
+            shape = "section"  # with its goroutines, to the verdict on the package
         if not text.strip():
             blank = True
+            continue
+        if _RULER.match(text) and 0 < len(body) <= _docstring_lines(hit):
             continue
         if _HEADING.match(text.lstrip()) and (body or shape == "indent"):
             break
@@ -210,11 +249,30 @@ def _below(
         deeper = deeper or not back
         blank = False
         body.append(i)
+    if hit.rule.kind in _SAYS_IT_ALONE and not deeper and not _any_goes_on(body, texts):
+        return body[:_MAX_BESIDE]
     return body
 
 
+def _any_goes_on(body: list[int], texts: Sequence[str]) -> bool:
+    return any(_goes_on(texts[i][:_MAX_CHARS]) for i in body)
+
+
+def _docstring_lines(hit: Hit) -> int:
+    return _MAX_DOCSTRING_LINES if hit.rule.framework == "unittest" else 0
+
+
+def is_panic_of_test(index: int, texts: Sequence[str]) -> bool:
+    """Return whether a panic of Go follows the verdict on the test that it ended."""
+    return (
+        index > 0
+        and texts[index].startswith("panic: ")
+        and texts[index - 1].startswith("--- FAIL: ")
+    )
+
+
 def _goes_on(text: str) -> bool:
-    return any(part.match(text) for part in (_REASON, _DETAIL, _PLACE))
+    return any(part.match(text) for part in (_REASON, _DETAIL, _PLACE, _COMPARED))
 
 
 def _quoted(text: str, depth: int) -> bool:

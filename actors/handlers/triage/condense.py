@@ -24,6 +24,10 @@ _LEAST_CHOICE = 1_000  # lines to choose from, however small the budget
 _CHOICE_FACTOR = 4  # many a line is put back or does not fit
 _MAX_MISSES = 1_000  # lines that do not fit before the search ends
 _SLACK_TOKENS = _GAP_TOKENS = 2  # the mark and its line end
+_LIKELY = 0.5  # with this much of the best one's score a failure is one, and no mere noise
+_LIKELY_COMMAND = 0.25  # what ran is a fact about it, however little its line says
+_BESIDE_SHARE = 0.3  # of the excerpt's tokens: what belongs to no likely failure
+_BESIDE_LEAST = 0.04  # of the budget: room for it where the failure takes a line
 
 Count = Callable[[str], int]
 
@@ -52,11 +56,13 @@ def excerpt(
     """Choose the lines of *log* that tell most; their text fits *budget_tokens* by *count*.
 
     A failure's name comes before its message, that before its frames and context, and all names
-    before the details of any but the first few. *analysis* saves a second look at the log.
+    before the details of any but the first few. Where a failure is known, what belongs to none gets
+    three tenths of the tokens, even if room is left. *analysis* saves a second look at the log.
     """
     most = max(_LEAST_CHOICE, budget_tokens)
-    worth = _worth(log, analysis or analyse(log), most)
-    return _fit(log, worth, budget_tokens, count, most)
+    analysis = analysis or analyse(log)
+    worth = _worth(log, analysis, most)
+    return _fit(log, worth, _likely(analysis, most), budget_tokens, count, most)
 
 
 def condense(log: Log, budget_tokens: int, count: Count) -> str:
@@ -90,20 +96,43 @@ def _worth(log: Log, analysis: Analysis, most: int) -> dict[int, float]:
     return worth
 
 
-def _fit(log: Log, worth: dict[int, float], budget: int, count: Count, most: int) -> Excerpt:
+def _likely(analysis: Analysis, most: int) -> set[int]:
+    """Return the positions of what failed, without what only sounds like it."""
+    if not analysis.failures:
+        return set()
+    least = analysis.failures[0].score * _LIKELY
+    command = analysis.failures[0].score * _LIKELY_COMMAND
+    likely = (
+        failure
+        for failure in analysis.failures[:most]
+        if failure.score >= (command if failure.hit.rule.kind == "failing_command" else least)
+    )
+    return {i for failure in likely for i in roles_of(failure)}
+
+
+def _fit(
+    log: Log, worth: dict[int, float], likely: set[int], budget: int, count: Count, most: int
+) -> Excerpt:
     left = budget - _SLACK_TOKENS
     chosen: dict[int, str] = {}
     misses = 0
+    beside: list[tuple[int, int]] = []  # what belongs to no likely failure, with its cost
+    room = round(_BESIDE_SHARE * budget) if likely else budget
     for i, text in _in_order(log.texts, worth, most * _CHOICE_FACTOR):
         alone = i - 1 not in chosen and i + 1 not in chosen
         cost = count(text + "\n") + (_GAP_TOKENS if alone else 0)
-        if cost <= left:
+        outside = bool(likely) and i not in likely
+        if cost <= left and not (outside and cost > room):
             chosen[i] = text
             left -= cost
+            if outside:
+                beside.append((i, cost))
+                room -= cost
         else:
             misses += 1
         if left < 4 or misses > _MAX_MISSES:
             break
+    _drop_beside(chosen, beside, budget - _SLACK_TOKENS - left, round(_BESIDE_LEAST * budget))
     order = list(chosen)  # the least telling last
     while True:
         places = sorted(chosen)
@@ -111,6 +140,18 @@ def _fit(log: Log, worth: dict[int, float], budget: int, count: Count, most: int
         if not order or count(view.text()) <= budget:
             return view
         del chosen[order.pop()]
+
+
+def _drop_beside(
+    chosen: dict[int, str], beside: list[tuple[int, int]], spent: int, least: int
+) -> None:
+    """Take the least telling of *beside* back until the rest is its share of what is *spent*."""
+    held = sum(cost for _, cost in beside)
+    while beside and held > max(least, _BESIDE_SHARE * spent):
+        i, cost = beside.pop()
+        del chosen[i]
+        held -= cost
+        spent -= cost
 
 
 def _in_order(texts: Sequence[str], worth: dict[int, float], most: int) -> list[tuple[int, str]]:

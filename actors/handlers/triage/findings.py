@@ -1,22 +1,26 @@
 """From matched lines to ranked failures: repeats merged, noise last."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
-from .blocks import Block, block_of
+from .blocks import Block, block_of, is_panic_of_test
+from .ctest_verbose import printed_above
 from .flood import Flood
 from .go_verbose import GoVerbose
 from .loudness import Loudness
 from .names import Names, identity
+from .prefixes import bare
 from .reader import Log
 from .rules import Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
 from .steps import Step, failing_steps
+from .suites import Suites
 from .templates import TemplateCounts, template
 
 _KIND_WEIGHT = {
@@ -41,6 +45,11 @@ _FIRST_COMES_FIRST = frozenset({"failing_test", "compile_error", "lint", "crash"
 _PART_OF_A_TEST = frozenset({"error", "compile_error", "timeout"})
 _PART_OF_A_CRASH = frozenset({"signal", "rust", "assert", "sanitizer"})
 _OWNS_ITS_LINES = frozenset({"python", "exception", "sanitizer", "go", "rust"})
+_JEST_HEADING = "Test suite failed to run"
+_JEST_FILE = re.compile(r"\s*FAIL\s+(?P<file>\S+)")
+_UNITTEST_NAME = re.compile(r"\w+ \([\w.]+\)")
+_AFTERWARDS = re.compile(r"\b(?:upload|artifacts?\b|codecov|coveralls)", re.IGNORECASE)
+_AFTERWARDS_FACTOR = 0.5  # what is done with the results is seldom why there are none
 _WELL_NAMED = 0.9  # a rule this sure may rename a failure
 _MAX_BLOCKS = 4
 _MAX_PROMOTED = 10  # lines of an unknown format
@@ -64,27 +73,31 @@ class Analysis(msgspec.Struct, frozen=True):
     steps: list[Step]
     weak: dict[int, float]  # position -> how loudly an otherwise unclaimed line speaks
     counts: TemplateCounts
+    texts: Sequence[str]  # the lines as the programs printed them, without a runner's prefixes
 
 
 def analyse(log: Log) -> Analysis:
     """Find, merge and rank what went wrong in *log*."""
-    texts = log.texts
+    texts = bare(log.texts)
     hits, weak, counts = _scan(texts)
     steps = failing_steps(texts)
     starts = {
         hit.index
         for hit in hits
-        if hit.rule.kind in ("failing_test", "crash") and hit.rule.framework not in _PART_OF_A_CRASH
+        if hit.rule.kind in ("failing_test", "crash")
+        and hit.rule.framework not in _PART_OF_A_CRASH
+        and not is_panic_of_test(hit.index, texts)
     }
-    failures = _merge(hits, log, starts)
+    failures = _merge(hits, texts, log.numbers, starts)
     for failure in failures:
         failure.score = _score(failure, steps, texts, counts)
         if failure.hit.rule.kind != "failing_test":
             failure.seen = max(failure.seen, counts.count(texts[failure.hit.index]))
     if not any(failure.score >= _PROMOTED_WEIGHT for failure in failures):
-        failures += _promoted(weak, log, steps, counts, {f.hit.index for f in failures})
+        known = {f.hit.index for f in failures}
+        failures += _promoted(weak, texts, log.numbers, steps, counts, known)
     failures.sort(key=lambda f: (-f.score, f.hit.index))
-    return Analysis(failures, steps, weak, counts)
+    return Analysis(failures, steps, weak, counts, texts)
 
 
 def place_factor(index: int, steps: Sequence[Step]) -> float:
@@ -103,6 +116,7 @@ def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCo
     loudness, flood = Loudness(), Flood()
     tail = len(texts) - _TAIL_LINES
     settled: Counter[str] = Counter()  # shapes of which nothing new is to be learned
+    suites = Suites(texts)
     for i, text in enumerate(texts):
         if len(text) < _MIN_CHARS or (i < tail and flood.knows(text)):
             continue
@@ -116,8 +130,8 @@ def _scan(texts: Sequence[str]) -> tuple[list[Hit], dict[int, float], TemplateCo
             continue
         hit = _RULES.match(i, text)
         flood.saw(hit)
-        if hit and _believed(hit, texts, loud):
-            hits.append(hit)
+        if hit and _believed(hit, texts, loud) and not suites.is_of(hit):
+            hits.append(_named_above(hit, texts))
             settled[shape] += hit.rule.kind != "failing_test"
         elif not hit:
             settled[shape] = _MAX_ALIKE
@@ -137,26 +151,51 @@ def _believed(hit: Hit, texts: Sequence[str], loud: float) -> bool:
     return hit.rule.weight >= _SPEAKS_FOR_ITSELF or loud >= _MIN_STRENGTH
 
 
-def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
+def _named_above(hit: Hit, texts: Sequence[str]) -> Hit:
+    """The test's name where unittest -v has a docstring beside the verdict, and jest a heading."""
+    if not hit.index:
+        return hit
+    above = texts[hit.index - 1]
+    if hit.rule.framework == "unittest" and " (" not in hit.title:
+        if _UNITTEST_NAME.fullmatch(above):
+            return msgspec.structs.replace(hit, index=hit.index - 1, title=above)
+    elif hit.title == _JEST_HEADING and (file := _JEST_FILE.match(above)):
+        return msgspec.structs.replace(hit, title=file["file"])
+    return hit
+
+
+def _merge(
+    hits: list[Hit], texts: Sequence[str], numbers: Sequence[int], starts: set[int]
+) -> list[Failure]:
     tests = Names[Failure]()
     others: dict[str, Failure] = {}
     failures: list[Failure] = []
     claimed: set[int] = set()
-    looked, verbose = 0, GoVerbose(log.texts)
+    looked, verbose = 0, GoVerbose(texts)
     inside: set[int] = set()  # a failing test's own error is no second failure
+    quoted: set[int] = set()  # nor is what a compiler says about its own
     for hit in sorted(hits, key=lambda h: (h.rule.kind != "failing_test", h.index)):
-        part = hit.rule.kind in _PART_OF_A_TEST or hit.rule.framework in _PART_OF_A_CRASH
+        part = (
+            hit.rule.kind in _PART_OF_A_TEST
+            or hit.rule.framework in _PART_OF_A_CRASH
+            or hit.rule.framework == "junit-console"
+            or is_panic_of_test(hit.index, texts)
+        )
         if hit.index in claimed or (part and hit.index in inside):
             continue
+        if hit.rule.framework == "tool" and hit.index in quoted:
+            continue
         whole = looked < _MAX_BLOCK_LINES
-        before = verbose.told_by(hit.title, hit.index) if hit.rule.framework == "go" else []
-        block = block_of(hit, log.texts, log.numbers, starts, before=before, whole=whole)
+        before = _printed_before(hit, texts, verbose)
+        block = block_of(hit, texts, numbers, starts, before=before, whole=whole)
         looked += block.looked
-        hit = _named_by_its_reason(hit, block, log.texts)
-        hit = msgspec.structs.replace(hit, title=_title_of(hit, block, log.texts))
+        hit = _named_by_its_reason(hit, block, texts)
+        hit = msgspec.structs.replace(hit, title=_title_of(hit, block, texts))
         claimed.update(block.title)
         if hit.rule.kind == "failing_test" or hit.rule.framework in _OWNS_ITS_LINES:
             inside.update(block.messages, block.frames, block.rest)
+        if hit.rule.kind == "compile_error":
+            quoted.update(block.messages, block.frames, block.rest)
         failure = Failure(hit=hit, blocks=[block], seen=1)
         if hit.rule.kind == "failing_test":
             known = tests.file(identity(hit.title), failure)
@@ -169,6 +208,12 @@ def _merge(hits: list[Hit], log: Log, starts: set[int]) -> list[Failure]:
         else:
             _join(known, failure)
     return failures
+
+
+def _printed_before(hit: Hit, texts: Sequence[str], verbose: GoVerbose) -> list[int]:
+    if hit.rule.framework == "go":
+        return verbose.told_by(hit.title, hit.index)
+    return printed_above(hit.index, texts) if hit.rule.framework == "ctest" else []
 
 
 def _title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
@@ -204,21 +249,22 @@ def _join(known: Failure, new: Failure) -> None:
 
 def _promoted(
     weak: dict[int, float],
-    log: Log,
+    texts: Sequence[str],
+    numbers: Sequence[int],
     steps: Sequence[Step],
     counts: TemplateCounts,
     known: set[int],
 ) -> list[Failure]:
     """Return the loudest lines of a log in which no rule found a cause."""
     spoken = [i for i, loud in weak.items() if loud >= _MIN_STRENGTH and i not in known]
-    worth = {i: weak[i] * counts.rarity(log.texts[i]) * place_factor(i, steps) for i in spoken}
+    worth = {i: weak[i] * counts.rarity(texts[i]) * place_factor(i, steps) for i in spoken}
     best = sorted(worth, key=lambda i: (-worth[i], -i))[:_MAX_PROMOTED]
     found: list[Failure] = []
     for i in best:
-        hit = Hit(i, _GENERIC, log.texts[i].strip(), "")
-        block = block_of(hit, log.texts, log.numbers, set(best))
+        hit = Hit(i, _GENERIC, texts[i].strip(), "")
+        block = block_of(hit, texts, numbers, set(best))
         failure = Failure(hit=hit, blocks=[block], seen=1)
-        failure.score = _score(failure, steps, log.texts, counts)
+        failure.score = _score(failure, steps, texts, counts)
         found.append(failure)
     return found
 
@@ -231,10 +277,14 @@ def _score(
     text = texts[hit.index]
     loud = 0.8 + 0.2 * strength(text) / STRENGTH_MAX
     rare = 0.7 + 0.3 * counts.rarity(text)
-    told = 1.0 if any(block.messages or block.frames for block in failure.blocks) else 0.9
+    told = 1.0 if any(b.messages or b.frames or b.rest for b in failure.blocks) else 0.9
     if hit.rule.kind == "failing_test":  # however many tests fail, each of them is news
         loud, rare = 1.0, 1.0
     place = max(place_factor(block.title[0], steps) for block in failure.blocks)
     # The last of several errors stopped the step; of several tests the first is as good as any.
+    if hit.rule.kind in ("error", "failing_command") and _AFTERWARDS.search(hit.title):
+        base *= _AFTERWARDS_FACTOR
     late = 1.0 if hit.rule.kind in _FIRST_COMES_FIRST else 0.95 + 0.05 * hit.index / len(texts)
+    if hit.rule.framework == "make":  # each level repeats what the one below it said
+        late = 1.95 - late
     return round(base * loud * rare * told * place * late, 4)

@@ -20,6 +20,8 @@ _MAX_REFERENCES = 12
 _MAX_MESSAGE_CHARS = 1_000
 _NAMES_ITS_TARGET = frozenset({"make", "ninja", "gradle", "maven", "tox"})
 _PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
+_LEVEL = re.compile(r"^(?:\[ERROR\]\s+|=> |#\s+)(?=\S)")  # what stands before a reason and is none
+_TAP_ERROR = re.compile(r"error: (?:\|-?|(?P<q>['\"]?)(?P<said>.*)(?P=q))$")
 _CUT = "..."  # where the short summary of pytest had no room for more
 _NAMED = 3  # failures that the summary names
 
@@ -69,7 +71,9 @@ def triage(log: Log) -> Report:
 def report_of(log: Log, analysis: Analysis | None = None) -> Report:
     """Write the analysis of *log* down; one that is there already saves a second look."""
     analysis = analysis or analyse(log)
-    findings = tuple(_finding(log, each) for each in analysis.failures[:MAX_FINDINGS])
+    findings = tuple(
+        _finding(log, each, analysis.texts) for each in analysis.failures[:MAX_FINDINGS]
+    )
     command = _failed_command(analysis, findings)
     return Report(
         source=log.source,
@@ -100,17 +104,17 @@ def roles_of(failure: Failure) -> dict[int, Role]:
     return roles
 
 
-def _finding(log: Log, failure: Failure) -> Finding:
+def _finding(log: Log, failure: Failure, texts: Sequence[str]) -> Finding:
     roles = dict(list(roles_of(failure).items())[:_MAX_EVIDENCE_LINES])
     return Finding(
         kind=failure.hit.rule.kind,
         framework=failure.hit.rule.framework,
         title=failure.hit.title,
-        message=_message(log.texts, failure),
+        message=_message(texts, failure),
         score=round(failure.score, 4),
         seen=failure.seen,
         evidence=tuple(_evidence(log, roles)),
-        references=_references(log.texts, roles),
+        references=_references(texts, roles),
     )
 
 
@@ -132,12 +136,16 @@ def _evidence(log: Log, roles: dict[int, Role]) -> Iterable[Evidence]:
 
 def _message(texts: Sequence[str], failure: Failure) -> str:
     said = failure.hit.message
-    lines = [texts[i].strip() for block in failure.blocks for i in block.messages]
+    lines = [_LEVEL.sub("", texts[i].strip()) for block in failure.blocks for i in block.messages]
     if failure.hit.rule.framework == "pytest":
         lines = [_PYTEST_MARK.sub("", line) for line in lines]
         said = _uncut(said, lines)
+    if failure.hit.rule.framework == "tap":
+        lines = [_TAP_ERROR.sub(r"\g<said>", line) for line in lines]
     told = dict.fromkeys([said, *lines])
-    return "\n".join(line for line in told if line not in failure.hit.title)[:_MAX_MESSAGE_CHARS]
+    return "\n".join(line for line in told if line and line not in failure.hit.title)[
+        :_MAX_MESSAGE_CHARS
+    ]
 
 
 def _uncut(said: str, lines: Sequence[str]) -> str:
@@ -166,7 +174,7 @@ def _failed_command(analysis: Analysis, findings: Sequence[Finding]) -> str | No
 
 
 def _summary(log: Log, findings: Sequence[Finding], command: str | None) -> str:
-    if not log.lines:
+    if not any(text.strip() for text in log.texts):
         return "The log is empty: the step wrote nothing, or its output was not captured."
     if not findings:
         return f"Nothing in {many(log.lines, 'line')} says that anything failed."

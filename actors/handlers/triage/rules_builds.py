@@ -48,6 +48,7 @@ COMPILERS = (
     rule(_C, "go", ".go:", r"(?:vet: )?(?P<t>(?:\./|\.\./)?[\w./@-]+\.go:\d+:\d+: (?!.*\(\w+\)$).+)", "line", 0.9),
     rule(_C, "cmake", "CMake Error", r"(?P<t>CMake Error.*)", "indent"),
     rule(_C, "configure", "configure: error", r"(?P<t>configure: error: .*)"),
+    rule(_C, "python", ("ModuleNotFoundError: ", "ImportError: "), r"(?:E +)?(?P<t>(?:ModuleNotFoundError|ImportError): .*)", "line", 0.85),
     rule(_C, "webpack", ("ERROR in", "Module not found", "Cannot find module", "ModuleNotFoundError", "Module build failed"),
          r"(?P<t>.*(?:^ERROR in |Module not found: |Cannot find module |ModuleNotFoundError: |Module build failed).*)", "indent", 0.85),
     rule(_C, "python", ("SyntaxError: ", "IndentationError: "), r"(?:E +)?(?P<t>(?:SyntaxError|IndentationError): .*)", "line", 0.85),
@@ -81,8 +82,8 @@ COMMANDS = (
     rule("failing_command", "tox", ("InvocationError", "commands failed", "exited with code"), r"(?P<t>.*(?:InvocationError for command|commands failed|(?:exited|exit) with code [1-9]).*)", "line", 0.6),
     rule("error", "ansible", "FAILED! =>", r"(?P<t>fatal: \[.+?\]: (?:FAILED!|UNREACHABLE!) => .*)", "indent", 0.9),
     rule("failing_command", "github", "##[error]", r"(?P<t>##\[error\](?:Process completed with exit code|Bash exited|PowerShell exited|The process '|Cmd\.exe exited).*)", "line", 0.5),
-    rule("failing_command", "ci", ("exit code", "exit status", "Exited with", "exited with", "return code", "Return code", "status code", "non-zero"),
-         r"(?P<t>.*(?:(?:[Ee]xit(?:ed)?(?: with)?(?: an?)? (?:code|status)(?: exit status)?|[Rr]eturn(?:ed)? code|exited with(?: status)?)\s*(?:was |is |of )?[:=]?\s*-?[1-9]\d*|non-zero (?:exit|status|return)).*)", "line", 0.5),
+    rule("failing_command", "ci", ("exit code", "xit Code", "exit status", "Exited with", "exited with", "return code", "Return code", "status code", "non-zero"),
+         r"(?P<t>.*(?:(?:[Ee]xit(?:ed)?(?: with)?(?: an?)? (?:[Cc]ode|[Ss]tatus)(?: exit status)?|[Rr]eturn(?:ed)? code|exited with(?: status)?)\s*(?:was |is |of )?[:=]?\s*-?[1-9]\d*|non-zero (?:exit|status|return)).*)", "line", 0.5),
     rule("failing_command", "build", ("BUILD FAILED", "BUILD FAILURE", "Build FAILED", "ninja: build stopped", "FAILURE: Build failed"), r"(?P<t>.*(?:BUILD FAIL|Build FAILED|build stopped|Build failed).*)", "indent", 0.4),
 )  # fmt: skip
 
@@ -91,6 +92,7 @@ ERRORS = (
     rule(_E, "github", "::error", r"(?P<t>::error[ :].*)", "line", 0.7),
     rule(_E, "taskcluster", ("[taskcluster:error]", "[taskcluster 2"), r"(?P<t>\[taskcluster[^\]]*\] ?.*(?:[Ee]rror|[Uu]nsuccessful|fail|Exit).*)", "line", 0.8),
     rule(_E, "python", "Traceback (most recent", r".{0,80}?(?P<t>Traceback \(most recent call last\):)", "trace", 0.7),
+    rule(_E, "perl", (".t line ", ".pm line ", ".pl line "), r"(?P<t>(?![#\s]).{1,600} at \S+\.(?:t|pm|pl) line \d+\.?)$", "line", 0.9),
     rule(_E, "exception", ("Error", "Exception"),
          r"(?:\[\w+\] )?\s{0,8}(?:E +|Uncaught |Unhandled |Unhandled exception\.? |Exception in thread \".*?\" |PHP Fatal error: +(?:Uncaught )?|(?:Caused by|caused by): )?(?P<t>(?:[A-Za-z_$][\w$]*(?:\.|::|\\))*[A-Z][\w$]*(?:Error|Exception|Failure|Fault)(?: \[\w+\])?(?::|$).*)", "indent", 0.7),
     rule(_E, "tool", ("rror", "ERROR", "atal", "FATAL", "RITICAL", "ERR!"),

@@ -34,7 +34,7 @@ JAVASCRIPT = (
     rule(_T, "jest", "FAIL", rf"\s*FAIL\s+(?:[\w@:-]+ +)?(?P<t>{_FILE}\.(?:[cm]?[jt]sx?|vue|svelte|feature))(?: \([\d.]+ m?s\))?(?: \[.*\])?\s*$", "indent", 0.8),
     rule(_T, "playwright", "› ", r"\s*(?:\d+\) )?(?P<t>\[[\w -]+\] › .+?)[ ─]*$", "indent"),
     rule(_T, "javascript", ("✕ ", "✖ ", "✗ ", "× ", "✘ "),
-         r"\s*(?:[✕✖✗×✘] |- \[[✖✘]\]: )(?:\[fail\]: |Test |failed: )?(?P<t>(?!\d+ (?:problems?|tests?|errors?|of)\b)\S.*?)(?: \(?\d[\d.]* ?m?s\)?)?$", "indent", 0.9),
+         r"\s*(?:[✕✖✗×✘] |- \[[✖✘]\]: )(?:\[fail\]: |Test |failed: )?(?P<t>(?!failing tests:$|\d+ (?:problems?|tests?|errors?|of)\b)\S.*?)(?: \(?\d[\d.]* ?m?s\)?)?$", "indent", 0.9),
     rule(_T, "bun", "(fail)", rf"\(fail\) (?P<t>.+?){_TIME}$", "before"),
     rule(_T, "karma", "FAILED", r"(?:[\w ]{0,30}(?:Chrome|Firefox|Safari|Edge|JS|jsdom|IE|Electron)[\w .]* \([^)]{1,60}\)(?::)?) (?!Executed|:)(?P<t>\S.*?) FAILED$", "indent"),
 )  # fmt: skip
@@ -62,6 +62,7 @@ JVM = (
     rule(_T, "munit", "==> X ", rf"(?:\[\w+\] )*==> X (?P<t>.+?){_TIME}(?: [\w.]+(?:Exception|Error): (?P<m>.*))?$", "indent"),
     rule(_T, "testng", "FAILED: ", r"(?:\[\w+\] )*FAILED: (?P<t>[\w.$]+(?:\(.*\))?)$", "indent"),
     rule(_T, "junit-console", "[X]", r"[\s|'+│├└─-]*+(?P<t>\S.*?) \[X\](?: (?P<m>.*))?$", "line", 0.95),
+    rule(_T, "junit-console", "JUnit ", r"\s*JUnit (?:Jupiter|Vintage|Platform Suite):(?P<t>\S.*)$", "indent"),
     rule(_T, "junit-console", "MethodSource [", r"\s*(?P<t>MethodSource \[.+\])", "indent", 0.8),
     rule(_T, "junit4", ") ", r"\d{1,4}\) (?P<t>\w+\([\w.$]+\))$", "indent"),
     rule(_T, "clojure", " in (", r"(?:FAIL|ERROR) in (?P<t>\(.+?\)(?: \(.+\))?)$", "indent"),
@@ -70,14 +71,14 @@ JVM = (
 NATIVE = (
     rule(_T, "go", "--- FAIL: ", rf"\s*--- FAIL: (?P<t>\S+){_TIME}", "indent"),
     rule(_T, "go", "=== FAIL: ", rf"=== FAIL: (?P<t>.+?){_TIME}$", "indent"),
-    rule(_T, "go", "FAIL\t", r"FAIL\t(?P<t>\S+)(?:\s+(?P<m>\[.*))?", "line", 0.6),
+    rule("failing_command", "go", "FAIL\t", r"FAIL\t(?P<t>\S+)(?:\s+(?P<m>\[.*))?", "line", 0.9),
     rule(_T, "ginkgo", ("[Fail]", "[FAIL]", "[PANICKED]", "[FAILED]"), r"\s*(?:• )?\[(?:Fail|FAIL|PANICKED!?|FAILED|TIMEDOUT)\]\s+(?P<t>(?!\[\d)\S.+?)$", "indent"),
     rule(_T, "cargo", "... FAILED", r"test (?P<t>.+?)(?: - should panic)? \.\.\. FAILED$", "line"),
     rule(_T, "cargo", " stdout ----", r"---- (?!end|begin|captured)(?P<t>\S.*?) stdout ----$", "indent"),
     rule(_T, "nextest", ("FAIL [", "SIGABRT [", "SIGSEGV [", "TIMEOUT [", "TERMINATING ["),
          r"\s*(?:TRY \d+ )?(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT|TERMINATING) \[[ >\d.ms]+\] (?:\( *\d+/\d+\) )?(?P<t>.+)$"),
     rule(_T, "gtest", "[  FAILED  ]", r".{0,40}?\[  FAILED  \] (?P<t>(?!\d+ test)[\w/.<>:, ]{1,300}?)(?:, where (?P<m>.*?))?(?: \(\d+ ms\))?$", "before"),
-    rule(_T, "ctest", "***", r"\s*\d+/\d+ Test +#\d+: (?P<t>\S.*?) \.*(?P<m>\*\*\*.*)$", "indent"),
+    rule(_T, "ctest", "***", r"\s*\d+/\d+ Test +#\d+: (?P<t>\S.*?) \.*(?P<m>[\w ]{0,40}\*\*\*.*)$", "indent"),
     rule(_T, "ctest", (" (Failed)", " (Timeout)", " (SEGFAULT)", "aborted)", " (ILLEGAL)", "(Not Run)"),
          r"\s*\d+ - (?P<t>\S.*?) \((?P<m>Failed|Timeout|SEGFAULT|ILLEGAL|OTHER_FAULT|Child aborted|Subprocess aborted|Not Run|Exit code .*|SIG\w+)\)"),
     rule(_T, "catch2", ": FAILED", r"(?P<t>\S.{0,300}?:\d+: FAILED:?)", "indent"),
@@ -108,9 +109,10 @@ OTHERS = (
     rule(_T, "eunit", "*failed*", r"(?P<t>\S.*?)\s{0,4}\.{0,100}\*failed\*", "indent"),
     rule(_T, "common-test", " failed", r"%%% (?P<t>\S+ ==> .+?): (?:\S*FAILED)", "indent"),
     rule(_T, "swift-testing", "recorded an issue", r"\S+ Test (?P<t>\S.*?) recorded an issue at (?P<m>.*)"),
+    rule(_T, "automake", ("FAIL: ", "XPASS: "), r"(?:FAIL|XPASS): (?P<t>[\w./+-]+)$", "line", 0.95),
     rule(_T, "automake", ("FAIL: ", "XPASS: ", "ERROR: "), r"(?:FAIL|XPASS|ERROR): (?P<t>(?=[\w./-]+?(?:[./-]|\d|test))[\w./ -]+(?: \(.*\))?)$", "line", 0.95),
     rule(_T, "qualified", ("FAILED", "FAIL", "ERROR"), r"(?P<t>[A-Za-z_][\w$]*(?:(?:\.|::|#|/)[\w$<>-]+){1,30}(?:[\[(].*[\])])?) (?:FAILED|FAIL|ERROR)!?$", "indent", 0.95),
-    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)(?<![ .])(?:(?=[ .]*\.\.)[ .]++|[ .]*+[:|\t]|[ .]*+(?<= )-)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
+    rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!.*\.\.\. FAILURE \[ *[\d.:]+ (?:s|min)\]$)(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)(?<![ .])(?:(?=[ .]*\.\.)[ .]++|[ .]*+[:|\t]|[ .]*+(?<= )-)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
 )  # fmt: skip
 
 TEST_RULES: tuple[Rule, ...] = MOZILLA + PYTHON + JAVASCRIPT + JVM + NATIVE + OTHERS + NUMBERED

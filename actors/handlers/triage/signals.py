@@ -28,7 +28,7 @@ _CUES = (
 _MARKS = re.compile("[✕✗✖✘×●❌🚨💥⨯❯›─│»]")
 _SHAPE = re.compile(  # what tests and linters print without any such word
     r"_+ \S|\s{0,12}\d{1,4}\) \S|E  |\[-\] |e: |==> X|\s+\d+:\d+\s|\s+X |cucumber |rspec "
-    r"|\s*MethodSource \["
+    r"|\s*(?:MethodSource \[|JUnit \w)|.{1,200}\.(?:t|pm|pl) line \d"
     r"|.{1,200}:\d+:(?:\d+:)? \S|.{1,200}\(\d+,\d+\): |.{1,200}\[X\]|.{1,60} \[E\]|.{0,40}#test_"
     r"|Diff in |In \S+ line \d|[\w:]+#test|make(?:\[\d+\])?: \*\*\*|\S+\.md:\d+ "
 )
@@ -75,7 +75,13 @@ _BENIGN = _gates(
     ("pass", r"^\s*pass(?:ed)?\b|\bpassed\b|pass(?:ed)? *$"),
     ("skip", r"^\s*skip(?:ped|ping)?\b|\bskipped *$"),
     ("✓", r"^\s*✓"), ("√", r"^\s*√"), ("✔", r"^\s*✔"),
-    "-werror", "error-prone", "error-handl", "errorhandl", "error_handl", "errorprone",
+    ("-werror", r"(?<!\[)-werror"), ("exit", r"\bexit(?:ed)?(?: with)?(?: code| status)?[:= ]+0\b"),
+    ("subtest", r"\d+ subtests? failed"), ("#", r"^# (?:x?fail|x?pass|total|skip|error): +\d"),
+    ("\"", r"^\s*\"\w+\": (?:\"\"|\[\]|\{\}|0|null|false),?$"),  # a result that names no failure
+    "mvn <args>", "compilation error :",
+    "[help 1]", "re-run maven", "to see the full stack trace of the errors", "please refer to",
+    "for more information about the errors", "after correcting the problems",
+    "error-prone", "error-handl", "errorhandl", "error_handl", "errorprone",
     "continue-on-error", "fail-fast", "failfast", "if-no-files", "xfail", "expected fail",
     "expected-fail", "known-fail", "known fail", "test-pass", "test-ok", "test-start",
     "test-known", "test-info", "test-skip", "if: failure()", "on-failure", "if: always",
