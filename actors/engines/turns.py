@@ -38,6 +38,7 @@ OF_TURNS: Final = (
     ToolReturned,
 )
 
+OFFERED: Final = "context"  # field of a result
 LONGEST_NAME = 200  # characters
 
 
@@ -198,7 +199,9 @@ def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> Said:
         text = f"{name} failed ({event.kind}): {event.error}\n{event.excerpt}".strip()
         text = cut_middle(text, LONGEST_CHARS)
         return Said(id=f"{place}{again}!", kind="failed", text=text, source=name)
-    text = "\n".join(filter(None, (event.summary, _json(event.result))))
+    # What a result offers to the prompts of later steps stands in it already.
+    result = {name: value for name, value in event.result.items() if name != OFFERED}
+    text = "\n".join(filter(None, (event.summary, _json(result))))
     text = cut_middle(text, LONGEST_CHARS)
     return Said(id=place, kind="result", text=text, source=name)
 

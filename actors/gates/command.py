@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Config, Delivery, Serves, key_names, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 
+from ..handlers.repair import RepairError, work_tree
 from ..parameters import Seconds
 from ..programs import ProgramError, argv_of, run_program
 from ..programs.wanted import History, Waiters
@@ -23,12 +24,15 @@ class CommandParameters(msgspec.Struct, frozen=True):
 
 
 class Command(Component):
-    """Passes when the program ends with 0; it runs in the workspace."""
+    """Passes when the program ends with 0; it runs in the workspace, or in a goal's work tree."""
 
     workers = 2
     serves = (Serves("gate", "command", CommandParameters, traits={"read_only": False}),)
 
-    def __init__(self, config: Config, history: History | None = None) -> None:
+    def __init__(
+        self, config: Config, history: History | None = None, home: Home | None = None
+    ) -> None:
+        self._home = home
         self._shell = config.handlers.shell
         self._hidden = key_names(config)
         self._named = config.programs.environment
@@ -44,15 +48,16 @@ class Command(Component):
         timeout_s = min(asked.timeout_s or event.timeout_s, event.timeout_s)
         try:
             argv = argv_of(asked.run, self._shell.allow)
+            place = str(work_tree(self._home, event)) if event.worktree else event.workspace
             outcome = run_program(
                 argv,
-                event.workspace,
+                place,
                 timeout_s,
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden,
                 wanted=self._waiters.wait_for(event, delivery),
             )
-        except ProgramError as error:
+        except (ProgramError, RepairError) as error:
             yield failed(event, str(error))
             return
         evidence: dict[str, Any] = {

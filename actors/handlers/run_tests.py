@@ -45,6 +45,7 @@ from .repair import (
     read_output,
     sources_at,
     tree_of,
+    work_tree,
 )
 
 LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
@@ -147,12 +148,14 @@ class RunTests(Component):
         """Where to run them, and the root that paths in their output start from."""
         if self._home is None:
             return place, place
+        if event.worktree:
+            work_tree(self._home, event)
         root = folder_of(self._home.path, event.execution_id)
         tree = find_worktree(root, event.timeout_s)
         try:
             sources = sources_at(place, event.timeout_s)
         except RepairError:
-            if tree is not None:
+            if tree is not None or event.worktree:
                 raise
             return place, place  # sources need not be a checkout to be tested
         if tree is None:

@@ -25,6 +25,7 @@ from ..programs import (
 )
 from ..programs.wanted import History, Waiters
 from .answers import UNKEPT, completed, failed, parameters_of, unknown
+from .repair import RepairError, work_tree
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error
@@ -72,6 +73,7 @@ class Shell(Component):
         history: History | None = None,
         mask: Mask | None = None,
     ) -> None:
+        self._home = home
         self._settings = config.handlers.shell
         self._hidden = key_names(config)
         self._named = config.programs.environment
@@ -103,8 +105,10 @@ class Shell(Component):
             yield unknown(event, delivery, UNKEPT)
             return
         timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
-        folder = str(Path(event.workspace or ".", asked.folder).absolute())
         try:
+            folder = str(Path(event.workspace or ".", asked.folder).absolute())
+            if event.worktree:
+                folder = str(work_tree(self._home, event, asked.folder))
             argv = argv_of(asked.run, self._settings.allow)
             outcome = self._effects.run(
                 delivery.effect_key(),
@@ -125,7 +129,7 @@ class Shell(Component):
         except ProgramUnwantedError as error:
             yield failed(event, str(error), kind="interrupted", retry=False)
             return
-        except ProgramRefusedError as error:
+        except (ProgramRefusedError, RepairError) as error:
             yield failed(event, str(error), kind="refused", retry=False)
             return
         except ProgramTimeoutError as error:

@@ -9,11 +9,12 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
 from cortex.runtime.secrets import MaskedTextError, refuse_masked
 
 from .answers import MASKED, completed, failed, parameters_of
 from .plain_file import open_plain, reason_of, replace_plain, target_of
+from .repair import RepairError, work_tree
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
 SHOWN = 300  # characters of a path that cannot be used
@@ -56,6 +57,9 @@ class TextFiles(Component):
         Serves("action", "write_text", WriteTextParameters, WriteTextResult, effect="idempotent"),
     )
 
+    def __init__(self, home: Home | None = None) -> None:
+        self._home = home
+
     @on(StepExecute, where={"action": "read_text"})
     def read(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
         """Read one file."""
@@ -65,6 +69,8 @@ class TextFiles(Component):
             return
         path = Path(event.workspace or ".", asked.path).absolute()
         try:
+            if event.worktree:
+                path = self._in_tree(event, asked.path)
             data = _bounded(path)
         except (OSError, ValueError) as error:
             yield failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}", retry=False)
@@ -86,7 +92,10 @@ class TextFiles(Component):
         data = asked.text.encode()
         try:
             refuse_masked(f"the text for {_shown(path)}", asked.text)
-            replace_plain(target_of(path, workspace), data, delivery.new_id())
+            target = path if event.worktree else target_of(path, workspace)
+            if event.worktree:
+                path = target = self._in_tree(event, asked.path)
+            replace_plain(target, data, delivery.new_id())
         except MaskedTextError as error:
             yield failed(event, str(error), kind=MASKED, retry=False)
             return
@@ -97,6 +106,17 @@ class TextFiles(Component):
             return
         result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
         yield completed(event, result, f"wrote {path.name}")
+
+    def _in_tree(self, event: StepExecute, named: str) -> Path:
+        """The file of this name in the execution's work tree, and nowhere else."""
+        try:
+            place = work_tree(self._home, event).resolve()
+        except RepairError as error:
+            raise OSError(str(error)) from error
+        path = (place / named).resolve()
+        if not path.is_relative_to(place) or ".git" in path.relative_to(place).parts:
+            raise OSError("it is not in the work tree of this execution: name a file in there")
+        return path
 
 
 def _bounded(path: Path) -> bytes:

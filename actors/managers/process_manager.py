@@ -35,6 +35,7 @@ from . import files, schedules
 from .calendar import Calendar
 from .catalogue import Catalogue
 from .choosing import Chosen, Refusal, for_request, for_trigger, meant
+from .goals import Goals
 from .matching import matched, not_matched
 from .preferences import Preferences
 from .unmatched import Unmatched, forgotten
@@ -71,6 +72,9 @@ class ProcessManager(Component):
         self._calendar = Calendar()
         self._max_cost = config.models.max_cost
         self._history = history
+        servers = tuple(server.name for server in config.tools.mcp)
+        self._goals = Goals(history, vocabulary, servers)
+        self._blobs = blobs
         self._preferences = Preferences(config.preferences, user_preferences or {})
         self._workspace = str(home.path.parent) if home else ""
 
@@ -206,7 +210,7 @@ class ProcessManager(Component):
         self, event: ExecutionRequest, delivery: Delivery, *, last: bool = False
     ) -> Iterator[Output]:
         """Begin *event* or say why not; it may wait for its process, but not at the last try."""
-        begun = self._begun(event)
+        begun = self._begun(event, delivery)
         wanted_s = self._wait_s if event.wait_s is None else max(0.0, event.wait_s)
         waits_s = min(wanted_s, self._wait_s) if self._waiting.has_room(event) else 0.0
         if isinstance(begun, Refusal) and begun.unlinked and waits_s and not last:
@@ -264,8 +268,10 @@ class ProcessManager(Component):
             yield not_matched(held.event, f"the grant of {event.client}, who said it, was revoked")
             self._unmatched.drop(held.event)
 
-    def _begun(self, event: ExecutionRequest) -> ExecutionStarted | Refusal:
+    def _begun(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
         """The beginning of an execution, or why there is none."""
+        if event.step:
+            return self._led(event, delivery)
         if not event.process:
             return self._started(event, None, "", dict(event.inputs))
         version = event.process_version
@@ -277,6 +283,18 @@ class ProcessManager(Component):
         if wrong:
             return Refusal(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}")
         return self._started(event, process, self._catalogue.linked(process), inputs)
+
+    def _led(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
+        """The beginning of ad-hoc work towards a goal."""
+        if event.process or event.inputs:
+            return Refusal("a goal of its own belongs to ad-hoc work: name no process, no inputs")
+        refused = self._goals.refused(delivery.source, delivery.time_ns)
+        if refused:
+            return Refusal(refused)
+        process = self._goals.linked(event, self._catalogue.table, delivery.position)
+        if isinstance(process, Refusal):
+            return process
+        return self._started(event, process, self._blobs.put(msgspec.json.encode(process)), {})
 
     def _started(
         self,

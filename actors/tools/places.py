@@ -17,6 +17,7 @@ from cortex.bus.events import ToolCall
 from cortex.runtime.kernel import Home
 
 from ..handlers.repair import (
+    NO_TREE,
     CheckoutUnusableError,
     PathRefusedError,
     Sources,
@@ -139,6 +140,8 @@ class Places:
             with self.locked(event):
                 tree = self.worktree(event)
         except CheckoutUnusableError:
+            if event.worktree:
+                raise ToolError(f"the sources {NO_TREE}") from None
             return self._place(workspace, workspace)
         return self._in_worktree(workspace, tree.folder)
 

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cortex.runtime.kernel import many
-from cortex.runtime.processes.execution import EFFECT, ITEMS
+from cortex.runtime.processes.execution import EFFECT, GOAL, ITEMS
 
 from .reading import (
     UNHELD,
+    Chosen,
     CompiledContext,
     Dialogue,
     ExecutionDocument,
     GivenAnswer,
+    brief_value,
     dollars,
     duration,
     edit_line,
@@ -26,6 +28,7 @@ from .reading import (
 )
 from .screen import Screen
 
+NAMED = 8  # names of actions in a hint
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
 ADD_ONE = "the answer is quoted from the context; [models] in config.toml says which are asked"
@@ -51,6 +54,8 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
     screen.line()
     if document.status == "completed":
         screen.line("completed", _STYLES["completed"])
+    if document.worktree:
+        screen.paragraph(f"what it changed stands in {document.worktree}")
     screen.line(
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
         f"{duration(document.duration_s)}  {_taken(document)}"
@@ -92,6 +97,11 @@ def hints_of(document: ExecutionDocument) -> list[str]:
     elif document.effects:
         happened = f"cortex execution resume {document.id} --it-happened RESULT"
         hints.append(f"{happened}   (or --do-it-again)")
+    elif is_at_goal(document):
+        if document.may:
+            one = brief(document.may)
+            hints.append(f"cortex execution do {document.id} ACTION   (one of {one})")
+        hints.append(f"cortex execution finish {document.id}   (or --give-up)")
     elif document.question:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
     elif document.status == "halted" and len(document.steps) > 1:
@@ -101,6 +111,17 @@ def hints_of(document: ExecutionDocument) -> list[str]:
     if document.prompt and not document.person:
         hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
     return [*hints, f"cortex trace {document.id}"]
+
+
+def is_at_goal(document: ExecutionDocument) -> bool:
+    """Whether a person is asked what is done next towards a goal."""
+    return document.status == "paused" and document.reason == GOAL
+
+
+def brief(names: list[str]) -> str:
+    """A few of *names*."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def context_line(context: CompiledContext) -> str:
@@ -160,6 +181,8 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     if document.person:
         told = f"{document.person} is asked for the answer of {document.step}"
         screen.line(f"waiting: {told}", _STYLES["paused"])
+    elif is_at_goal(document):
+        screen.line(f"waiting for you, towards the goal: {document.goal}", _STYLES["paused"])
     else:
         screen.line(f"{document.status}{told}", _style_of(document))
     _show_items(screen, document)
@@ -174,8 +197,12 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
 
 def _show_steps(screen: Screen, document: ExecutionDocument) -> None:
     widest = max(map(len, document.steps), default=0)
+    chosen = {each.step: each for each in document.chosen}
     for step, status in document.steps.items():
-        line = f"  {status:<10} {step:<{widest}}  {document.summaries.get(step, '')}".rstrip()
+        said = document.summaries.get(step, "")
+        if step in chosen:
+            said = chosen_line(chosen[step])
+        line = f"  {status:<10} {step:<{widest}}  {said}".rstrip()
         screen.line(screen.cut(line, lines=2))
 
 
@@ -191,6 +218,13 @@ def _show_items(screen: Screen, document: ExecutionDocument) -> None:
         screen.line(
             screen.cut(f"  item {row.item}  {row.execution}  {row.status}: {told}", lines=2)
         )
+
+
+def chosen_line(chosen: Chosen) -> str:
+    """Something that was chosen towards a goal, with its parameters and what came of it."""
+    given = " ".join(f"{name}={brief_value(value)}" for name, value in chosen.parameters.items())
+    told = f": {chosen.said}" if chosen.said else ""
+    return f"{chosen.action} {given}".rstrip() + told
 
 
 def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
@@ -230,6 +264,7 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     for name, value in (
         ("goal", document.goal),
         ("workspace", document.workspace),
+        ("changes in", document.worktree),
         ("at work", document.step if document.status == "running" and not document.waiting else ""),
         ("reason", document.reason),
         ("waiting", _waiting(document)),

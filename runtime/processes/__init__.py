@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
     from .expressions import Expression, MapOf, Ref, Template
     from .fixes import apply_fixes
+    from .goal_sources import linked_goal, problem_of
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
     from .inspection import Inspection, Item, StepItem, inspect, items_of
@@ -180,11 +181,13 @@ __all__ = [
     "keys_of_the_language",
     "known_sources",
     "language_schema",
+    "linked_goal",
     "object_schema",
     "parse",
     "parse_condition",
     "parse_template",
     "part_of",
+    "problem_of",
     "read_folder",
     "read_source",
     "said_needs",

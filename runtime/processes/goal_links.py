@@ -32,6 +32,8 @@ OF_GOAL: Final = Shape(
 )
 OF_TEXT: Final = Shape({"type": "string"})
 ANYTHING: Final = Shape({})
+# Names of variables whose values a program is handed, which may be secrets: no model chooses them.
+FOR_PEOPLE: Final = ("env",)
 _NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 
@@ -62,7 +64,8 @@ class GoalLinker:
         if not (definition.grants or definition.tools or definition.abstract):
             message = f"nothing may be done towards the goal of `{definition.id}`"
             self._reporter.report("P217", message, entries["goal"][0])
-        grants = [found for use in definition.grants if (found := self._granted(use))]
+        uses, by_hand = definition.grants, definition.by_hand
+        grants = [found for use in uses if (found := self._granted(use, by_hand=by_hand))]
         self._check_names(definition, grants)
         return Goal(
             text=definition.goal.template,
@@ -71,7 +74,7 @@ class GoalLinker:
             by_hand=definition.by_hand,
         )
 
-    def _granted(self, use: GrantUse) -> Granted | None:
+    def _granted(self, use: GrantUse, *, by_hand: bool) -> Granted | None:
         place = self._place(use.node, "action" if use.action else "process")
         gates = self._gates(use.gates)
         if use.process:
@@ -94,7 +97,7 @@ class GoalLinker:
             name=spec.name,
             action=self._binder.linked_action(spec),
             description=_about(spec, shape),
-            parameters=schema_of(shape),
+            parameters=schema_of(shape) if by_hand else _without(schema_of(shape), FOR_PEOPLE),
             gates=gates,
             breakpoint=use.breakpoint,
         )
@@ -138,6 +141,13 @@ def schema_of(shape: Shape) -> dict[str, Any]:
     schema = {"properties": {}, **shape.schema, "type": "object"}
     definitions = dict(shape.definitions)
     return {**schema, "$defs": definitions} if definitions else schema
+
+
+def _without(schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """*schema* without the properties *names*."""
+    properties = schema.get("properties", {})
+    kept = {name: each for name, each in properties.items() if name not in names}
+    return schema if len(kept) == len(properties) else {**schema, "properties": kept}
 
 
 def _about(spec: ActionSpec, shape: Shape) -> str:

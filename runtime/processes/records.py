@@ -91,7 +91,10 @@ BUDGET = Record(
         "tokens": Key(Number(1, _LARGE), "tokens in all"),
         "cost": Key(Number(0, _LARGE, whole=False), "US dollars in all"),
         "time_s": Key(Number(0, _LARGE, whole=False), "seconds in all"),
-        "turns": Key(Number(1, 100_000), "how often the model may be asked; 12 unless given"),
+        "turns": Key(
+            Number(1, 100_000),
+            "how often the model may be asked; 12 unless given, towards a goal 30",
+        ),
         "sections": Key(_SECTIONS, "tokens of the context by section"),
     },
     with_node=False,

@@ -196,6 +196,8 @@ def test_a_person_judges_where_the_check_asks_one_and_what_they_say_is_told() ->
 
     assert question == "Is the goal reached? I added a test"
     assert "owner denied it and the docs?" in world.said(ContextCompile)[-1].verdict
+    choose(world, text="now with docs")
+    assert world.said(GateEvaluate)[-1].answer == ""  # it is another question
 
 
 def test_gates_before_an_action_are_asked_each_time_and_a_refusal_is_told() -> None:
@@ -351,7 +353,7 @@ def test_a_person_may_give_up() -> None:
 @pytest.mark.parametrize(
     ("action", "parameters", "why"),
     [
-        ("rm", {}, "'rm' is not granted to it: test, push is"),
+        ("rm", {}, "'rm' is not granted to it; it may do: test, push"),
         ("test", {"which": 1}, "the parameters of test are not as declared"),
     ],
 )

@@ -1,5 +1,6 @@
 """Repairing a checkout: edits applied in a worktree, tests found and read, commits, the news."""
 
+from .apart import NO_TREE, work_tree
 from .checkout import Sources, sources_at, uncommitted
 from .commands import PYTHONS, find_command, looked_at
 from .commits import check_branch, commit, made_by, message_of, push, trailers_of
@@ -32,6 +33,7 @@ from .worktree import (
 )
 
 __all__ = [
+    "NO_TREE",
     "PYTHONS",
     "TESTS_FAILED",
     "WRITES",
@@ -82,5 +84,6 @@ __all__ = [
     "trailers_of",
     "tree_of",
     "uncommitted",
+    "work_tree",
     "write",
 ]

@@ -18,7 +18,7 @@ from cortex.runtime.kernel import Home
 
 from .. import running  # not its names: what only reads gets along without a runtime
 from ..completing import execution_ids, process_names
-from ..exits import OK, WAITING
+from ..exits import FAILED, OK, WAITING
 from ..options import question_of, with_home, with_screen
 from ..outcome import show_execution
 from ..reading import (
@@ -31,6 +31,7 @@ from ..reading import (
     find_executions,
     row_of,
     rows_of,
+    worktree_of,
 )
 from ..screen import Screen
 from ..tree import Family
@@ -115,6 +116,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
         found = history.execution_id(execution_id)
         document = document_of(history.execution(found), rows_of(history, found), history.blobs)
         document.waiting = running.waiting_for(history, found)
+        document.worktree = worktree_of(home, document)
     show_execution(screen, document)
 
 
@@ -239,18 +241,62 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
         return station.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
 
 
-@execution.command()
+@execution.command(name="do")
 @click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.option("-o", "--output", "outputs", multiple=True, metavar="NAME=VALUE", help="An output.")
+@click.argument("action")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="A parameter.")
+@click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen
-def finish(execution_id: str, outputs: tuple[str, ...], home: Home, screen: Screen) -> int:
-    """End an ad-hoc execution: its goal is reached."""
+def do_(
+    execution_id: str, action: str, inputs: tuple[str, ...], note: str, home: Home, screen: Screen
+) -> int:
+    """Do something towards the goal of an execution that waits for it.
+
+    ACTION is an action, or a process, that may be done towards the goal. It becomes a step of the
+    execution and is recorded like any other; then the execution waits for what is done next, or
+    asks its model. `finish` says that the goal is reached.
+    """
+    pairs = running.pairs_of(inputs, "NAME")
+    with running.Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        event = running.proposal(station.history, found, action, pairs, note, station.seen)
+        running.refuse_secrets(event.parameters, running.mask_of(home))
+        return station.act(found, event)
+
+
+@execution.command()
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An output of work that nobody leads.",
+)
+@click.option("--give-up", is_flag=True, help="The goal is not reached, and nothing is done more.")
+@click.option("--note", default="", help="What was reached, or why it is given up.")
+@with_home
+@with_screen
+def finish(
+    execution_id: str,
+    outputs: tuple[str, ...],
+    give_up: bool,
+    note: str,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Say that the goal of an execution is reached, or with --give-up that it is given up.
+
+    Its check is not asked: this is a person's word, and recorded as one.
+    """
     given = running.pairs_of(outputs, "NAME")
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
-        event = ExecutionFinish(execution_id=found, outputs=dict(given))
-        return station.finish(found, event)
+        event = ExecutionFinish(execution_id=found, outputs=dict(given), gave_up=give_up, note=note)
+        code = station.finish(found, event)
+    return OK if give_up and code == FAILED else code
 
 
 @execution.command()

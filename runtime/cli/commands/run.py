@@ -1,7 +1,7 @@
-"""`cortex run`: run a process, or open work towards a goal."""
+"""`cortex run`: run a process, or work towards a goal."""
 
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -10,12 +10,14 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
 from ..completing import process_names_or_files, with_inputs
-from ..exits import OK
 from ..options import with_new_home, with_running, with_screen
 from ..reading import Catalog
 from ..running import (
+    NO_CHECKOUT,
     Station,
+    goal_step,
     inputs_of,
+    is_in_checkout,
     is_path,
     mask_of,
     pairs_of,
@@ -47,6 +49,38 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     metavar="USD",
     help="What its models may take, in US dollars [default: `max_cost` in [models]].",
 )
+@click.option(
+    "--may",
+    multiple=True,
+    metavar="ACTION",
+    help="Towards a goal: an action, or process:NAME, that may be chosen, too "
+    "[default: run_tests, and all there are for you by hand].",
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="NAME",
+    help="Towards a goal: a tool or a pack, beside those for files and knowledge.",
+)
+@click.option(
+    "--check",
+    multiple=True,
+    metavar="PROGRAM|GATE",
+    help="What decides that the goal is reached: a program that ends with 0, a gate, or "
+    "GATE={...} with its parameters [default: you are asked].",
+)
+@click.option(
+    "--turns",
+    type=click.IntRange(min=1),
+    help="Towards a goal: how often the model is asked [default: 30].",
+)
+@click.option(
+    "--within",
+    metavar="TIME",
+    help="Towards a goal: how long the work may take, as 90s or 2h [default: 30m].",
+)
+@click.option("--by-hand", is_flag=True, help="You choose what is done towards the goal.")
 @with_running
 @with_new_home
 @with_screen
@@ -59,6 +93,12 @@ def run(
     breaks: tuple[str, ...],
     version: int | None,
     max_cost: float | None,
+    may: tuple[str, ...],
+    tools: tuple[str, ...],
+    check: tuple[str, ...],
+    turns: int | None,
+    within: str | None,
+    by_hand: bool,
     yes: bool,
     quiet: bool,
     home: Home,
@@ -66,14 +106,24 @@ def run(
 ) -> int:
     """Run a process, or work towards a goal without one.
 
-    PROCESS is its name, an interface that it implements, or a file. Without it but with --goal, an
-    ad-hoc execution is opened, whose actions are recorded so that a process can be made of them.
+    PROCESS is its name, an interface that it implements, or a file. Without it but with --goal, a
+    model chooses turn by turn what is done, of what it may do, until the check passes: each action
+    is a step of the execution, and recorded, so that a process can be made of them. Files change in
+    a work tree. Where no model is configured, you choose: `cortex execution do`.
     How it goes is told on standard error, what comes of it on standard output. Ctrl-C pauses it.
     Where a person is asked in a model's place, the answer is typed, and ended with Ctrl-D.
     """
     if not (process or goal):
         raise click.UsageError("name a PROCESS, or give a --goal")
     given = pairs_of(inputs, "NAME")
+    of_goal = any((may, tools, check, turns, within, by_hand))
+    if process and of_goal:
+        raise click.UsageError(
+            "--may, --tool, --check, --turns, --within and --by-hand are for a --goal without a "
+            "PROCESS, which says them itself"
+        )
+    if not process and (given or input_file or version):
+        raise click.UsageError("inputs and a version belong to a PROCESS: say all of it in --goal")
     with Station.open(home, screen) as station:
         station.quiet, station.questions.approve = quiet, yes
         path = is_path(process)
@@ -85,6 +135,22 @@ def run(
         # What implements an interface may take more than it says; an abstract one is refused.
         if isinstance(linked, LinkedProcess) and not linked.abstract:
             refuse_wrong(linked, values)
+        step: dict[str, Any] = {}
+        if not name:
+            step = goal_step(
+                home,
+                Catalog(station.history),
+                goal,
+                may=may,
+                tools=tools,
+                check=check,
+                turns=turns,
+                within=within,
+                by_hand=by_hand,
+                max_cost=max_cost,
+            )
+            if not is_in_checkout(workspace):
+                screen.note(NO_CHECKOUT, "yellow")
         request = ExecutionRequest(
             execution_id=station.client.new_id(),
             process=name,
@@ -96,6 +162,7 @@ def run(
             breakpoints=breaks,
             max_cost=max_cost,
             wait_s=station.wait_s,
+            step=step,
         )
         # A person who asks is what set it going; that is recorded with the request.
         asked = TriggerMatched(
@@ -105,10 +172,7 @@ def run(
             digest=linked.digest if linked else "",
             because=f"{user_name()} asked for it on the command line",
         )
-        if name:
-            return station.run(request.execution_id, asked, request)
-        station.publish(asked, request)
-        return _open(station, request)
+        return station.run(request.execution_id, asked, request)
 
 
 def _linked(station: Station, name: str, version: int | None) -> Linked | None:
@@ -121,14 +185,3 @@ def _linked(station: Station, name: str, version: int | None) -> Linked | None:
 
 def _about(linked: Linked | None) -> str:
     return (linked.description or f"run {linked.name}") if linked else ""
-
-
-def _open(station: Station, request: ExecutionRequest) -> int:
-    station.until_started(request.execution_id)
-    screen = station.screen
-    screen.document(station.document(request.execution_id))
-    screen.line(f"execution {request.execution_id} is open for: {request.goal}")
-    screen.line("what components do in it is recorded, for a process to be made of it")
-    screen.line(f"cortex execution finish {request.execution_id}", "cyan")
-    screen.line(f"cortex trace {request.execution_id}", "cyan")
-    return OK

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
     from .plugins import plugins_of
-    from .results import readable, scalars
+    from .results import brief_value, readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
     from .selection import Selection
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
     from .summary import (
         UNHELD,
+        Chosen,
         CompiledContext,
         Dialogue,
         ExecutionDocument,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         exit_code,
         row_of,
         took_s,
+        worktree_of,
     )
     from .templates import as_written, condition_as_written, diff_as_written
     from .times import duration, iso, local, parse_end, parse_time, recent
@@ -69,6 +71,7 @@ __all__ = [
     "ActingDocument",
     "ActingEndpoint",
     "Catalog",
+    "Chosen",
     "Compiled",
     "CompiledContext",
     "Dialogue",
@@ -103,6 +106,7 @@ __all__ = [
     "asked_of_person",
     "asking_items",
     "asyncapi_document",
+    "brief_value",
     "cells_of",
     "condition_as_written",
     "counted",
@@ -154,4 +158,5 @@ __all__ = [
     "took_s",
     "waiting_child",
     "why_of",
+    "worktree_of",
 ]

@@ -11,6 +11,7 @@ from cortex.runtime.kernel import many
 REPORT = "report"  # a result's field that is text for people, printed as it is
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FOR_PROGRAMS = frozenset(("context",))  # what a step offers to the prompts of later ones
+BRIEF = 60  # characters of a parameter in a line
 LONGEST_SCALAR = 200
 
 
@@ -40,6 +41,12 @@ def scalars(result: dict[str, Any]) -> Iterator[str]:
         small = not isinstance(value, dict | list | tuple) and "\n" not in text
         if small and len(text) <= LONGEST_SCALAR and not hidden(name, value):
             yield f"{name}: {text}"
+
+
+def brief_value(value: Any) -> str:
+    """*value* in a word or two."""
+    text = " ".join(_plain(value).split())
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 1]}…"
 
 
 def hidden(name: str, value: Any) -> bool:

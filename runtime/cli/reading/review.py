@@ -15,6 +15,8 @@ LEAST_LINES = 3  # of each step among them
 def review_of(document: ExecutionDocument) -> list[str]:
     """What the steps since the last question gave, for whoever is asked the next one."""
     steps = document.unreviewed
+    if document.may:  # of what is done towards a goal the last is news
+        steps = steps[-1:]
     most = max(LEAST_LINES, REVIEW_LINES // max(1, len(steps)) - 1)
     lines: list[str] = []
     for step in steps:

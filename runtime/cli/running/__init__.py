@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .ending import told_to_end, wait_for
     from .endpoints import ModelCheck, check_model
     from .findings import Check
+    from .goals import NO_CHECKOUT, goal_step, is_in_checkout, proposal
     from .granting import granting
     from .holding import HeldDocument, held_by, lines_of
     from .inputs import (
@@ -47,6 +48,7 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "NO_CHECKOUT",
     "Check",
     "DryRunDocument",
     "GateReport",
@@ -70,6 +72,7 @@ __all__ = [
     "check_model",
     "checks_of",
     "edited_inputs",
+    "goal_step",
     "gone",
     "granting",
     "has_person",
@@ -77,6 +80,7 @@ __all__ = [
     "in_order",
     "input_text",
     "inputs_of",
+    "is_in_checkout",
     "is_path",
     "knowledge_roots",
     "knowledge_topics",
@@ -85,6 +89,7 @@ __all__ = [
     "mask_of",
     "open_shelf",
     "pairs_of",
+    "proposal",
     "refuse_secrets",
     "refuse_wrong",
     "registry_of",

@@ -17,6 +17,7 @@ from cortex.bus.events import (
     ExecutionPause,
     ExecutionRefused,
     ExecutionResume,
+    StepPropose,
     StepSettle,
     TriggerMatched,
     TriggerReceived,
@@ -38,9 +39,11 @@ from ..reading import (
     open_gate,
     rows_of,
     waiting_child,
+    worktree_of,
 )
 from ..screen import Screen
 from .ailments import Ailments, listen
+from .goals import goal_of
 from .ground import Ground, ground_of
 from .keyboard import Interrupts, Terminated
 from .people import has_person
@@ -118,7 +121,9 @@ class Station:
     def document(self, execution_id: str) -> ExecutionDocument:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
-        return document_of(state, rows_of(self.history, execution_id), self.history.blobs)
+        document = document_of(state, rows_of(self.history, execution_id), self.history.blobs)
+        document.worktree = worktree_of(self.home, document)
+        return document
 
     def until_started(self, execution_id: str) -> None:
         """Wait until an execution was begun or refused.
@@ -275,14 +280,38 @@ class Station:
         return OK
 
     def finish(self, execution_id: str, event: ExecutionFinish) -> int:
-        """End an ad-hoc execution; as `run`.
+        """End the work towards a goal; as `run`.
 
         Raises:
-            RefusedError: It has ended, or a process runs in it.
+            RefusedError: It has ended, or works towards no goal.
         """
-        if not self._unfinished(execution_id).adhoc:
-            raise RefusedError(f"execution {execution_id} runs a process, which ends it: cancel it")
-        return self.run(execution_id, event)
+        state = self._unfinished(execution_id)
+        if not state.adhoc and goal_of(self.history, state) is None:
+            raise RefusedError(
+                f"execution {execution_id} works towards no goal, and ends by itself: cancel it"
+            )
+        if state.status == "running" and not state.adhoc:
+            raise RefusedError(f"execution {execution_id} is at work: pause it first")
+        return self.run(execution_id, msgspec.structs.replace(event, seen=self.seen))
+
+    def act(self, execution_id: str, event: StepPropose) -> int:
+        """Do something towards a goal; it is shown what came of it.
+
+        Returns:
+            0 where it was done, though the execution waits for what is done next.
+
+        Raises:
+            RefusedError: The execution has ended.
+        """
+        state = self._unfinished(execution_id)
+        if state.status == "running":
+            raise RefusedError(f"execution {execution_id} is at work: pause it first")
+        code = self.run(execution_id, event)
+        after = self.history.execution(execution_id)
+        if len(after.grown) == len(state.grown):
+            return FAILED  # it was refused
+        done = after.statuses.get(after.grown[len(state.grown)].step_id, "")
+        return OK if done == "completed" else FAILED if done else code
 
     def _asked(self, execution_id: str) -> tuple[str, int | None]:
         """Which execution, that or a child of it, asks a person, and the position at which."""

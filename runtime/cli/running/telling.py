@@ -33,6 +33,7 @@ from cortex.bus.events import (
     StepFanned,
     StepItemChanged,
     StepProgress,
+    StepProposed,
     StepReopened,
     StepSettled,
     StepSkipped,
@@ -154,6 +155,11 @@ class Teller:
             case StepFailed():
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
                 return Told("failed", f"{event.step_id}{again}: {event.error}", "red")
+            case StepProposed():
+                given = json.dumps(event.parameters) if event.parameters else ""
+                by = f", by {event.by}" if event.by and not event.call_id else ""
+                told = f"{event.step_id}: {event.action} {one_line(given, SHORT)}".rstrip()
+                return Told("chosen", f"{told}{by}", "cyan")
             case StepSkipped():
                 return Told("skipped", f"{event.step_id}: {event.reason}", "dim")
             case StepReopened():

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
     from .dialogue import Offers
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
+    from .goals import GOAL
+    from .growing import checked_as_declared, goal_at_hand
     from .history import asked_in_adhoc, fold, in_order, is_own, may_answer, observed
     from .items import Live
     from .records import ExecutionRecords, ExecutionRow, list_executions
     from .requesting import edit_prompt, give_result, skip
     from .retrying import wait_before_call, wait_before_retry
     from .room import too_large
-    from .running import execution_of, run
+    from .running import execution_of, run, run_goal
     from .settlement import question_of
     from .speakers import ENGINE, PEOPLE, asker
     from .spending import tokens_of
@@ -34,6 +36,7 @@ __all__ = [
     "CHILD_FACTS",
     "EFFECT",
     "ENGINE",
+    "GOAL",
     "INPUTS",
     "ITEMS",
     "NO_PROCESS",
@@ -54,6 +57,7 @@ __all__ = [
     "advance",
     "asked_in_adhoc",
     "asker",
+    "checked_as_declared",
     "checked_inputs",
     "choices",
     "counted",
@@ -65,6 +69,7 @@ __all__ = [
     "fold",
     "give_result",
     "give_up",
+    "goal_at_hand",
     "ignore",
     "in_order",
     "is_own",
@@ -77,6 +82,7 @@ __all__ = [
     "question_of",
     "reached",
     "run",
+    "run_goal",
     "skip",
     "speaks_for",
     "stood_at",

@@ -24,12 +24,14 @@ from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
 from ..work import inferred_needs, said_needs
 from .choices import INSTRUCTIONS
 from .failures import told_to
+from .goals import checks
 from .spending import left
 from .state import Edits, Execution, anew
 
 STEP_TIMEOUT_S = 600.0  # bounds a handler where the step lays down nothing
 MODEL_TIMEOUT_S = 300.0
 GATE_TIMEOUT_S = 60.0  # bounds what evaluates a gate
+CHECK_TIMEOUT_S = 600.0  # bounds what checks a goal, which may be a whole test suite
 GATE_DEADLINE_S = 900.0  # then the gate has not answered: time to wait in a queue, and for retries
 TOOL_TIMEOUT_S = 120.0  # bounds the work of a tool
 TOOL_GRACE_S = 30.0  # for the way there and back
@@ -41,6 +43,7 @@ def gate_evaluate(
 ) -> GateEvaluate:
     """Ask the gate at *index* of the process (step "") or of a step; questions are counted on."""
     begun = state.begun()
+    of_goal = step_id == state.step_id and checks(state, index)
     again = state.step_id == step_id and state.gates_passed == index
     answer, by = state.gate_answer if again else ("", "")
     return GateEvaluate(
@@ -57,7 +60,8 @@ def gate_evaluate(
         by=by,
         requested_by=state.requested_by,
         component=gate.component,
-        timeout_s=GATE_TIMEOUT_S,
+        timeout_s=CHECK_TIMEOUT_S if of_goal else GATE_TIMEOUT_S,
+        worktree=state.pursuit is not None,
     )
 
 
@@ -181,6 +185,7 @@ def tool_call(
         effect=spec.effect,
         component=spec.component,
         host=spec.host,
+        worktree=state.pursuit is not None,
     )
 
 
@@ -205,6 +210,7 @@ def step_execute(
         answer=answer or {},
         timeout_s=step.timeout_s or STEP_TIMEOUT_S,
         component=step.action.component if step.action else "",
+        worktree=state.pursuit is not None,
     )
 
 

@@ -21,6 +21,7 @@ from cortex.bus.events import (
 
 from . import fanning
 from .course import Course
+from .goals import GOAL
 from .voice import Voice
 
 Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -76,6 +77,8 @@ def _pause(course: Course, voice: Voice, event: ExecutionPaused) -> None:
     # An approval can be given to the parent as well: a resume hands it on.
     reason = "approval" if event.reason == "approval" else state.pausing or f"child {_told(event)}"
     asks = {"question": event.question, "prompt": event.prompt, "gate": event.gate}
+    if event.reason == GOAL:  # that is for whoever looks at the child
+        asks = {}
     voice.pause(reason, state.step_id, **asks)
 
 

@@ -65,7 +65,13 @@ def come_back(state: Execution, step_id: str) -> Execution:
     if not pursuit.away:  # it was said that the goal is reached, and it is not
         at_hand = state.stage in ("answered", "tools")
         stage = state.stage if at_hand else "tools"
-        return replace(state, stage=stage, gates_passed=pursuit.gates_passed, gate_attempt=0)
+        return replace(
+            state,
+            stage=stage,
+            gates_passed=pursuit.gates_passed,
+            gate_attempt=0,
+            gate_answer=("", ""),  # the next question is another one
+        )
     return replace(
         anew(state),
         stage="tools",

@@ -31,7 +31,7 @@ def propose(
     What is wrong comes back, and nothing was said then; None where all is well.
     """
     state = voice.state
-    problem = wrong_answer(parameters, grant.parameters)
+    problem = checked_as_declared(parameters, grant.parameters)
     if problem:
         return f"the parameters of {grant.name} are not as declared: {problem}"
     at_hand = state.pursuit is not None and state.pursuit.step_id == step.id
@@ -79,6 +79,24 @@ def widened(process: LinkedProcess, state: Execution) -> LinkedProcess:
             steps += [_grown(each, step, goal, state) for each in of_step]
         steps.append(step)
     return replace(process, steps=tuple(steps))
+
+
+def goal_at_hand(process: LinkedProcess, state: Execution) -> LinkedStep | None:
+    """The step of *process* whose goal is worked towards, or at which the execution stands."""
+    if state.started is None or state.over:
+        return None
+    at = state.pursuit.step_id if state.pursuit is not None else state.step_id
+    found = (step for step in process.steps if step.id == at and step.goal is not UNSET)
+    return next(found, None)
+
+
+def checked_as_declared(parameters: dict[str, Any], schema: dict[str, Any]) -> str | None:
+    """What is wrong with *parameters* that have to fit *schema*; None where they do."""
+    known = schema.get("properties", {})
+    extra = [name for name in parameters if name not in known]
+    if extra and known and not schema.get("additionalProperties"):
+        return f"there is no parameter {', '.join(extra)[:100]}"
+    return wrong_answer(parameters, schema)
 
 
 def _grown(grown: Grown, step: LinkedStep, goal: Goal, state: Execution) -> LinkedStep:

@@ -21,7 +21,7 @@ from ..linked import LinkedGate, LinkedStep
 from .asking import context_compile
 from .choices import said_reached
 from .goals import GOAL, come_back, pending
-from .growing import left_s, propose
+from .growing import goal_at_hand, left_s, propose
 from .room import clipped
 from .speakers import asker
 from .spending import spent
@@ -164,7 +164,7 @@ def observe(voice: Voice, step_id: str, outcome: str) -> None:
 
 def act(course: "Course", voice: Voice, event: StepPropose) -> None:
     """Do what a person chose towards the goal at hand."""
-    step = _goal_at_hand(course, voice.state)
+    step = goal_at_hand(course.process, voice.state)
     refused = _not_to_act(voice, event.seen)
     if step is None or step.goal is UNSET:
         refused = refused or "it works towards no goal"
@@ -172,7 +172,7 @@ def act(course: "Course", voice: Voice, event: StepPropose) -> None:
         grant = step.goal.grant(event.action)
         if grant is None:
             names = ", ".join(each.name for each in step.goal.grants) or "nothing"
-            refused = refused or f"{event.action[:80]!r} is not granted to it: {names} is"
+            refused = refused or f"{event.action[:80]!r} is not granted to it; it may do: {names}"
         elif not refused:
             by = asker(voice.source, "")
             given, note = event.parameters, event.note
@@ -191,7 +191,7 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
         if state.status == "running":
             voice.complete(event.outputs)
         return
-    step = _goal_at_hand(course, state)
+    step = goal_at_hand(course.process, state)
     refused = _not_to_act(voice, event.seen, finishing=True)
     if step is None:
         refused = refused or "it works towards no goal"
@@ -210,15 +210,6 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
         )
     else:
         _reached(course, voice, step, event.note, by)
-
-
-def _goal_at_hand(course: "Course", state: Execution) -> LinkedStep | None:
-    """The step whose goal is worked towards, or at which the execution stands."""
-    if state.started is None or state.over:
-        return None
-    at = state.pursuit.step_id if state.pursuit is not None else state.step_id
-    found = (step for step in course.process.steps if step.id == at and step.goal is not UNSET)
-    return next(found, None)
 
 
 def _not_to_act(voice: Voice, seen: int, *, finishing: bool = False) -> str:

@@ -1,0 +1,54 @@
+"""The place of work towards a goal: the execution's work tree, and nowhere else."""
+
+from pathlib import Path
+from typing import Protocol
+
+from cortex.runtime.kernel import Home
+
+from .checkout import sources_at
+from .dropped import locked
+from .errors import CheckoutUnusableError
+from .worktree import branch_of, find_worktree, folder_of, fresh_worktree
+
+GIT_TIMEOUT_S = 60.0
+NO_TREE = (
+    "are no git checkout, and what is done towards a goal is done in a work tree of one: "
+    "`git init`, commit what is there, then run it again"
+)
+
+
+class Asked(Protocol):
+    """What asks for a program to be run."""
+
+    @property
+    def execution_id(self) -> str:
+        """The execution."""
+        ...
+
+    @property
+    def workspace(self) -> str:
+        """The folder that it is about."""
+        ...
+
+
+def work_tree(home: Home | None, event: Asked, folder: str = "") -> Path:
+    """The *folder* of the workspace in the execution's work tree; made where it is missing.
+
+    Raises:
+        RepairError: The workspace is no checkout, there is no home, or git cannot make it; or the
+            folder is not in there.
+    """
+    if home is None:
+        raise CheckoutUnusableError("get no work tree: start the runtime with a home")
+    try:
+        sources = sources_at(Path(event.workspace or ".").absolute(), GIT_TIMEOUT_S)
+    except CheckoutUnusableError as error:
+        raise CheckoutUnusableError(NO_TREE) from error
+    tree = folder_of(home.path, event.execution_id)
+    with locked(tree):
+        if find_worktree(tree, GIT_TIMEOUT_S) is None:
+            fresh_worktree(sources, tree, branch_of(event.execution_id))
+    place = (tree / sources.prefix / folder).resolve()
+    if not place.is_relative_to(tree.resolve()) or not place.is_dir():
+        raise CheckoutUnusableError(f"have no folder {folder[:200]!r} in their work tree")
+    return place

@@ -1,0 +1,70 @@
+"""Ad-hoc work that is led: the request says a goal and what may be done towards it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cortex.bus import Recorded, Vocabulary
+from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
+    ExecutionRequest,
+    StepPropose,
+    ToolListed,
+)
+from cortex.runtime.access import GRANTS, OWNER, folded, person_of
+from cortex.runtime.processes import (
+    Announced,
+    LinkedProcess,
+    ProcessTable,
+    linked_goal,
+    problem_of,
+)
+
+from .choosing import Refusal
+
+PUBLISH = "publish"
+_TOLD = frozenset(cls.topic_name() for cls in (ComponentAnnounced, ComponentWithdrawn, ToolListed))
+
+
+class Goals:
+    """Links what a request says of its goal to what was announced when it was made."""
+
+    def __init__(
+        self,
+        history: Callable[[str], Iterator[Recorded]],
+        vocabulary: Vocabulary,
+        servers: tuple[str, ...] = (),
+    ) -> None:
+        self._history = history
+        self._vocabulary = vocabulary
+        self._servers = servers  # of tools, as configured
+
+    def linked(
+        self, event: ExecutionRequest, table: ProcessTable, position: int
+    ) -> LinkedProcess | Refusal:
+        """The process of one step that works towards the goal of *event*, or what is wrong."""
+        announced = Announced(self._servers)
+        for stream in ("registry", *(f"tools/{server}" for server in self._servers)):
+            for record in self._history(stream):
+                if record.topic in _TOLD and record.position < position:
+                    said: Any = self._vocabulary.read(record)
+                    announced.fold(said)
+        known = {name: found for name in table.names() if (found := table.get(name)) is not None}
+        process, diagnostics = linked_goal(event.goal, event.step, announced.registry(), known)
+        problem = problem_of(diagnostics)
+        return Refusal(f"its goal cannot be worked towards: {problem}") if problem else process
+
+    def refused(self, source: str, now_ns: int) -> str:
+        """Why *source* may not say what is done in an execution; "" where it may.
+
+        Its request chooses actions and has a model paid, with no process in between.
+        """
+        client = person_of(source)
+        if client == OWNER:
+            return ""
+        records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
+        grants = folded(self._vocabulary.read(record) for record in records)
+        topic = StepPropose.topic_name()
+        if grants.allows(client, PUBLISH, topic, now_ns):
+            return ""
+        return f"{client} may not choose actions: its grant does not name {topic} under publish"

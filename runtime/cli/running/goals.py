@@ -1,0 +1,187 @@
+"""Work towards a goal, from the command line: what may be done, and what checks it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from msgspec import UNSET
+
+from cortex.bus.events import StepPropose
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes import Goal, LinkedProcess, Registry, errors_of, linked_goal
+from cortex.runtime.processes.execution import Execution, checked_as_declared, goal_at_hand
+
+from ..errors import RefusedError
+from ..reading import Catalog, History, models_of
+from .registry import registry_of
+
+PROCESS: Final = "process:"  # before the name of a process among what may be done
+RUN_TESTS: Final = "run_tests"  # runs what the checkout says, in the work tree
+PACKS: Final = ("files", "knowledge")  # of tools that read, and that change the work tree alone
+MAX_COST: Final = 1.0  # US dollars, where nothing else bounds them
+WITHIN: Final = "30m"
+NO_CHECKOUT: Final = (
+    "the workspace is no git checkout: nothing can be changed in it, and no program be run, as "
+    "that is done in a work tree"
+)
+
+
+def goal_step(
+    home: Home,
+    catalog: Catalog,
+    goal: str,
+    *,
+    may: Sequence[str],
+    tools: Sequence[str],
+    check: Sequence[str],
+    turns: int | None,
+    within: str | None,
+    by_hand: bool,
+    max_cost: float | None,
+) -> dict[str, Any]:
+    """The step that works towards *goal*, as it would stand in a process.
+
+    Raises:
+        click.UsageError: Something that it names is not there, or does not fit; told with what to
+            do about each.
+    """
+    registry = registry_of(home)
+    by_hand = by_hand or not any(_can_act(home))
+    budget: dict[str, Any] = {} if turns is None else {"turns": turns}
+    if max_cost is None and not by_hand:
+        budget["cost"] = MAX_COST
+    step: dict[str, Any] = {
+        "may": [*_usual(registry, may, by_hand=by_hand), *map(_granted, may)],
+        "tools": [*([] if by_hand else _usual_tools(registry, tools)), *tools],
+        "by_hand": by_hand,
+        "budget": budget,
+    }
+    if within or not by_hand:
+        step["timeout"] = within or WITHIN
+    if check:
+        step["check"] = [_gate(text, registry) for text in check]
+    processes = _processes(catalog)
+    _, found = linked_goal(goal, step, registry, processes)
+    wrong = [f"{each.message}: {each.remedy}" for each in errors_of(found)]
+    if wrong:
+        raise click.UsageError("\n".join(wrong))
+    return step
+
+
+def is_in_checkout(workspace: Path) -> bool:
+    """Whether *workspace* is in a git checkout, as far as can be seen without asking git."""
+    folder = workspace.absolute()
+    return any((each / ".git").exists() for each in (folder, *folder.parents))
+
+
+def proposal(
+    history: History, execution_id: str, action: str, pairs: Mapping[str, str], note: str, seen: int
+) -> StepPropose:
+    """What a person wants to be done in an execution, its parameters typed as they are declared.
+
+    Raises:
+        RefusedError: The execution works towards no goal, or what is named is not granted to it.
+        click.BadParameter: A parameter does not fit.
+    """
+    state = history.execution(execution_id)
+    goal = goal_of(history, state)
+    if goal is None:
+        raise RefusedError(
+            f"execution {execution_id} works towards no goal: `cortex run --goal TEXT` begins one"
+        )
+    grant = goal.grant(action)
+    if grant is None:
+        names = ", ".join(each.name for each in goal.grants) or "nothing"
+        raise RefusedError(
+            f"{action!r} is not granted to execution {execution_id}, which may do: {names}"
+        )
+    properties = grant.parameters.get("properties", {})
+    parameters = {name: _typed(value, properties.get(name)) for name, value in pairs.items()}
+    problem = checked_as_declared(parameters, grant.parameters)
+    if problem:
+        takes = ", ".join(properties) or "nothing"
+        raise click.BadParameter(f"{action} does not take that: {problem}; it takes {takes}")
+    return StepPropose(
+        execution_id=execution_id, action=action, parameters=parameters, note=note, seen=seen
+    )
+
+
+def goal_of(history: History, state: Execution) -> Goal | None:
+    """The goal that an execution works towards; None where there is none."""
+    if state.started is None or not state.started.linked:
+        return None
+    data = history.blobs.get(state.started.linked)
+    step = goal_at_hand(msgspec.json.decode(data, type=LinkedProcess), state)
+    return None if step is None or step.goal is UNSET else step.goal
+
+
+def _can_act(home: Home) -> Iterable[bool]:
+    """Of each model of *home*, whether it can be given tools; stand-ins and people are none."""
+    return (row.provider not in ("extractive", "human", "replay") for row in models_of(home))
+
+
+def _usual(registry: Registry, named: Sequence[str], *, by_hand: bool) -> list[str]:
+    """What may be done without being named: by hand all there is, by a model the tests."""
+    taken = {*named, *(registry.tools.packs if registry.tools else ())}
+    usual = registry.actions if by_hand else {RUN_TESTS} & registry.actions.keys()
+    return [name for name in usual if name not in taken]
+
+
+def _usual_tools(registry: Registry, named: Sequence[str]) -> list[str]:
+    known = registry.tools.packs if registry.tools else {}
+    return [name for name, pack in known.items() if pack in PACKS and name not in named]
+
+
+def _granted(text: str) -> Any:
+    """An action, or `process:NAME`, as it stands in a process."""
+    if text.startswith(PROCESS):
+        return {"process": text.removeprefix(PROCESS)}
+    return text
+
+
+def _gate(text: str, registry: Registry) -> Any:
+    """A gate by its name, as NAME={...} with parameters, or a program that has to end with 0."""
+    name, equals, given = text.partition("=")
+    if name.strip() in registry.gates and (equals or not text.strip().count(" ")):
+        return {name.strip(): _map(given, text)} if equals else name.strip()
+    return {"command": {"run": text}}
+
+
+def _map(given: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(given)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise click.BadParameter(
+            f"--check {text!r}: after = a JSON object with the gate's parameters is expected"
+        )
+    return value
+
+
+def _processes(catalog: Catalog) -> dict[str, LinkedProcess]:
+    found: dict[str, LinkedProcess] = {}
+    for name, version in sorted(catalog.compiled):
+        if name not in catalog.retired:
+            linked = catalog.linked(catalog.compiled[name, version])
+            if isinstance(linked, LinkedProcess):
+                found[name] = linked
+    return found
+
+
+def _typed(value: str, schema: Any) -> Any:
+    """*value* as its parameter takes it: a text where it may be one, else what JSON says."""
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    options = schema.get("anyOf", ()) if isinstance(schema, dict) else ()
+    takes = {kinds} if isinstance(kinds, str) else set(kinds or ())
+    takes |= {each.get("type") for each in options if isinstance(each, dict)}
+    starts = value[:1] in ("[", "{")
+    if "string" in takes and not (starts and takes & {"array", "object"}):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
