@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import Draft, Filter, Recorded, takes_back
+from cortex.bus import Draft, Filter, Recorded, root_of, takes_back
 from cortex.bus.events import (
     ComponentFailed,
     ContextCompile,
@@ -32,6 +32,15 @@ PARKED = ComponentFailed.topic_name()
 BESIDE = "effect."  # the family whose events are recorded while an event is still handled
 UNCLAIMED = ".unclaimed"  # of a topic by which the hub says that a request waits
 
+
+class _Asked(msgspec.Struct, frozen=True):
+    """Who a request names, where it does: the component that serves it, and who announced that."""
+
+    component: str = ""
+    host: str = ""
+
+
+_READ_ASKED = msgspec.msgpack.Decoder(_Asked).decode
 _READ_PAIRS = msgspec.json.Decoder(tuple[tuple[str, str | None], ...]).decode
 _READ_DRAFT = msgspec.msgpack.Decoder(Draft).decode
 
@@ -176,5 +185,15 @@ def _no_subscription(kind: str, text: str) -> str:
 
 
 def _answers(record: Recorded, asked: Recorded) -> bool:
+    """Whether *record* answers *asked*, and whoever says it was asked.
+
+    A request that names nobody (an older one, or one for the compiler of contexts, in whose name no
+    client speaks) is answered by anybody.
+    """
     family = asked.topic.partition(".")[0] + "."
-    return record.topic.startswith(family) and not record.topic.endswith(UNCLAIMED)
+    if not record.topic.startswith(family) or record.topic.endswith(UNCLAIMED):
+        return False
+    named = _READ_ASKED(asked.body)
+    return not named.component or not {record.source, root_of(record.source)}.isdisjoint(
+        (named.component, named.host or named.component)
+    )

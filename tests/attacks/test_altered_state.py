@@ -226,6 +226,23 @@ def test_what_was_answered_does_not_wait_again(home: Home, end: str) -> None:
     assert [row for row in rows(home, "work") if row[0] == "Steps"] == []
 
 
+@pytest.mark.parametrize(("who", "waits"), [("mallory", True), ("Steps", False), ("ada", False)])
+def test_what_somebody_else_answered_waits_again(home: Home, who: str, waits: bool) -> None:
+    asked = StepExecute(
+        execution_id="e2", step_id="s1", action="act", component="Steps", host="ada"
+    )
+    done = Draft.of(StepCompleted(execution_id="e2", step_id="s1"), causation=41)
+    with hub_on(home) as hub:
+        hub.ask_one("me", Publish((Draft.of(asked),)))
+        hub.ask_one(who, Publish((done,)))
+    sql(home, "delete from work where subscription = 'Steps'")
+
+    accept(home)
+
+    left = [row[1] for row in rows(home, "work") if row[0] == "Steps"]
+    assert left == ([40, 41] if waits else [40])
+
+
 def test_a_cursor_is_not_set_before_what_its_component_answered_to(home: Home) -> None:
     asked = ExecutionRequest(execution_id="e2", process="p", goal="run p")
     with hub_on(home) as hub:

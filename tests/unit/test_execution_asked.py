@@ -20,6 +20,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepProgress,
     StepWake,
     ToolListed,
 )
@@ -214,6 +215,27 @@ def test_a_tool_of_a_server_is_answered_by_whoever_lists_it(
 
     (spec,) = tools.specs()
     assert (spec.name, spec.component, spec.host) == ("far.look", *served)
+
+
+def test_how_far_a_step_has_come_is_shown_from_whoever_carries_it_out() -> None:
+    started = ExecutionStarted(
+        execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",
+        workspace="", trigger="",
+    )  # fmt: skip
+    asked = StepExecute(
+        execution_id="x", step_id="s", action="a", attempt=2, component="Worker", host="ada"
+    )
+    said = StepProgress(execution_id="x", step_id="s", note="half")
+    asked_so_far = AskedSoFar()
+    asked_so_far.counts(started, "ProcessManager")
+    before = asked_so_far.counts(said, "Worker")
+
+    asked_so_far.counts(asked, "ProcessExecutionEngine")
+
+    assert not before  # nobody was asked yet
+    assert asked_so_far.counts(said, "Worker")
+    assert asked_so_far.counts(said, "ada/worker")
+    assert not asked_so_far.counts(said, "mallory")
 
 
 def test_what_a_model_says_is_shown_from_whoever_was_asked_as_it_comes() -> None:

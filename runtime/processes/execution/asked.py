@@ -31,6 +31,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    StepProgress,
     StepUnclaimed,
     ToolCall,
     ToolDenied,
@@ -62,7 +63,8 @@ _FIXED: Mapping[type[Event], Names] = {
 ANSWERS: Final[Kinds] = frozenset(
     (GateEvaluated, *_FIXED, *STEP_ANSWERS, *MODEL_ANSWERS, *TOOL_ANSWERS, *EFFECTS)
 )
-_READ: Final[Kinds] = ANSWERS | {ModelDelta}  # with what is shown of an answer as it comes
+# With what is shown of an answer as it comes.
+_READ: Final[Kinds] = ANSWERS | {ModelDelta, StepProgress}
 _SERVED: Mapping[type[Event], tuple[str, str]] = {  # kind and field of what a request asks for
     GateEvaluate: (GATE, "gate"),
     StepExecute: ("action", "action"),
@@ -166,6 +168,8 @@ class AskedSoFar:
             asks = source == ENGINE or not self._led
             if asks:
                 self._names[_question(event)] = names_of(event)
+            if asks and kind is StepExecute:
+                self._names[_progress(event)] = names_of(event)
             return asks
         if kind not in _READ or source == ENGINE:
             return True
@@ -202,10 +206,17 @@ def _question(event: Any) -> tuple[Any, ...]:
         return "gate", event.step_id, event.index, event.attempt
     if isinstance(event, ModelInvoke | ModelResponded | ModelFailed | ModelDelta):
         return "model", event.step_id, event.attempt, event.turn, event.call
+    if isinstance(event, StepProgress):
+        return _progress(event)
     call_id = getattr(event, "call_id", "")
     if call_id:
         return "tool", call_id
     return "step", event.step_id, event.attempt
+
+
+def _progress(event: StepExecute | StepProgress) -> tuple[Any, ...]:
+    """What says how far a step has come, whichever attempt it is."""
+    return "progress", event.step_id
 
 
 _ASKING = frozenset((ExecutionStarted.topic_name(), *(kind.topic_name() for kind in _SERVED)))
