@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 2
 
-.PHONY: demo test lint types docs check bench-check chaos clean
+.PHONY: demo test lint types docs check bench-check chaos fan-kills clean
 
 # In a home of its own beside the sources, so that `cortex trace` finds the execution again.
 demo: $(VENV)/.installed
@@ -55,6 +55,14 @@ chaos: $(VENV)/.installed-dev
 	    $(BIN)/pytest -q -n 0 --timeout=0 tests/e2e/test_chaos_effects.py || exit 1; \
 	done
 	@cat $(CHAOS).txt
+
+# 100 kills while two steps of 1,000 items each go on, 16 at once; the figures are added to a file.
+FAN_KILLS ?= build/fan_kills
+fan-kills: $(VENV)/.installed-dev
+	@mkdir -p $(dir $(FAN_KILLS))
+	@CORTEX_FAN_KILLS=100 CORTEX_FAN_ITEMS=1000 CORTEX_FAN_REPORT=$(FAN_KILLS) \
+	  $(BIN)/pytest -q -n 0 --timeout=0 tests/e2e/test_fan_killed.py
+	@cat $(FAN_KILLS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -34,6 +34,7 @@ NAMES = (
     "condense",
     "context",
     "ctx_exact",
+    "fan",
     "knowledge",
     "limits",
     "log",

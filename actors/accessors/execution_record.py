@@ -113,6 +113,7 @@ class ExecutionRecordAccessor(Component):
                 status=event.status,
                 process=event.process,
                 text=event.text,
+                parent=event.parent,
                 limit=event.limit,
             )
             position = view.position

@@ -12,12 +12,13 @@ class ExecutionGet(Query, frozen=True, kw_only=True, tag="execution.get"):
 
 
 class ExecutionList(Query, frozen=True, kw_only=True, tag="execution.list"):
-    """The newest executions; the answer is an `ExecutionAnswer`."""
+    """The newest executions, but for items of steps; the answer is an `ExecutionAnswer`."""
 
     status: str = ""
     process: str = ""
     text: str = ""  # words to find in goal, process and outcome
     limit: int = 50
+    parent: str = ""  # an execution whose children and items are meant
 
 
 class ExecutionAnswer(Query, frozen=True, kw_only=True, tag="execution.answer"):

@@ -74,6 +74,20 @@ def test_executions_are_listed_newest_first_and_by_what_is_asked(world: World) -
     assert ids(world, ExecutionList(text="no-such-word")) == []
 
 
+def test_items_of_a_step_are_listed_where_their_execution_is_named(world: World) -> None:
+    world.compiled(
+        "process: many\nversion: 1\nsteps:\n  - id: each\n    for_each: [a, b, c]\n"
+        "    action: shell\n    with: {run: 'true'}\n"
+    )
+    run = world.run("many")
+
+    assert ids(world, ExecutionList()) == [run.execution_id]
+    answer = world.client.ask(ExecutionList(parent=run.execution_id))
+    assert isinstance(answer, ExecutionAnswer)
+    assert sorted(each["item"] for each in answer.executions) == [1, 2, 3]
+    assert ids(world, ExecutionList(parent="nobody")) == []
+
+
 def test_a_runtime_in_memory_leaves_no_records_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

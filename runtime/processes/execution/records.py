@@ -43,13 +43,14 @@ class ExecutionRow(msgspec.Struct, frozen=True):
     began_ns: int
     changed_ns: int  # its newest event that is in here
     cost: float  # US dollars, its own and its children's, when it last stopped
+    item: int = 0  # which item of a step of its parent, from 1; 0 for none
 
 
 class ExecutionRecords:
     """A row and a full-text entry an execution."""
 
     name = "executions"
-    version = 3
+    version = 4
     tables = (
         """
         create table executions (
@@ -66,7 +67,8 @@ class ExecutionRecords:
             own_tokens      integer not null default 0,
             began_ns        integer not null,
             changed_ns      integer not null,
-            cost            real    not null default 0.0
+            cost            real    not null default 0.0,
+            item            integer not null default 0
         ) strict
         """,
         "create index executions_began on executions (began_ns)",
@@ -112,6 +114,8 @@ class _Rows:
             for column in ("process", "process_version", "goal", "parent"):
                 row[column] = body.get(column, 0 if column == "process_version" else "")
             row["digest"] = body.get("digest", "")
+        if record.topic == "execution.started":
+            row["item"] = (body.get("part") or {}).get("item", 0)
         if record.topic == "execution.request":
             self._say(execution_id, body.get("process", "").replace("_", " "), body.get("goal"))
         elif record.topic == "execution.charged":
@@ -135,7 +139,13 @@ class _Rows:
 
 
 def list_executions(
-    view: Snapshot, *, status: str = "", process: str = "", text: str = "", limit: int = 50
+    view: Snapshot,
+    *,
+    status: str = "",
+    process: str = "",
+    text: str = "",
+    parent: str = "",
+    limit: int = 50,
 ) -> list[ExecutionRow]:
     """Executions that fit everything given, the newest first.
 
@@ -144,13 +154,15 @@ def list_executions(
         status: As `ExecutionRow.status`; "" for any.
         process: Name of a process; "" for any.
         text: Words that must all stand in its goal, its process's name or its summaries.
+        parent: Execution whose children and items are meant; "" for all, without items.
         limit: At most so many.
     """
-    terms: list[tuple[str, str]] = []
+    terms: list[tuple[str, str | int]] = []
     if status:
         terms.append(("status = ?", status))
     if process:
         terms.append(("process = ?", process))
+    terms.append(("parent = ?", parent) if parent else ("item = ?", 0))
     for word in text.split():
         quoted = '"' + word.replace('"', '""') + '"'
         terms.append((_HAS_WORD, quoted))

@@ -1,0 +1,123 @@
+"""Steps with several items on the command line: run, show, resume, trace, inspect, dry run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .up_world import Desk
+
+CHECK = """process: check
+version: 1
+inputs: { names: list }
+outputs: { results: list }
+steps:
+  - id: each
+    for_each: ${inputs.names}
+    as: name
+    at_once: 4
+    action: shell
+    with: { run: [sh, -c, 'test -e mended || test "$0" != bad', "${name}"] }
+  - id: both
+    parallel:
+      - { id: one, action: shell, with: { run: echo one } }
+      - { id: two, action: shell, with: { run: echo two } }
+"""
+ASK = """process: ask
+version: 1
+inputs: { names: list }
+steps:
+  - id: each
+    for_each: ${inputs.names}
+    as: name
+    gates: [{ approved: { question: "may ${name} pass?" } }]
+    action: shell
+    with: { run: [echo, "${name}"] }
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    for name, source in (("check", CHECK), ("ask", ASK)):
+        (desk.home.processes / f"{name}.yaml").write_text(source)
+    return desk
+
+
+def names(*values: str) -> tuple[str, str]:
+    return "-i", f"names={json.dumps(values)}"
+
+
+def begun(desk: Desk, *command: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(desk.run("run", *command, "--json").stdout)
+    return found
+
+
+def test_a_failed_item_halts_the_run_and_a_resume_does_only_that(desk: Desk) -> None:
+    document = begun(desk, "check", *names("a", "bad", "c", "d", "e", "f"))
+
+    assert document["status"] == "halted"
+    failed = document["items"]["waiting"][0]
+    assert (failed["item"], failed["status"]) == (2, "halted")
+    assert failed["execution"] in document["reason"]
+    shown = desk.run("execution", "show", document["id"]).stdout
+    assert f"item 2  {failed['execution']}  halted: sh ended with 1" in shown
+    (desk.folder / "mended").touch()
+    resumed = desk.run("execution", "resume", document["id"], "--json")
+
+    assert resumed.returncode == 0, resumed.stderr
+    after = json.loads(resumed.stdout)
+    assert [each["exit_code"] for each in after["outputs"]["results"]] == [0] * 6
+    assert after["steps"] == dict.fromkeys(("each", "both", "one", "two"), "completed")
+    done = desk.run("trace", document["id"], "--json")
+    children = [each["execution"]["id"] for each in json.loads(done.stdout)["children"]]
+    assert len(children) == len(set(children)) == 8  # six items and two branches, each once
+    listed = json.loads(desk.run("execution", "list", "--json").stdout)
+    assert [each["id"] for each in listed] == [document["id"]]
+
+
+def test_items_that_ask_are_named_and_answered_one_by_one(desk: Desk) -> None:
+    done = desk.run("run", "ask", *names("a", "b"))
+    assert done.returncode == 5
+    assert "2 waiting" in done.stdout
+    document = json.loads(desk.run("execution", "list", "--json").stdout)[0]
+    shown = json.loads(desk.run("execution", "show", document["id"], "--json").stdout)
+    first, second = shown["items"]["waiting"]
+    assert first["question"] == "may a pass?"
+
+    both = desk.run("execution", "resume", document["id"], "--approve")
+    plain = desk.run("execution", "resume", document["id"])
+    assert both.returncode != 0
+    assert f"cortex execution resume {first['execution']} --approve" in both.stderr
+    assert first["execution"] in plain.stderr
+    assert desk.run("execution", "resume", first["execution"], "--approve").returncode == 0
+    last = desk.run("execution", "resume", document["id"], "--approve")
+
+    assert last.returncode == 0, last.stderr
+    state = json.loads(desk.run("execution", "show", document["id"], "--json").stdout)
+    assert state["status"] == "completed"
+    assert json.loads(desk.run("execution", "show", second["execution"], "--json").stdout)[
+        "parent"
+    ] == str(document["id"])
+
+
+def test_many_items_are_told_in_few_lines(desk: Desk) -> None:
+    done = desk.run("run", "check", *names(*map(str, range(40))))
+
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "each" in line]
+    assert "items    each: 40 items, 4 at once" in lines
+    assert len(lines) < 15
+    trace = desk.run("trace")
+    assert "42 items that completed are left out: --full shows them" in trace.stdout
+    assert "step each (40 items, 4 at once) completed" in trace.stdout
+
+
+def test_what_a_process_will_do_says_how_many_at_once(desk: Desk) -> None:
+    inspected = desk.run("process", "inspect", "check").stdout
+    rehearsed = desk.run("process", "dry-run", "check", *names("a", "b")).stdout
+
+    assert "for each name of ${inputs.names}, 4 at once" in inspected
+    assert "one, two at the same time" in inspected
+    assert "for each name of ${inputs.names}, 4 at once; 2 of them, the first is shown" in rehearsed
