@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from cortex.bus.events import (
+    ContextCompile,
     EffectIntended,
     EffectSettle,
     EffectUnknown,
@@ -21,6 +22,7 @@ from cortex.bus.events import (
     ExecutionResume,
     ExecutionStarted,
     GateEvaluate,
+    ModelInvoke,
     Part,
     StepCompleted,
     StepDelegated,
@@ -28,12 +30,14 @@ from cortex.bus.events import (
     StepFailed,
     StepFanned,
     StepItemChanged,
+    StepSettle,
     StepSkipped,
 )
 from cortex.runtime.processes import (
     Budget,
     Continue,
     Field,
+    Goal,
     LinkedFan,
     LinkedStep,
     MapOf,
@@ -54,6 +58,7 @@ from .execution_world import (
     gate,
     process_of,
 )
+from .test_execution_goals import goal_step
 
 THREE = [10, 20, 30]
 
@@ -596,6 +601,80 @@ def test_an_item_may_run_a_process() -> None:
 
     assert world.state().status == "completed"
     assert results(world) == [{"n": "deep"}] * 3
+
+
+def test_a_breakpoint_stops_each_item_and_a_resume_goes_on_with_all() -> None:
+    world = started(each_of(asks_model=True, breakpoint=True))
+    world.answer(ContextCompile)
+    world.answer(ContextCompile)
+
+    assert (world.state().status, world.state().reason) == ("paused", "items")
+    assert not world.said(ModelInvoke)
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    world.answer_all()
+
+    assert len(world.said(ModelInvoke)) == 2
+    assert (world.state().status, world.state().reason) == ("paused", "items")  # the third one
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    world.answer_all()
+    assert world.state().status == "completed"
+
+
+def test_a_person_skips_a_step_and_its_items_end() -> None:
+    world = started(*branches(action_step("lint"), action_step("types")), action_step("last"))
+    position, request = world.open(StepExecute)[0]
+    failed = StepFailed(execution_id=request.execution_id, step_id="lint", error="no", retry=False)
+    world.settle(position, failed)
+    world.answer(StepExecute)
+    assert world.state().status == "halted"
+
+    refused = StepSettle(execution_id="x", step_id="lint", outcome="skipped")
+    world.publish(replace(refused, seen=len(world.records)))
+    world.play()
+    assert "lint is a branch of both" in world.said(ExecutionRefused)[0].reason
+    skipped = StepSettle(execution_id="x", step_id="both", outcome="skipped")
+    world.publish(replace(skipped, seen=len(world.records)))
+    world.play()
+
+    assert world.state(item(world, 1)).status == "cancelled"
+    assert world.state().statuses == dict.fromkeys(("both", "lint", "types"), "skipped")
+    world.answer(StepExecute)
+    assert world.state().status == "completed"
+
+
+def test_a_person_gives_the_result_of_an_item_and_not_of_all() -> None:
+    world = started(each_of())
+    fail(world, 10)
+    answer(world, 20)
+
+    for execution_id in ("x", item(world, 1)):
+        given = StepSettle(
+            execution_id=execution_id, step_id="each", outcome="replaced", result={"got": "mine"}
+        )
+        world.publish(replace(given, seen=len(world.records)))
+        world.play()
+    answer(world, 30)
+
+    assert "each item of each has a result of its own" in world.said(ExecutionRefused)[0].reason
+    assert results(world) == [{"got": "mine"}, {"got": 20}, {"got": 30}]
+
+
+def test_each_item_may_work_towards_a_goal() -> None:
+    fan = LinkedFan(over=constant(["a", "b"]), name="file", at_once=2)
+    step = replace(goal_step(step_id="each"), fan=fan)
+    goal = step.goal
+    assert isinstance(goal, Goal)
+    world = started(_seeing(replace(step, goal=replace(goal, text=Ref(("file",))))))
+
+    for _ in range(2):
+        world.answer(ContextCompile)
+        calls = [{"id": "c", "tool": "goal_reached", "arguments": {"summary": "done"}}]
+        world.answer(ModelInvoke, answer={"text": "", "calls": calls}, stop="calls")
+
+    assert [each["answer"] for each in results(world)] == ["done", "done"]
+    assert world.state().status == "completed"
 
 
 def test_going_back_begins_all_items_anew() -> None:

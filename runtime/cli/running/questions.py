@@ -3,6 +3,7 @@
 from cortex.bus import Event
 from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
 from cortex.runtime.log import Blobs
+from cortex.runtime.processes.execution import ITEMS
 from cortex.runtime.processes.execution import GOAL
 
 from ..reading import ExecutionDocument, review_of, shape_of, task_first
@@ -41,6 +42,8 @@ class Questions:
             return ExecutionResume(execution_id=event.execution_id, seen=seen)
         if event.reason == GOAL:
             return None  # what is to be done next is no yes or no: `cortex execution do`
+        if event.reason == ITEMS:
+            return None  # several wait, each for an answer of its own
         # What became of an effect is not for a yes or a no.
         if not event.question or document.effects or not (self.approve or has_person()):
             return None
