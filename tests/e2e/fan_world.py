@@ -156,7 +156,8 @@ class Person:
                 continue
             effect: EffectUnknown = next(iter(state.unknown.values()))
             n = int(effect.parameters["n"])
-            if (self._folder / "single" / str(n)).exists():
+            path = self._folder / "single" / str(n)
+            if path.exists() and path.stat().st_size:  # it is made a moment before it is written
                 blobs = self._runtime.blobs
                 settle = it_happened(self._client, blobs, state, {"n": n}, seen=seen)
             else:

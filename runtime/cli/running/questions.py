@@ -3,8 +3,7 @@
 from cortex.bus import Event
 from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import ITEMS
-from cortex.runtime.processes.execution import GOAL
+from cortex.runtime.processes.execution import GOAL, ITEMS
 
 from ..reading import ExecutionDocument, review_of, shape_of, task_first
 from ..screen import Screen
