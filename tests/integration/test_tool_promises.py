@@ -18,6 +18,8 @@ from cortex.bus.events import (
     ProcessRejected,
     ProcessUnlinked,
     StepFailed,
+    ToolCall,
+    ToolFailed,
     ToolListed,
     ToolUnclaimed,
 )
@@ -26,6 +28,7 @@ from cortex.runtime.kernel import Home, Runtime
 from ..staff_world import ANSWERING, World
 
 SERVER = Path(__file__).with_name("tools_mcp_server.py")
+PATIENCE_S = 60.0
 STAFF = (*ANSWERING, FileTools, McpTools)
 PROCESS = """
 process: ask_once
@@ -136,3 +139,48 @@ def test_a_process_whose_tool_is_no_longer_listed_is_unlinked_and_comes_back(hom
     assert isinstance(unlinked, ProcessUnlinked)
     assert unlinked.missing == ("tool far.look",)
     assert isinstance(compiled, ProcessCompiled)
+
+
+@needs_sdk
+def test_a_server_that_a_call_found_dead_no_longer_counts_as_offering_its_tools(
+    home: Home, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    script = tmp_path / "mortal.py"
+    script.write_text(
+        "import pathlib, runpy, sys\n"
+        f"pathlib.Path({str(there)!r}).exists() or sys.exit(1)\n"
+        f"runpy.run_path({str(SERVER)!r}, run_name='__main__')\n"
+    )
+    configured(home, 2, sys.executable, str(script))
+    with Runtime(home, components=STAFF) as runtime:
+        world = World(runtime)
+        world.compiled(asking("tiny.add"))
+        assert world.run("ask_once").outcome == "completed"
+    there.unlink()
+
+    with Runtime(home, components=STAFF) as runtime:
+        world, client = World(runtime), runtime.client("cortex")
+        feed = client.follow(("tool.*", None))
+        client.publish(
+            ToolCall(
+                execution_id="other", step_id="s", turn=1, call_id="c", tool="tiny.add",
+                provider="mcp", arguments={"a": 1, "b": 2}, effect="none",
+            )
+        )  # fmt: skip
+        told: list[str] = []
+        until = time.monotonic() + PATIENCE_S
+        while ToolListed.topic_name() not in told and time.monotonic() < until:
+            told += [record.topic for record in feed.next(1.0)]
+        feed.close()
+        dead = world.run("ask_once")
+        there.touch()
+        alive = world.run("ask_once")
+
+    assert ToolFailed.topic_name() in told
+    assert dead.outcome == "halted"
+    assert dead.last(ToolUnclaimed).tools == ("tiny.add",)
+    assert dead.last(StepFailed).kind == "missing"
+    assert not dead.all(ModelInvoke)
+    assert alive.outcome == "completed"

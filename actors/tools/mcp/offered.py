@@ -98,8 +98,6 @@ class Offered:
         except Exception as error:  # noqa: BLE001  # whatever it says, its absence has a reason
             said = str(error) if isinstance(error, ServerError) else problem_of(error)
             tools, reason = (), one_line(said, 300)
-            if self.standing is not None and self.standing.tools:
-                return  # it may be back for the next call
         finally:
             self._pace.listed(asyncio.get_running_loop().time())
         self._looked_at = self.server.connections
