@@ -75,6 +75,8 @@ def test_a_failed_item_halts_the_run_and_a_resume_does_only_that(desk: Desk) -> 
     assert len(children) == len(set(children)) == 8  # six items and two branches, each once
     listed = json.loads(desk.run("execution", "list", "--json").stdout)
     assert [each["id"] for each in listed] == [document["id"]]
+    (fared,) = json.loads(desk.run("process", "history", "check", "--json").stdout)
+    assert (fared["runs"], fared["completed"]) == (1, 1)
 
 
 def test_items_that_ask_are_named_and_answered_one_by_one(desk: Desk) -> None:

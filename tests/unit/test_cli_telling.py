@@ -20,6 +20,8 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     StepExecute,
+    StepFanned,
+    StepItemChanged,
     ToolCall,
     ToolDenied,
     ToolReturned,
@@ -166,3 +168,51 @@ def test_a_person_is_asked_until_somebody_answers() -> None:
     assert asked_of_person("e1", [person, responded()]) is None
     assert asked_of_person("e1", [person, ASKED]) is None
     assert asked_of_person("e2", [person]) is None
+
+
+def changed(item: int, status: str, **fields: Any) -> StepItemChanged:
+    return StepItemChanged(**STEP, item=item, child=f"c{item}", status=status, **fields)
+
+
+def test_the_view_counts_the_items_of_a_step() -> None:
+    tally, view = Tally(), LiveView()
+    tally.fold(StepFanned(**STEP, items=1_000, at_once=16), 0.0)
+    for item in range(1, 13):
+        tally.fold(changed(item, "completed"), 0.0)
+    tally.fold(changed(13, "failed", reason="no"), 0.0)
+    tally.fold(changed(14, "paused", question="may it?"), 0.0)
+
+    (count,) = tally.items.values()
+    assert count.activity().text == "mend: 13 of 1,000 items, 1 failed, 1 waiting"
+    view.update(tally)
+    out = StringIO()
+    Console(file=out, width=80).print(view)
+    assert "13 of 1,000 items" in out.getvalue()
+    tally.fold(changed(14, "running"), 0.0)
+    (count,) = tally.items.values()
+    assert not count.waiting
+
+
+def test_many_items_are_told_by_tenths_and_by_what_is_wrong() -> None:
+    teller = Teller()
+    fanned = StepFanned(**STEP, items=100, at_once=16)
+    told = [teller.tell(recorded(fanned, 1), fanned)]
+    for item in range(1, 101):
+        event = changed(item, "failed" if item == 7 else "completed", reason="no" * (item == 7))
+        told.append(teller.tell(recorded(event, item + 1), event))
+
+    said = [each.text for each in told if each]
+    assert said[0] == "mend: 100 items, 16 at once"
+    assert "mend: item 7: no" in said
+    assert len(said) == 12
+    assert teller.is_many("e1", "mend")
+
+
+def test_few_items_are_told_one_by_one() -> None:
+    teller = Teller()
+    fanned = StepFanned(**STEP, items=3, at_once=3)
+    teller.tell(recorded(fanned, 1), fanned)
+    done = changed(1, "completed")
+
+    assert not teller.is_many("e1", "mend")
+    assert teller.tell(recorded(done, 2), done) is None  # its own execution says it

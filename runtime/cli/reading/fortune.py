@@ -35,6 +35,8 @@ def fared(history: History, name: str, versions: dict[int, tuple[str, str]]) -> 
         event = history.event(record)
         if not isinstance(event, ExecutionStarted) or event.process != name:
             continue
+        if event.part is not None:
+            continue  # an item of a step is part of a run
         past = found.get(event.process_version)
         if past is None:
             continue
