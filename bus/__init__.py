@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from .filter import Filter
     from .hub import Hub
+    from .known import tally_of
     from .limits import Allowance, Limits, Rate, is_too_long, root_of
     from .local import LocalHub
     from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
@@ -231,6 +232,7 @@ __all__ = [
     "steady_s",
     "system_entropy",
     "takes_back",
+    "tally_of",
     "with_those_within",
     "within",
 ]

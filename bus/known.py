@@ -1,5 +1,6 @@
 """What a hub knows beside the log; changed only after a write succeeded."""
 
+from collections.abc import Iterable
 from typing import Self
 
 import msgspec
@@ -84,15 +85,8 @@ class Known(msgspec.Struct):
 
     def count(self) -> None:
         """Count anew what clients have made the hub keep."""
-        self.tally = Tally()
-        for standing in self.standings.values():
-            self.tally.add("subscriptions", standing.name)
-            self.tally.add("filters", standing.name, len(standing.filter))
-        for deadline in self.deadlines.values():
-            self.tally.add("deadlines", deadline.source)
-        for receipt in self.receipts.values():
-            if not is_lane(receipt.client):
-                self.tally.add("receipts", receipt.client)
+        kept = self.standings.values(), self.deadlines.values(), self.receipts.values()
+        self.tally = tally_of(*kept)
 
     def refuse_lost(self, epoch: int, position: int) -> None:
         """Refuse whoever saw *position* in a part of that epoch which the log has lost.
@@ -159,3 +153,19 @@ class Known(msgspec.Struct):
         self.queues.pop(name, None)
         self.full.discard(name)
         self.routes.clear()
+
+
+def tally_of(
+    standings: Iterable[Standing], deadlines: Iterable[Deadline], receipts: Iterable[Receipt]
+) -> Tally:
+    """What clients have made a hub keep, as their limits count it."""
+    tally = Tally()
+    for standing in standings:
+        tally.add("subscriptions", standing.name)
+        tally.add("filters", standing.name, len(standing.filter))
+    for deadline in deadlines:
+        tally.add("deadlines", deadline.source)
+    for receipt in receipts:
+        if not is_lane(receipt.client):
+            tally.add("receipts", receipt.client)
+    return tally

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         read_certificate,
         renew_hub_certificate,
     )
-    from .errors import GrantInvalidError, KeyFileError, NoSuchClientError
+    from .errors import GrantInvalidError, KeyFileError, NoSuchClientError, TokenFileError
     from .grants import ANYWHERE, GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
     from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
     from .hub_access import HubAccess
@@ -47,6 +47,7 @@ __all__ = [
     "NoSuchClientError",
     "RecordedOwners",
     "Terms",
+    "TokenFileError",
     "announced_by",
     "change",
     "client_authority",

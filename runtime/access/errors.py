@@ -3,7 +3,8 @@
 CortexError
 ├── GrantInvalidError    a grant cannot be given as it is written
 ├── KeyFileError         a file in keys/ cannot be used
-└── NoSuchClientError    no grant is in force under this name
+├── NoSuchClientError    no grant is in force under this name
+└── TokenFileError       a token cannot be written where it was said
 """
 
 from cortex.bus import CortexError
@@ -33,6 +34,19 @@ class KeyFileError(CortexError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
+
+
+class TokenFileError(CortexError):
+    """A token cannot be written where it was said."""
+
+    exit_code = 2  # the command line's for what is wrong with it
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return f"no token can be written to {self.path}: {self.problem}"
 
 
 class NoSuchClientError(CortexError, LookupError):

@@ -1,11 +1,16 @@
 """What a client has at the hub: all that would go with it, as the log holds it."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import msgspec
 
-from cortex.bus import Log, State, Vocabulary, kept_draft, root_of
+from cortex.bus import Log, State, Vocabulary, kept_draft, root_of, tally_of
 from cortex.bus.events import ComponentAnnounced
 
 from .owners import announced_by
+
+COUNTED: Final = ("subscriptions", "filters", "deadlines", "receipts")  # keys of [limits]
 
 
 class HeldSubscription(msgspec.Struct, frozen=True):
@@ -32,10 +37,19 @@ class Holdings(msgspec.Struct, frozen=True):
     subscriptions: tuple[HeldSubscription, ...] = ()
     deadlines: tuple[HeldDeadline, ...] = ()
     announced: tuple[ComponentAnnounced, ...] = ()
+    counts: dict[str, int] = {}  # by key of [limits]: what of it is used
 
 
-def holdings_of(client: str, log: Log, vocabulary: Vocabulary) -> Holdings:
+def holdings_of(
+    client: str, log: Log, vocabulary: Vocabulary, names: Sequence[str] = ()
+) -> Holdings:
     """What *client* has, and every part of it ("client/...").
+
+    Args:
+        client: Its name.
+        log: Of the hub.
+        vocabulary: Reads what is announced.
+        names: Of the components that it hosts: what they have counts for its limits, too.
 
     Raises:
         LogError: The log cannot be read.
@@ -50,7 +64,15 @@ def holdings_of(client: str, log: Log, vocabulary: Vocabulary) -> Holdings:
             if root_of(draft.owner) == client
         ),
         announced=tuple(announced_by(client, log, vocabulary)),
+        counts=_counts(state, (client, *names)),
     )
+
+
+def _counts(state: State, roots: Sequence[str]) -> dict[str, int]:
+    tally = tally_of(state.standings, state.deadlines, state.receipts)
+    waiting = sum(root_of(work.subscription) in roots for work in state.work)
+    counts = {each: tally.of(each, roots) for each in COUNTED}
+    return {**counts, "waiting": waiting}
 
 
 def _subscriptions(client: str, state: State) -> tuple[HeldSubscription, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cortex.runtime.log import private
 
-from .errors import KeyFileError
+from .errors import KeyFileError, TokenFileError
 
 PREFIX = "cortex_"  # tells a token from other text, for people and for what takes them out of logs
 RANDOM_BYTES = 32
@@ -73,14 +73,14 @@ def token_file(path: Path) -> Iterator[Callable[[str], object]]:
     It is made before there is a token, which nobody could be told again.
 
     Raises:
-        KeyFileError: It is there already, or cannot be made.
+        TokenFileError: It is there already, or cannot be made.
     """
     try:
         file = open(path, "x", opener=private)  # noqa: SIM115  # below, once it is there
     except FileExistsError as error:
-        raise KeyFileError(str(path), "is there already: name another file") from error
+        raise TokenFileError(str(path), "it is there already: name another file") from error
     except OSError as error:
-        raise KeyFileError(str(path), _why(error)) from error
+        raise TokenFileError(str(path), _why(error)) from error
     with file:
         try:
             yield lambda token: file.write(f"{token}\n")

@@ -113,9 +113,15 @@ def test_a_file_that_is_there_is_not_overwritten_and_nobody_is_added(shell: Shel
     path = shell.folder / "alice.token"
     path.write_text("mine")
 
-    _, err = shell.run("add", "alice", "--token-file", str(path), code=4)
+    _, err = shell.run("add", "alice", "--token-file", str(path), code=2)
+    _, nowhere = shell.run("add", "alice", "--token-file", "no/such/folder/token", code=2)
 
-    assert "is there already" in err
+    assert (
+        err
+        == f"cortex: no token can be written to {path}: it is there already: name another file\n"
+    )
+    assert nowhere.startswith("cortex: no token can be written to no/such/folder/token: No such")
+    assert nowhere.count("\n") == 1
     assert path.read_text() == "mine"
     assert shell.json("list") == []
 
@@ -204,3 +210,50 @@ def test_a_grant_of_a_topic_that_there_is_not_is_refused_with_the_nearest(
     assert "did you mean step.completed?" in added
     assert "did you mean step.*?" in granted
     assert [each["client"] for each in shell.json("list")] == ["bob"]
+
+
+GATED = """process: deploy
+version: 1
+gates: [approved]
+steps:
+  - { id: one, action: shell, with: { run: echo one }, gates: [{ file_exists: { path: a } }] }
+"""
+
+
+def test_a_grant_to_approve_a_gate_that_there_is_not_is_refused_with_the_nearest(
+    shell: Shell,
+) -> None:
+    shell.run("add", "early", "--approve", "anything/approved")  # no process is known yet
+    (shell.home.processes / "deploy.yaml").write_text(GATED)
+    main(["run", "deploy", "--home", str(shell.home.path)])  # it is compiled, and asks
+
+    def refused(verb: str, gate: str) -> str:
+        return shell.run(verb, "alice" if verb == "add" else "early", "--approve", gate, code=2)[1]
+
+    assert "did you mean deploy/approved?" in refused("add", "deploi/approved")
+    assert "did you mean deploy/approved?" in refused("add", "deploy/aproved")
+    assert "there are approved, file_exists" in refused("grant", "deploy/xyz")
+    assert "did you mean */approved?" in refused("grant", "*/aprovd")
+    for gate in ("deploy/approved", "deploy/*", "*/approved", "*", "deploy/file_exists"):
+        shell.run("grant", "early", "--approve", gate)
+    assert [each["client"] for each in shell.json("list")] == ["early"]
+
+
+def test_how_near_its_limits_a_client_is_stands_beside_what_it_holds(shell: Shell) -> None:
+    shell.run(
+        "add", "alice", "--subscribe", "*", "--limit", "subscriptions=5", "--limit", "deadlines=0"
+    )
+    with hub_on(shell.home) as hub:
+        for number in range(5):
+            hub.ask_one("owner", Subscribe(f"alice/{number}", "ordered", (("step.*", None),)))
+
+    (held,) = [shell.json("show", "alice")["holds"]["limits"]]
+    shown, _ = shell.run("show", "alice")
+
+    by_key = {each["limit"]: each for each in held}
+    assert (by_key["subscriptions"]["used"], by_key["subscriptions"]["most"]) == (5, 5)
+    assert by_key["subscriptions"]["near"]
+    assert not by_key["filters"]["near"]
+    assert "uses       subscriptions 5 of 5, filters 5 of 2,048, " in shown
+    assert "deadlines 0 of any number" in shown
+    assert "near       subscriptions: 5 of 5" in shown

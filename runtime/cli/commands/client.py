@@ -34,7 +34,7 @@ from cortex.runtime.access import (
 from cortex.runtime.kernel import Home
 
 from ..options import with_home, with_new_home, with_screen
-from ..reading import History, iso, local, parse_end
+from ..reading import History, iso, local, parse_end, wrong_gate
 from ..running import HeldDocument, granting, held_by, lines_of
 from ..screen import Screen
 from ..tree import Family
@@ -190,6 +190,7 @@ def add(
     'x.plugin.*', or '*'; of PROCESS/GATE either part may be '*'. Every option may be given several
     times. The token is shown once.
     """
+    _refuse_unknown_gates(home, asked["approve"])
     with granting(home) as owner, _written_to(path) as write:
         terms, made = _terms(Terms(), **asked), None
         if folder is not None and grants_of(owner).grant(name) is None:
@@ -218,16 +219,18 @@ def list_(home: Home, screen: Screen) -> None:
 @with_home
 @with_screen
 def show(name: str, home: Home, screen: Screen) -> None:
-    """Show what the client NAME may do, and what it has at the hub.
+    """Show what the client NAME may do, what it has at the hub, and how near its limits it is.
 
     All that it has goes when it is revoked. What it has only while it is connected (work that it
     has taken, questions, blobs that it is putting) is asked of the hub, where one is up.
     """
-    shown = _document(_grant(home, name).given)
-    document = ShownDocument(**msgspec.structs.asdict(shown), holds=held_by(home, name))
+    given = _grant(home, name).given
+    shown = msgspec.structs.asdict(_document(given))
+    document = ShownDocument(**shown, holds=held_by(home, name, given))
     _show(screen, document)
     for word, told in lines_of(document.holds):
-        screen.line(f"  {word:<10} {told}")
+        style = "yellow" if word in ("near", "reached") else ""
+        screen.paragraph(told, lead=f"  {word:<10} ", style=style)
 
 
 @client.command()
@@ -243,6 +246,7 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
     Its token stays. Where it is connected, what changes holds at once.
     """
     _check_grant(name, only=only, nothing=nothing, **asked)
+    _refuse_unknown_gates(home, asked["approve"])
     with granting(home) as owner:
         given = change(
             owner,
@@ -321,6 +325,16 @@ def _terms(
     if expires is not None:
         fields["expires_ns"] = 0 if expires == NEVER else parse_end(expires, time.time_ns())
     return msgspec.structs.replace(before, **fields)
+
+
+def _refuse_unknown_gates(home: Home, patterns: tuple[str, ...]) -> None:
+    """Refuse a grant to approve what no process asks."""
+    if not patterns or not home.path.is_dir():
+        return
+    with History.open(home) as history:
+        problem = wrong_gate(history, patterns)
+    if problem:
+        raise click.BadParameter(problem, param_hint="'--approve'")
 
 
 def _check_grant(

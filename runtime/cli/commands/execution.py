@@ -35,6 +35,7 @@ from ..reading import (
 )
 from ..screen import Screen
 from ..tree import Family
+from .execution_approve import approve
 from .execution_edit import edit
 
 NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
@@ -314,7 +315,8 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
     screen.line(f"execution {found} was rated {verdict}")
 
 
-execution.add_command(edit)
+for each in (approve, edit):
+    execution.add_command(each)
 
 
 def _found(history: History, hit: Hit) -> FoundExecution:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .edits import edit_line, edit_of
     from .failing import Failing, failing_lines, failing_of, times
     from .fortune import Fared, fared
+    from .gates import wrong_gate
     from .history import REQUESTS, STREAM, History
     from .items import (
         ItemRow,
@@ -159,4 +160,5 @@ __all__ = [
     "waiting_child",
     "why_of",
     "worktree_of",
+    "wrong_gate",
 ]

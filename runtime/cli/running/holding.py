@@ -1,20 +1,21 @@
 """What a client holds at the hub, for `cortex client show`: on disk, and while it is connected."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import msgspec
 
-from cortex.bus import Vocabulary
-from cortex.bus.events import VOCABULARY, RuntimeAnswer, RuntimeGet
+from cortex.bus import CortexError, Limits, Vocabulary
+from cortex.bus.events import VOCABULARY, ClientLimited, GrantGiven, RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import Holdings, holdings_of, root_of
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.kernel import Config, Home, many
 from cortex.runtime.log import EventLog, LogMissingError
 from cortex.runtime.serving import connected, found
 
-from ..reading import iso, local, parse_time
+from ..reading import History, Selection, iso, local, parse_time
 
 PATIENCE_S = 10.0
+NEAR = 0.8  # of a limit
 
 
 class HeldSubscriptionRow(msgspec.Struct, kw_only=True):
@@ -64,6 +65,17 @@ class HeldConnectionRow(msgspec.Struct, kw_only=True):
     blob_bytes: int
 
 
+class LimitRow(msgspec.Struct, kw_only=True):
+    """How near a client is to one of its limits."""
+
+    limit: str  # key of [limits]
+    used: int | None  # null for a rate, which is measured while it is connected
+    most: int  # 0 for no bound
+    near: bool  # over four fifths of it are used
+    reached: int = 0  # how often it wanted more
+    last: str = ""  # UTC, when it did
+
+
 class HeldDocument(msgspec.Struct, kw_only=True):
     """All that a client has at the hub, and that goes when it is revoked."""
 
@@ -72,6 +84,7 @@ class HeldDocument(msgspec.Struct, kw_only=True):
     announcements: list[HeldAnnouncementRow]
     leases: list[HeldLeaseRow]
     connections: list[HeldConnectionRow]
+    limits: list[LimitRow] = []
 
 
 class _Present(msgspec.Struct):
@@ -87,13 +100,19 @@ class _Present(msgspec.Struct):
     blob_bytes: int = 0
 
 
-def held_by(home: Home, name: str) -> HeldDocument:
+def held_by(home: Home, name: str, given: GrantGiven | None = None) -> HeldDocument:
     """What the client *name* has at the hub of *home*, which is asked where it is up.
+
+    Args:
+        home: The home.
+        name: The client's.
+        given: Its grant, to say how near its limits it is.
 
     Raises:
         LogError: The log cannot be read.
     """
-    kept, present = _kept(home, name, VOCABULARY), _present(home, name)
+    names = given.names if given is not None else ()
+    kept, present = _kept(home, name, VOCABULARY, names), _present(home, name)
     return HeldDocument(
         subscriptions=[
             HeldSubscriptionRow(**msgspec.structs.asdict(each)) for each in kept.subscriptions
@@ -110,11 +129,47 @@ def held_by(home: Home, name: str) -> HeldDocument:
             HeldLeaseRow(subscription=s, position=p) for each in present for s, p in each.leases
         ],
         connections=[_connection(each) for each in present],
+        limits=_limits(home, given, kept.counts) if given is not None else [],
     )
+
+
+def _limits(home: Home, given: GrantGiven, counts: dict[str, int]) -> list[LimitRow]:
+    try:
+        configured = Config.load(home).limits
+    except CortexError:
+        configured = Limits()  # what is wrong with the settings is said where they are used
+    limits: dict[str, int] = msgspec.structs.asdict(configured.but(given.limits))
+    rows = {key: _row(key, counts.get(key), most) for key, most in limits.items() if key in counts}
+    with History.open(home) as history:
+        for record in history.select(Selection(topics=(ClientLimited.topic_name(),))):
+            event = history.event(record)
+            if isinstance(event, ClientLimited) and event.client == given.client:
+                most = limits.get(event.what, event.limit)
+                row = rows.setdefault(event.what, _row(event.what, None, most))
+                row.reached, row.last = row.reached + event.times, iso(record.time_ns)
+    return list(rows.values())
+
+
+def _row(key: str, used: int | None, most: int) -> LimitRow:
+    near = used is not None and most > 0 and used > most * NEAR
+    return LimitRow(limit=key, used=used, most=most, near=near)
 
 
 def lines_of(held: HeldDocument) -> Iterator[tuple[str, str]]:
     """What is shown of it: a word, and what belongs to it."""
+    counted = [each for each in held.limits if each.used is not None]
+    if counted:
+        used = (f"{each.limit} {each.used:,} of {_most(each.most)}" for each in counted)
+        yield "uses", ", ".join(used)
+    for row in held.limits:
+        if row.near:
+            yield "near", f"{row.limit}: {row.used:,} of {_most(row.most)}"
+        if row.reached:
+            when = local(parse_time(row.last, 0))
+            yield (
+                "reached",
+                f"{row.limit} of {_most(row.most)}: {many(row.reached, 'time')}, last at {when}",
+            )
     for subscription in held.subscriptions:
         behind = "waiting" if subscription.kind == "work" else "behind"
         at = f"{subscription.kind}, at {subscription.cursor:,}, {subscription.lag:,} {behind}"
@@ -141,10 +196,14 @@ def lines_of(held: HeldDocument) -> Iterator[tuple[str, str]]:
             )
 
 
-def _kept(home: Home, name: str, vocabulary: Vocabulary) -> Holdings:
+def _most(limit: int) -> str:
+    return f"{limit:,}" if limit else "any number"
+
+
+def _kept(home: Home, name: str, vocabulary: Vocabulary, names: Sequence[str]) -> Holdings:
     try:
         with closing(EventLog.open(home.log_path, readonly=True)) as log:
-            return holdings_of(name, log, vocabulary)
+            return holdings_of(name, log, vocabulary, names)
     except LogMissingError:
         return Holdings()
 
