@@ -153,14 +153,14 @@ def test_a_server_that_a_call_found_dead_no_longer_counts_as_offering_its_tools(
         f"pathlib.Path({str(there)!r}).exists() or sys.exit(1)\n"
         f"runpy.run_path({str(SERVER)!r}, run_name='__main__')\n"
     )
-    configured(home, 2, sys.executable, str(script))
-    with Runtime(home, components=STAFF) as runtime:
+    server = sys.executable, str(script)
+    with Runtime(configured(home, PATIENCE_S, *server), components=STAFF) as runtime:
         world = World(runtime)
         world.compiled(asking("tiny.add"))
         assert world.run("ask_once").outcome == "completed"
     there.unlink()
 
-    with Runtime(home, components=STAFF) as runtime:
+    with Runtime(configured(home, 2, *server), components=STAFF) as runtime:
         world, client = World(runtime), runtime.client("cortex")
         feed = client.follow(("tool.*", None))
         client.publish(
@@ -175,8 +175,9 @@ def test_a_server_that_a_call_found_dead_no_longer_counts_as_offering_its_tools(
             told += [record.topic for record in feed.next(1.0)]
         feed.close()
         dead = world.run("ask_once")
-        there.touch()
-        alive = world.run("ask_once")
+    there.touch()
+    with Runtime(configured(home, PATIENCE_S, *server), components=STAFF) as runtime:
+        alive = World(runtime).run("ask_once")
 
     assert ToolFailed.topic_name() in told
     assert dead.outcome == "halted"
