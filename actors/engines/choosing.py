@@ -23,6 +23,10 @@ NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
 ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
 LET_GO = "`needs: { sensitivity: internal }` lets it go to others"
+PERSON = "human"  # the provider whose models are people
+NOBODY_CHOOSES = (
+    "no model is configured that chooses what is done: name one under [models] in config.toml"
+)
 ONCE_MORE = "its answer did not fit, and there is no better model: it is asked once more"
 LASTING = ("unreachable", "unauthorised")  # failures that the next try would meet again
 
@@ -43,6 +47,10 @@ def choose(
     """
     call = call or _call(asked, config)
     models = without_stand_ins(models, asked.needs, config.models.default)
+    if asked.linked:  # a person acts by themselves, and a stand-in quotes: neither chooses by name
+        models = [each for each in models if not (each.stand_in or each.provider == PERSON)]
+        if not models:
+            return NOBODY_CHOOSES
     ends = {(model.provider, model.local) for model in models if model.name in failed}
     if ends:
         others = [model for model in models if (model.provider, model.local) not in ends]

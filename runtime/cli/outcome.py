@@ -1,5 +1,6 @@
 """What came of an execution, for people: the result, the contexts, and where to read on."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ from .reading import (
 )
 from .screen import Screen
 
+CONTEXTS = 3  # the newest of each step
 NAMED = 8  # names of actions in a hint
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
@@ -90,6 +92,8 @@ def hints_of(document: ExecutionDocument) -> list[str]:
     if first and first[0].reason == EFFECT:
         happened = f"cortex execution resume {first[0].execution} --it-happened RESULT"
         hints.append(f"{happened}   (or --do-it-again)")
+    elif first and first[0].reason == GOAL:
+        hints.append(f"cortex execution do {first[0].execution} ACTION   (or finish)")
     elif first and first[0].question:
         hints.append(f"cortex execution resume {first[0].execution} --approve   (or --deny)")
     elif document.person:
@@ -230,8 +234,11 @@ def chosen_line(chosen: Chosen) -> str:
 def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
     if document.contexts:
         screen.line()
+    prompts = Counter(context.step for context in document.contexts)
     for context in document.contexts:
-        screen.paragraph(context_line(context))
+        prompts[context.step] -= 1
+        if prompts[context.step] < CONTEXTS:
+            screen.paragraph(context_line(context))
     quoted = [dialogue.step for dialogue in document.dialogues if dialogue.quoted]
     if quoted:
         screen.paragraph(f"{NO_MODEL} for {', '.join(quoted)}: {ADD_ONE}", style="yellow")

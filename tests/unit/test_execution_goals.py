@@ -31,7 +31,15 @@ from cortex.bus.events import (
     ToolCall,
     ToolDenied,
 )
-from cortex.runtime.processes import Budget, Goal, Granted, LinkedAction, LinkedChild, LinkedStep
+from cortex.runtime.processes import (
+    Budget,
+    Goal,
+    Granted,
+    LinkedAction,
+    LinkedChild,
+    LinkedFan,
+    LinkedStep,
+)
 from cortex.runtime.processes.execution import fold
 
 from .execution_world import ORIGIN, World, action_step, constant, gate, process_of, tool
@@ -241,6 +249,60 @@ def test_a_process_that_is_granted_runs_as_a_child() -> None:
     assert (asked.process, asked.parent, asked.inputs) == ("triage", "x", {"log": "l"})
     assert world.said(StepDelegated)[0].step_id == "fix.1"
     assert world.said(ContextCompile)[-1].turn == 1
+
+
+def test_an_action_that_asks_a_model_itself_has_turns_of_its_own() -> None:
+    action = LinkedAction(
+        name="write",
+        component="Worker",
+        effect="idempotent",
+        asks_model=True,
+        answer={"type": "object", "required": ["why"]},
+        spec="s",
+    )
+    world = at_work(goal_step(Granted(name="write", action=action, parameters=ANY)))
+
+    choose(world, ("write", {}))
+    world.answer(ContextCompile)
+    world.answer(ModelInvoke, answer={"text": "no JSON"})
+    world.answer(ContextCompile)
+    world.answer(ModelInvoke, answer={"text": '{"why": "so"}'})
+    world.answer(StepExecute)
+
+    prompts = [(e.step_id, e.turn) for e in world.said(ContextCompile)]
+    assert prompts == [("fix", 0), ("fix.1", 0), ("fix.1", 1), ("fix", 1)]
+    assert world.said(StepExecute)[0].answer["data"] == {"why": "so"}
+
+
+def test_who_says_again_and_again_that_the_goal_is_reached_is_stopped() -> None:
+    world = at_work(goal_step(check=(gate("command"),)))
+
+    for _ in range(2):
+        choose(world, text="done")
+        world.answer(GateEvaluate, outcome="failed", reason="red")
+    choose(world, ("test", {}))  # something is done in between
+    world.answer(StepExecute)
+    for _ in range(4):
+        choose(world, text="done")
+        world.answer(GateEvaluate, outcome="failed", reason="red")
+
+    state = world.state()
+    assert state.status == "halted"
+    assert state.reason == "it was said 4 times in a row that the goal is reached: red"
+
+
+def test_each_item_of_a_list_may_have_a_goal_of_its_own() -> None:
+    fan = LinkedFan(over=constant(["a", "b"]), name="item", at_once=2)
+    world = World(process_of(goal_step(fan=fan)))
+    world.start()
+
+    items = [asked.execution_id for _, asked in world.open(ContextCompile)]
+    while world.open(ContextCompile):
+        choose(world, text="done")
+
+    assert len(items) == 2
+    assert all(world.state(item).status == "completed" for item in items)
+    assert world.state().status == "completed"
 
 
 @pytest.mark.parametrize(

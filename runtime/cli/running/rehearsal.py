@@ -173,6 +173,8 @@ class Rehearsal:
         named = (
             step.action.name if step.action else (child.process or child.interface) if child else ""
         )
+        if step.goal is not UNSET:
+            named = "goal"
         report = StepReport(
             step=step.id,
             runs=named or ("branches" if step.fan is not UNSET else "abstract"),
@@ -184,7 +186,7 @@ class Rehearsal:
             parameters=parameters,
             later=sorted(set(later)),
         )
-        if step.action and step.action.asks_model:
+        if step.asks_model:
             self._compile(step, parameters, report)
         return report
 
@@ -195,7 +197,9 @@ class Rehearsal:
         return [
             each.id
             for each in before
-            if each.child or (each.action and each.action.effect not in ("none", "read"))
+            if each.child
+            or each.goal is not UNSET
+            or (each.action and each.action.effect not in ("none", "read"))
         ]
 
     def _gate(

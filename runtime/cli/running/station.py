@@ -330,6 +330,11 @@ class Station:
             raise RefusedError(
                 f"execution {execution_id} is {state.status}: pause it, then go back to {step_id}"
             )
+        chosen = {each.step_id: each.goal for each in state.grown}
+        if step_id in chosen:
+            raise RefusedError(
+                f"{step_id} was chosen towards the goal of {chosen[step_id]}: go back to that"
+            )
         reached = dict.fromkeys((*state.statuses, state.step_id))
         if step_id not in reached:
             been = ", ".join(filter(None, reached)) or "none"

@@ -325,7 +325,8 @@ class Course:
         looks: int = 0,
     ) -> None:
         state = self._voice.state
-        if step is not None and pursuing.goes_on(self, self._voice, step):
+        of_goal = step is not None and step.goal is not UNSET
+        if of_goal and step is not None and pursuing.goes_on(self, self._voice, step):
             return
         passed = state.gates_passed if state.step_id == step_id else 0
         if state.pausing is not None:

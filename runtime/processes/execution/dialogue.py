@@ -156,7 +156,7 @@ class Dialogue:
     def next_turn(self, problem: str = "", unfit: tuple[str, ...] = ()) -> None:
         """Ask for the next prompt of the attempt."""
         voice, state, step = self._voice, self._voice.state, self._step
-        if pending(state) is not None:
+        if self._chooses and pending(state) is not None:
             voice.drop_timeout(step)  # its time goes on with its next turn
             self._ways.go_on()
             return

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .course import Course
 
 APPROVED: Final = "approved"  # the gate that asks a person
+CLAIMS: Final = 4  # in a row and in vain, that the goal is reached: then the work ends
 SHOWN_CHARS: Final = 600  # of what was said, in a question or a verdict
 EVIDENCE_CHARS: Final = 4_000
 
@@ -116,6 +117,10 @@ def judged(course: "Course", voice: Voice, event: GateEvaluated) -> bool:
     if step.goal is not UNSET and event.index >= len(step.gates):
         said = f" {state.pursuit.note}" if state.pursuit.note else ""
         reason = event.reason or "it gives no reason"
+        if state.pursuit.claims + 1 >= CLAIMS and event.gate != APPROVED:
+            error = f"it was said {CLAIMS} times in a row that the goal is reached: {reason}"
+            course.fail(error, "wrong_answer", retry=False)
+            return True
         verdict = f"{event.gate} did not pass: {reason}{said}\n{_evidence(event.evidence)}".strip()
         next_turn(course, voice, step, verdict[: SHOWN_CHARS + EVIDENCE_CHARS])
         return True

@@ -114,6 +114,7 @@ class Pursuit(Struct, frozen=True, kw_only=True):
     used_ns: int = 0  # time that the work took; while it stands still none passes
     since_ns: int = 0  # when the last of it was counted; 0 while it stands still
     note: str = ""  # what a person said when it was resumed
+    claims: int = 0  # how often in a row it was said that the goal is reached, and it was not
     first_attempt: int = 1
     turn: int = 0
     compiled: ContextCompiled | None = None

@@ -40,8 +40,9 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
         return state
     if state.stage not in ("answered", "tools"):
         return state
-    if state.pursuit is not None and state.pursuit.away:
-        state = replace(state, pursuit=replace(state.pursuit, away=False))
+    if state.pursuit is not None and state.pursuit.step_id == event.step_id:
+        claims = state.pursuit.claims + 1 if event.verdict else 0
+        state = replace(state, pursuit=replace(state.pursuit, away=False, claims=claims))
     return replace(
         state,
         stage="context",
