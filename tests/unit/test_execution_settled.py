@@ -9,6 +9,7 @@ from cortex.bus.events import (
     ContextCompile,
     ExecutionCompleted,
     ExecutionHalted,
+    ExecutionPause,
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResume,
@@ -20,8 +21,10 @@ from cortex.bus.events import (
     StepSettle,
     StepSettled,
     StepSkipped,
+    StepUnclaimed,
 )
 from cortex.runtime.processes import Field, LinkedGate, MapOf, Template
+from cortex.runtime.processes.execution import is_wanted
 
 from .execution_world import World, action_step, gate, process_of
 
@@ -210,3 +213,22 @@ def test_a_step_that_is_gone_back_to_is_carried_out_and_not_settled_again() -> N
 
     assert world.said(StepExecute)[-1].step_id == "one"
     assert world.said(StepExecute)[-1].attempt == 3
+
+
+def test_a_skipped_step_that_waited_for_a_worker_is_carried_out_by_nobody() -> None:
+    world = World(process_of(action_step("one"), action_step("two")))
+    world.start()
+    position, asked = world.open(StepExecute)[0]
+    world.publish(StepUnclaimed(execution_id="x", step_id="one", action="work", waited_s=1.0))
+    world.publish(ExecutionPause(execution_id="x"))
+    world.play()
+    assert world.state().status == "paused"
+
+    settle(world, "one", "skipped")
+    wanted = is_wanted(asked, position, world.history("execution/x"))
+    world.settle(position, StepCompleted(execution_id="x", step_id="one", result={"late": 1}))
+
+    assert not wanted
+    assert world.state().statuses == {"one": "skipped"}
+    assert [each.step_id for each in world.said(StepExecute)] == ["one", "two"]
+    assert "one" not in world.state().results
