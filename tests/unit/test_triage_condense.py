@@ -134,3 +134,39 @@ def test_a_log_that_names_no_failure_is_shown_as_far_as_the_budget_goes() -> Non
     shown = condense(log, 60, words)
 
     assert words(shown) > 40
+
+
+def test_the_first_reason_and_the_total_are_kept_among_the_names_of_hundreds() -> None:
+    each = (
+        "not ok {0} - wraps ring number {0}\n  ---\n  location: '/builds/ring/ring.test.js:{0}:1'\n"
+        "  error: 'the ring is closed'\n  stack: |-\n"
+        "    Ring.push (/builds/ring/ring.js:9:3)\n  ...\n"
+    )
+    log = parse_log("".join(each.format(n) for n in range(1, 301)) + "# tests 300\n# fail 300\n")
+
+    view = condense(log, 400, words)
+
+    assert "error: 'the ring is closed'" in view
+    assert "/builds/ring/ring.js:9:3" in view
+
+
+def test_how_many_failed_is_kept_though_all_their_names_do_not_fit() -> None:
+    names = "".join(f"FAILED tests/test_ring.py::test_wraps_{n} - assert 1\n" for n in range(400))
+    log = parse_log(f"{names}400 failed, 12 passed in 3.1s\n")
+
+    assert "400 failed, 12 passed" in condense(log, 300, words)
+
+
+def test_the_place_and_the_source_that_python_prints_above_a_syntax_error_are_kept() -> None:
+    log = parse_log(
+        "ImportError while loading conftest '/builds/book/conftest.py'.\n"
+        'E     File "/builds/book/ledger.py", line 12\n'
+        "E       return (debit, credit\n"
+        "E              ^\n"
+        "E   SyntaxError: '(' was never closed\n" + "setting up the next job\n" * 50
+    )
+
+    view = condense(log, 60, words)
+
+    assert '"/builds/book/ledger.py", line 12' in view
+    assert "return (debit, credit" in view

@@ -311,3 +311,25 @@ def test_the_result_of_a_triage_that_found_nothing_is_no_failure_itself() -> Non
     log = parse_log('{\n  "failed_command": "",\n  "findings": [],\n  "lines": 0\n}\n')
 
     assert triage(log).findings == ()
+
+
+def test_the_place_that_nodes_list_names_above_a_test_belongs_to_it() -> None:
+    log = parse_log(
+        "✖ counts calls (2.1ms)\n  'plan expected 4 assertions but received 8'\n\n"
+        "✖ failing tests:\n\ntest at test/calls.test.js:7:1\n✖ counts calls (2.1ms)\n"
+        "  'plan expected 4 assertions but received 8'\n"
+    )
+
+    (found,) = triage(log).findings
+
+    assert [(ref.path, ref.line) for ref in found.references] == [("test/calls.test.js", 7)]
+
+
+def test_of_several_compile_errors_the_first_is_first_whatever_else_the_last_one_says() -> None:
+    where = "/builds/shop/Till.java"
+    log = parse_log(
+        f"[ERROR] {where}:[8,5] enum constant not expected here\n[ERROR] {where}:[8,16] illegal start\n"
+        f"[ERROR] {where}:[9,42] ';' expected\n[INFO] 3 errors \n[INFO] BUILD FAILURE\n"
+    )
+
+    assert triage(log).findings[0].title == f"{where}:[8,5] enum constant not expected here"

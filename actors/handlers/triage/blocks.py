@@ -237,7 +237,7 @@ def _below(
             continue
         if _RULER.match(text) and 0 < len(body) <= _docstring_lines(hit):
             continue
-        if _HEADING.match(text.lstrip()) and (body or shape == "indent"):
+        if _HEADING.match(text.lstrip()) and (body or shape in ("indent", "short")):
             break
         back = _indent(text) <= depth
         if shape == "trace" and deeper and back:

@@ -1,5 +1,6 @@
 """The most telling lines of a log that fit into a token budget."""
 
+import re
 from collections.abc import Callable, Sequence
 from heapq import nlargest
 
@@ -17,6 +18,16 @@ _ROLE_WORTH = {"title": 1.0, "message": 0.62, "frame": 0.45, "context": 0.22}
 _REPEAT_FACTOR = 0.5  # worth of the second line of a shape, the third, ...
 _FADE = 0.97  # each further line of one role is worth a little less
 _LEADERS = 3  # failures told whole before the many are told in part
+_LEADER_SHARE = 0.85  # of a failure's score
+_FIRST_SHARE = 1.05  # before the names of the many: one reason is worth ten names
+_TOLD_OF_LEADERS = {"message": 4, "frame": 2}
+_TOTAL_SHARE = 1.01  # one line says how many; it is not lost among their names
+_MAX_TOTALS = 2
+_SAYS_WHICH = 0.6  # the weight of a rule for commands that names what ran
+_TOTAL = re.compile(
+    r".{0,80}\b[1-9]\d* (?:tests? |examples? |specs? )?(?:failed|failing|failures?|errors?)\b"
+    r"|.{0,80}\b(?:[Ff]ailures?|[Ee]rrors?|FAIL(?:ED|URES)?|failed) ?[=:] {0,8}[1-9]|See \S+\.log$"
+)
 _WEAK_WORTH = 0.35
 _TAIL_WORTH = 0.02
 _TAIL_LINES = 200
@@ -80,10 +91,16 @@ def _worth(log: Log, analysis: Analysis, most: int) -> dict[int, float]:
         nth = dict.fromkeys(_ROLE_WORTH, 0)
         for i, role in roles_of(failure).items():
             share = _ROLE_WORTH[role] * _FADE ** nth[role]
-            if rank < _LEADERS and role in ("message", "frame") and nth[role] < 2:
-                share = max(share, 0.85)
+            if rank < _LEADERS and nth[role] < _TOLD_OF_LEADERS.get(role, 0):
+                first = rank == 0 and failure.hit.rule.kind == "failing_test"
+                share = max(share, _FIRST_SHARE if first else _LEADER_SHARE)
             nth[role] += 1
             worth[i] = max(worth.get(i, 0.0), failure.score * share)
+    if analysis.failures:
+        best = analysis.failures[0].score
+        worth.update({i: best * _TOTAL_SHARE for i in _totals(analysis) if i not in worth})
+        for i in _first_command(analysis):
+            worth[i] = best * _TOTAL_SHARE
     weak = analysis.weak
     for i in nlargest(most * _CHOICE_FACTOR, weak, key=lambda i: (weak[i], i)):
         loud = weak[i]
@@ -107,7 +124,23 @@ def _likely(analysis: Analysis, most: int) -> set[int]:
         for failure in analysis.failures[:most]
         if failure.score >= (command if failure.hit.rule.kind == "failing_command" else least)
     )
-    return {i for failure in likely for i in roles_of(failure)}
+    return {i for failure in likely for i in roles_of(failure)}.union(_totals(analysis))
+
+
+def _totals(analysis: Analysis) -> list[int]:
+    """Return the positions of the last lines that say how many failed, or where more is told."""
+    texts = analysis.texts
+    end = range(len(texts) - 1, max(-1, len(texts) - 1 - _TAIL_LINES), -1)
+    return [i for i in end if _TOTAL.match(texts[i][:_MAX_CHARS])][:_MAX_TOTALS]
+
+
+def _first_command(analysis: Analysis) -> list[int]:
+    """Return where the log says which command failed, not only that one did."""
+    for failure in analysis.failures:
+        rule = failure.hit.rule
+        if rule.kind == "failing_command" and rule.weight >= _SAYS_WHICH:
+            return [failure.hit.index]
+    return []
 
 
 def _fit(

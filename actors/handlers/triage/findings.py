@@ -50,6 +50,8 @@ _JEST_FILE = re.compile(r"\s*FAIL\s+(?P<file>\S+)")
 _UNITTEST_NAME = re.compile(r"\w+ \([\w.]+\)")
 _AFTERWARDS = re.compile(r"\b(?:upload|artifacts?\b|codecov|coveralls)", re.IGNORECASE)
 _AFTERWARDS_FACTOR = 0.5  # what is done with the results is seldom why there are none
+_TEST_AT = re.compile(r"test at \S+:\d+:\d+$")  # above the name, in Node's list of what failed
+_MAX_QUOTED = 4
 _WELL_NAMED = 0.9  # a rule this sure may rename a failure
 _MAX_BLOCKS = 4
 _MAX_PROMOTED = 10  # lines of an unknown format
@@ -213,7 +215,23 @@ def _merge(
 def _printed_before(hit: Hit, texts: Sequence[str], verbose: GoVerbose) -> list[int]:
     if hit.rule.framework == "go":
         return verbose.told_by(hit.title, hit.index)
-    return printed_above(hit.index, texts) if hit.rule.framework == "ctest" else []
+    if hit.rule.framework == "ctest":
+        return printed_above(hit.index, texts)
+    if hit.rule.framework == "javascript" and _TEST_AT.match(
+        "".join(texts[hit.index - 1 : hit.index])
+    ):
+        return [hit.index - 1]
+    if hit.rule.kind == "compile_error" and hit.rule.framework == "python":
+        return _quoted_above(hit.index, texts)
+    return []
+
+
+def _quoted_above(index: int, texts: Sequence[str]) -> list[int]:
+    """The place and the line of source that Python prints above a SyntaxError."""
+    for i in range(index - 1, max(-1, index - 1 - _MAX_QUOTED), -1):
+        if 'File "' in texts[i]:
+            return list(range(i, index))
+    return []
 
 
 def _title_of(hit: Hit, block: Block, texts: Sequence[str]) -> str:
@@ -278,6 +296,8 @@ def _score(
     loud = 0.8 + 0.2 * strength(text) / STRENGTH_MAX
     rare = 0.7 + 0.3 * counts.rarity(text)
     told = 1.0 if any(b.messages or b.frames or b.rest for b in failure.blocks) else 0.9
+    if hit.rule.kind == "compile_error":  # each says all in its line
+        told = 1.0
     if hit.rule.kind == "failing_test":  # however many tests fail, each of them is news
         loud, rare = 1.0, 1.0
     place = max(place_factor(block.title[0], steps) for block in failure.blocks)
