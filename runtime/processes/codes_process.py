@@ -137,8 +137,8 @@ PROCESS: tuple[Rule, ...] = (
     Rule(
         "P220",
         "branch used as a step",
-        "The branches of a `parallel:` are begun and waited for together. Nothing goes on, goes "
-        "back, or is inserted at one of them, and an override keeps them where they stand.",
+        "The branches of a `parallel:` are begun and waited for together: nothing goes on, goes "
+        "back, or is inserted at one of them, and an override keeps them there.",
         "name the `parallel:` step",
     ),
 )

@@ -15,6 +15,7 @@ from .expressions import Constant, Ref
 from .linked import LinkedFan
 from .nodes import Node, Reporter, ScalarNode, SequenceNode
 from .readers import read_value
+from .scope import Found, Names
 from .shapes import Shape, kind_of
 from .values import ValueChecker
 
@@ -146,11 +147,12 @@ def linked_fan(
     )
 
 
-def element_of(over: Value, looked_up: Shape | None) -> Shape:
-    """What each item of *over* is, where *looked_up* is what it refers to as a whole."""
+def element_of(over: Value, names: Names) -> Shape:
+    """What each item of *over* is, where *names* are known."""
     template = over.template
     if isinstance(template, Ref):
-        return looked_up.items if looked_up is not None else Shape({})
+        found = names.look_up(template)
+        return found.shape.items if isinstance(found, Found) else Shape({})
     if isinstance(template, Constant) and isinstance(template.value, list) and template.value:
         return Shape({"type": sorted({kind_of(each) for each in template.value})})
     return Shape({})

@@ -47,7 +47,7 @@ from .readers import map_of
 from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
 from .results import Declared, check_output, link_outputs, output_schema, with_output
-from .scope import Found, Names, NotFound
+from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields
 from .suggest import did_you_mean
 from .tool_uses import described_by, names_of
@@ -207,10 +207,7 @@ class Linker:
         linked = linked_fan(definition, checker, branches)
         over = definition.fan.over
         if over is not None:
-            whole = over.template
-            found = self._names.look_up(whole) if isinstance(whole, Ref) else None
-            shape = element_of(over, found.shape if isinstance(found, Found) else None)
-            self._names.named = {definition.fan.name: shape}
+            self._names.named = {definition.fan.name: element_of(over, self._names)}
         return linked
 
     def _know(self, definition: StepDefinition, result: Shape, *, unsure: bool) -> None:

@@ -56,10 +56,9 @@ from cortex.bus.events import (
     ToolReturned,
 )
 
-from . import context_edits, effects, goals, lifecycle, turns
+from . import context_edits, effects, fan_fold, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
-from .items import begun_fan, outcome, statuses_of, with_begun, with_changed
 from .speakers import ENGINE, asker
 from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without, without_fan
 
@@ -155,7 +154,7 @@ def _attempted(
     """A new attempt of a step begins, or the handler is asked in the one that is under way."""
     if isinstance(event, StepDelegated):
         if event.purpose == "item":
-            return _item_begun(state, event)
+            return fan_fold.item_begun(state, event)
         state = replace(state, children=state.children | {event.child})
         if event.purpose == "cleanup":
             return replace(state, stage="cleanup", child=event.child)
@@ -209,12 +208,7 @@ def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution
     if goals.is_at(state, event):
         return _settled(goals.come_back(state, event.step_id), event)
     if state.fan is not None and answers(state, event, "fan"):
-        fan, settled = state.fan, _settled(without_fan(state), event)
-        return replace(
-            settled,
-            results={**settled.results, **outcome(fan, event.step_id, event)},
-            statuses={**settled.statuses, **statuses_of(fan)},
-        )
+        return fan_fold.joined(state.fan, _settled(without_fan(state), event), event)
     at_goal = state.stage == "idle" and goals.is_done_with(state, event)
     return _settled(state, event) if at_goal or answers(state, event, *_CARRIED_OUT) else state
 
@@ -285,8 +279,7 @@ def _never_asked(state: Execution, event: StepFailed) -> bool:
 
 def _broken(state: Execution, event: StepFailed) -> Execution:
     if state.fan is not None:
-        of_branches = statuses_of(state.fan)
-        state = replace(without_fan(state), statuses={**state.statuses, **of_branches})
+        state = fan_fold.given_up(state, state.fan)
     return replace(
         state,
         stage="failed",
@@ -300,35 +293,6 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
         effects={},
         unknown={},
     )
-
-
-def _fanned(state: Execution, event: StepFanned, _: int) -> Execution:
-    """A step with several items begins."""
-    if state.status != "running":
-        return state
-    same = event.step_id == state.step_id
-    return replace(
-        anew(without_fan(state)) if same else entered(state, event.step_id),
-        stage="fan",
-        fan=begun_fan(event, state.tokens, state.cost),
-        child="",
-        attempt=event.attempt,
-        attempts={**state.attempts, event.step_id: event.attempt},
-        statuses=without(state.statuses, event.step_id),
-    )
-
-
-def _item_begun(state: Execution, event: StepDelegated) -> Execution:
-    if state.fan is None or event.step_id != state.step_id:
-        return state
-    return replace(state, fan=with_begun(state.fan, event))
-
-
-def _item_changed(state: Execution, event: StepItemChanged, _: int) -> Execution:
-    """Something became of an item."""
-    if state.fan is None or event.step_id != state.step_id or state.attempt != event.attempt:
-        return state
-    return replace(state, fan=with_changed(state.fan, event))
 
 
 def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
@@ -417,8 +381,8 @@ OUTPUTS: Mapping[type[Event], Fold] = {
     ToolFailed: turns.told,
     StepExecute: _attempted,
     StepDelegated: _attempted,
-    StepFanned: _fanned,
-    StepItemChanged: _item_changed,
+    StepFanned: fan_fold.fanned,
+    StepItemChanged: fan_fold.item_changed,
     StepCompleted: _said_completed,
     StepFailed: _given_up,
     StepSkipped: _skipped,

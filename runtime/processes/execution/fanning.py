@@ -6,7 +6,6 @@ most that many questions are open. While an item stands the others go on; the st
 halts once none of them can.
 """
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -21,29 +20,29 @@ from cortex.bus.events import (
     ExecutionRefused,
     ExecutionResume,
     ExecutionResumed,
-    ExecutionStarted,
-    Part,
     StepCompleted,
     StepFanned,
-    StepItemChanged,
 )
 
-from ..errors import MissingValueError
-from ..evaluate import evaluate, fill
 from ..linked import Halt, LinkedFan, LinkedStep
-from ..parts import list_seen_by
+from .item_start import (
+    begin_item,
+    left_for_all,
+    list_of,
+    next_item,
+    resume_item,
+    say_changed,
+    spent_by_all,
+)
 from .items import Fan, Live
-from .room import clipped, too_large
-from .spending import dollars
-from .state import EFFECT, ITEMS, Execution
+from .room import clipped
+from .state import EFFECT, ITEMS
 from .voice import Voice
 
 if TYPE_CHECKING:
     from .course import Course  # which begins with what stands here
 
-MOST_ITEMS: Final = 10_000
 RESULTS_BYTES: Final = 4 * 1024 * 1024  # of all items together: they stand in one state
-LEAST: Final = 1e-9  # US dollars: less is the dust of sharing
 SHOWN: Final = 10  # failed items that an event names
 
 Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -62,7 +61,7 @@ def begin(course: "Course", voice: Voice, step: LinkedStep, fan: LinkedFan) -> N
         course.take_settled(step)
         return
     attempt = state.attempts.get(step.id, 0) + 1
-    items, problem = _list_of(state, step, fan)
+    items, problem = list_of(state, step, fan)
     if problem:
         course.recover(voice.fail_step(step.id, attempt, problem, "refused", retry=False))
         return
@@ -85,9 +84,9 @@ def go_on(course: "Course", voice: Voice) -> None:
     step = course.step
     if step.fan is msgspec.UNSET or voice.state.status != "running":
         return
-    items, problem = _list_of(voice.state, step, step.fan)
-    while not problem and (item := _next_item(voice.state, step)):
-        _begin_item(course, voice, item, items[item - 1])
+    items, problem = list_of(voice.state, step, step.fan)
+    while not problem and (item := next_item(voice.state, step)):
+        begin_item(course, voice, item, items[item - 1])
     fan = voice.state.fan
     if fan is not None and not fan.running:
         _settle(course, voice, step, fan)
@@ -104,7 +103,7 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
         return
     match event:
         case ExecutionPaused():
-            _change(
+            say_changed(
                 voice,
                 live,
                 event.execution_id,
@@ -114,9 +113,9 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
                 gate=event.gate,
             )
         case ExecutionRefused() if live.status == "resuming":
-            _change(voice, live, event.execution_id, "paused", reason=event.reason)
+            say_changed(voice, live, event.execution_id, "paused", reason=event.reason)
         case ExecutionResumed() if live.status != "running":
-            _change(voice, live, event.execution_id, "running")
+            say_changed(voice, live, event.execution_id, "running")
             _resume_with(course, voice, event)
         case ExecutionHalted():
             _halted(course, voice, live, event)
@@ -124,7 +123,7 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
             _completed(voice, live, event)
         case ExecutionFailed() | ExecutionCancelled():
             reason = event.reason or "it was cancelled"
-            _change(voice, live, event.execution_id, "failed", reason=reason)
+            say_changed(voice, live, event.execution_id, "failed", reason=reason)
         case _:
             return
     go_on(course, voice)
@@ -182,167 +181,7 @@ def paused(course: "Course", voice: Voice, reason: str) -> None:
     go_on(course, voice)
 
 
-# Beginning an item.
-
-
-def _list_of(state: Execution, step: LinkedStep, fan: LinkedFan) -> tuple[list[Any], str]:
-    """What *step* goes over, or why that is nothing to go over."""
-    if fan.over is msgspec.UNSET:
-        return list(fan.branches), ""
-    try:
-        items = fill(fan.over, state.scope())
-    except MissingValueError as error:
-        return [], str(error)
-    if not isinstance(items, list | tuple):
-        shown = "nothing" if items is None else f"{items!r:.60}"
-        return [], f"for_each of {step.id} is {shown}, expected a list"
-    if len(items) > MOST_ITEMS:
-        many = f"for_each of {step.id} has {len(items):,} items, and {MOST_ITEMS:,} are possible"
-        return [], f"{many}: go over parts of the list, each in a process of its own"
-    return items if isinstance(items, list) else list(items), ""
-
-
-def _next_item(state: Execution, step: LinkedStep) -> int:
-    """The item to begin now; 0 for none."""
-    fan = state.fan
-    if fan is None or step.fan is msgspec.UNSET or state.status != "running":
-        return 0
-    full = len(fan.live) >= fan.at_once or state.pausing is not None
-    if full or (fan.begun == fan.items and not fan.redo):
-        return 0
-    if step.fan.failures == "halt" and (fan.failed or fan.halted):
-        return 0
-    share = _share(state, step, fan)
-    if share is not None and share < LEAST and (state.cost > 0 or fan.live):
-        return 0  # what is left was promised to those that are under way
-    if _spent(state, step, fan):
-        return 0
-    return fan.redo[0] if fan.redo else fan.begun + 1
-
-
-def _begin_item(course: "Course", voice: Voice, item: int, value: Any) -> None:
-    state, step = voice.state, course.step
-    fan = state.fan
-    assert fan is not None  # noqa: S101 - for the type checker
-    body = course.process.step(fan.branches[item - 1]) if fan.branches else step
-    if fan.branches and body.when is not None and not evaluate(body.when, state.scope()):
-        _change(voice, Live(item=item), "", "skipped")
-        return
-    of_list = step.fan is not msgspec.UNSET and not fan.branches
-    named = {step.fan.name: value} if of_list and step.fan is not msgspec.UNSET else {}
-    begun, max_cost = state.begun(), _share(state, step, fan)
-    # A branch goes over its list itself.
-    paths = (*(body.sees or ()), *(list_seen_by(body) if fan.branches else ()))
-    inputs, results, statuses = _seen(state, paths)
-    child = voice.new_execution()
-    started = ExecutionStarted(
-        execution_id=child,
-        process=begun.process,
-        process_version=begun.process_version,
-        digest=begun.digest,
-        linked=begun.linked,
-        inputs=inputs,
-        goal=begun.goal,
-        workspace=begun.workspace,
-        trigger=begun.trigger,
-        parent=state.execution_id,
-        parent_step=step.id,
-        breakpoints=begun.breakpoints,
-        max_cost=max_cost,
-        part=Part(
-            step_id=body.id,
-            item=item,
-            named=named,
-            results=results,
-            statuses=statuses,
-            requested_by=state.requested_by,
-        ),
-    )
-    problem = too_large(started)
-    if problem:
-        _change(voice, Live(item=item), "", "failed", reason=problem)
-    else:
-        voice.begin_item(step.id, started)
-
-
-def _seen(
-    state: Execution, paths: Iterable[tuple[str, ...]]
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, str]]:
-    """The inputs, results and statuses at *paths*, and no others."""
-    inputs: dict[str, Any] = {}
-    results: dict[str, dict[str, Any]] = {}
-    statuses: dict[str, str] = {}
-    for root, name, *fields in paths:
-        if root == "inputs":
-            if name in state.begun().inputs:
-                inputs[name] = state.begun().inputs[name]
-        elif fields == ["status"]:
-            statuses[name] = state.statuses.get(name, "")
-        elif name in state.results:
-            whole = state.results[name]
-            wanted = whole if not fields else {f: whole[f] for f in fields if f in whole}
-            results[name] = {**results.get(name, {}), **wanted}
-    return inputs, results, statuses
-
-
-# What the items may spend, all together.
-
-
-def _share(state: Execution, step: LinkedStep, fan: Fan) -> float | None:
-    """US dollars for the next item: an equal part of what nobody was promised; None: no bound.
-
-    However many are under way, they cannot spend more than there is.
-    """
-    left = _left(state, step, fan)
-    if left is None:
-        return None
-    free = min(fan.at_once - len(fan.live), fan.items - fan.begun + len(fan.redo))
-    promised = sum(live.max_cost or 0.0 for live in fan.live.values())
-    return max(0.0, left - promised) / max(1, free)
-
-
-def _left(state: Execution, step: LinkedStep, fan: Fan) -> float | None:
-    bounds: list[float] = []
-    allowed = state.begun().max_cost
-    if allowed is not None:
-        bounds.append(allowed - state.cost)
-    if step.budget.cost is not None:
-        bounds.append(step.budget.cost - (state.cost - fan.cost_before))
-    return min(bounds) if bounds else None
-
-
-def _spent(state: Execution, step: LinkedStep, fan: Fan) -> str:
-    """Why no more items are begun, where all that they may spend is spent; "" else."""
-    left, tokens = _left(state, step, fan), step.budget.tokens
-    if left is not None and left <= 0 and state.cost > 0:
-        return (
-            f"the items of {step.id} have spent all that they may ({dollars(state.cost)} of the "
-            f"execution): `cortex execution resume {state.execution_id} --max-cost USD` lets them "
-            "spend more"
-        )
-    if tokens is not None and state.tokens - fan.tokens_before >= tokens:
-        used = state.tokens - fan.tokens_before
-        return f"the items of {step.id} used {used:,} of the {tokens:,} tokens of its budget"
-    return ""
-
-
 # What became of an item.
-
-
-def _change(voice: Voice, live: Live, child: str, status: str, **fields: Any) -> None:
-    state = voice.state
-    if "reason" in fields:
-        fields["reason"] = clipped(fields["reason"])
-    changed = StepItemChanged(
-        execution_id=state.execution_id,
-        step_id=state.step_id,
-        attempt=state.attempt,
-        item=live.item,
-        child=child,
-        status=status,
-        **fields,
-    )
-    voice.say(changed)
 
 
 def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
@@ -353,10 +192,10 @@ def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
             f"the results of the items have more than {RESULTS_BYTES:,} bytes together: have each "
             "item write a file and give its path"
         )
-        _change(voice, live, event.execution_id, "failed", reason=reason)
+        say_changed(voice, live, event.execution_id, "failed", reason=reason)
     else:
         fields = {"result": event.outputs, "bytes": size}
-        _change(voice, live, event.execution_id, "completed", **fields)
+        say_changed(voice, live, event.execution_id, "completed", **fields)
 
 
 def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) -> None:
@@ -364,9 +203,9 @@ def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) 
     if fan is not msgspec.UNSET and fan.failures == "collect":
         reason = f"its step goes on without it: {event.reason}"
         voice.cancel_item(event.execution_id, reason)
-        _change(voice, live, event.execution_id, "failed", reason=event.reason)
+        say_changed(voice, live, event.execution_id, "failed", reason=event.reason)
     else:
-        _change(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
+        say_changed(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
 
 
 def _resume_with(course: "Course", voice: Voice, event: ExecutionResumed) -> None:
@@ -388,12 +227,12 @@ def _go_on_with(
     state = voice.state
     more = None
     if live.max_cost is not None and state.fan is not None and course.step.child is None:
-        left = _left(state, course.step, state.fan)
+        left = left_for_all(state, course.step, state.fan)
         standing = max(1, len(state.fan.live))
         more = None if left is None else max(live.max_cost, left / standing)
     fields = {} if more is None else {"max_cost": more}
-    voice.resume_item(child, event, more if more != live.max_cost else None)
-    _change(voice, live, child, "resuming", **fields)
+    resume_item(voice, child, event, more if more != live.max_cost else None)
+    say_changed(voice, live, child, "resuming", **fields)
 
 
 # Where nothing is under way.
@@ -412,7 +251,7 @@ def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
         course.drop_deadlines()
         voice.pause(state.pausing, step.id)
     else:
-        spent = _spent(state, step, fan)
+        spent = spent_by_all(state, step, fan)
         _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
 
 

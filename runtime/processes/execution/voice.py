@@ -13,7 +13,6 @@ from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCharged,
     ExecutionCompleted,
-    ExecutionEdit,
     ExecutionEdited,
     ExecutionFailed,
     ExecutionHalted,
@@ -23,7 +22,6 @@ from cortex.bus.events import (
     ExecutionRefused,
     ExecutionResume,
     ExecutionResumed,
-    ExecutionStarted,
     StepDelegated,
     StepFailed,
     StepReopened,
@@ -305,33 +303,6 @@ class Voice:
     def new_execution(self) -> str:
         """The id of an execution that is to be begun."""
         return self._delivery.new_id(len(self.said) + 1)
-
-    def begin_item(self, step_id: str, started: ExecutionStarted) -> None:
-        """Begin the execution of an item of a step."""
-        self.say(
-            StepDelegated(
-                execution_id=self.state.execution_id,
-                step_id=step_id,
-                attempt=self.state.attempt,
-                child=started.execution_id,
-                purpose="item",
-                item=started.part.item if started.part is not None else 0,
-                max_cost=started.max_cost,
-            )
-        )
-        self.said.append(started)  # of the item's stream: folded there, when it comes
-
-    def resume_item(self, child: str, event: ExecutionResume, max_cost: float | None) -> None:
-        """Have the execution of an item go on, and spend up to *max_cost* where that is new."""
-        if max_cost is None:
-            resume = replace(event, execution_id=child, by=self.asked_by(event))
-            self.said.append(replace(resume, from_step=""))
-        else:
-            self.said.append(
-                ExecutionEdit(
-                    execution_id=child, max_cost=max_cost, note=event.note, seen=event.seen
-                )
-            )
 
     def cancel_item(self, child: str, reason: str) -> None:
         """Ask the execution of one item to end."""
