@@ -79,7 +79,17 @@ def _table(classes: list[type[Event]]) -> str:
 def _section(cls: type[Event]) -> str:
     lines = [f"### `{cls.topic_name()}`", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += [" · ".join(_facts(cls)), "", fields_table(cls)]
+    for inner in _structs_in(cls):
+        about = inspect.cleandoc(inner.__doc__ or "")
+        lines += [f"`{inner.__name__}`: {about}", "", fields_table(inner)]
     return "\n".join(lines)
+
+
+def _structs_in(cls: type[Event]) -> list[type[msgspec.Struct]]:
+    """The structs that fields of *cls* hold."""
+    fields = msgspec.structs.fields(cls)
+    types_ = [each for f in fields for each in (f.type, *typing.get_args(f.type))]
+    return [t for t in types_ if isinstance(t, type) and issubclass(t, msgspec.Struct)]
 
 
 def fields_table(cls: type[msgspec.Struct]) -> str:

@@ -337,6 +337,21 @@ def test_a_pause_is_taken_by_all_and_a_resume_goes_on_with_all() -> None:
     assert world.state().status == "completed"
 
 
+def test_no_item_is_begun_while_a_pause_waits_for_those_under_way() -> None:
+    world = started(each_of())
+
+    world.publish(ExecutionPause(execution_id="x", reason="lunch"))
+    world.play()
+    answer(world, 10)
+    answer(world, 20)
+
+    assert (world.state().status, asked(world)) == ("paused", [])
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    answer(world, 30)
+    assert world.state().status == "completed"
+
+
 def test_a_pause_that_is_taken_back_leaves_nothing_paused() -> None:
     world = started(each_of(gates=(gate("g"),)))
 
