@@ -13,13 +13,14 @@ from cortex.bus.events import (
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResumed,
+    GateEvaluate,
     ModelInvoke,
     StepExecute,
     StepFailed,
 )
 from cortex.runtime.processes import Field, MapOf, Template
 
-from .execution_world import World, action_step, process_of
+from .execution_world import World, action_step, gate, process_of
 
 BRANCH = Field(name="branch", type="string")
 COUNT = Field(name="count", type="integer", required=False, default=1)
@@ -137,3 +138,15 @@ def test_it_goes_on_with_more_to_spend() -> None:
     assert "it has spent $0.25" in world.said(ExecutionRefused)[0].reason
     assert world.said(ExecutionEdited)[0].max_cost == 1.0
     assert len(world.said(ModelInvoke)) == 2
+
+
+def test_what_halted_at_a_gate_is_tried_again_with_what_a_person_changed() -> None:
+    world = World(process_of(action_step("one"), inputs=(BRANCH,), gates=(gate("ready"),)))
+    world.start(inputs={"branch": "mian"})
+    world.answer(GateEvaluate, outcome="failed", reason="there is no such branch")
+    assert world.state().status == "halted"
+
+    edit(world, inputs={"branch": "main"})
+
+    assert world.said(ExecutionRefused) == []
+    assert len(world.said(GateEvaluate)) == 2

@@ -56,7 +56,7 @@ def edit(
         raise click.UsageError("give --file or --replace, not both")
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
-        state = station.history.execution(found)
+        state = _standing(station.history, found)
         try:
             text = _edited(state, _shown(station.history, state), whole, pairs)
             event = edit_prompt(station.history.blobs, state, text, seen=station.seen, note=note)
@@ -65,8 +65,16 @@ def edit(
         mask = running.mask_of(home)
         if any(mask.text(each["new"]) != each["new"] for each in event.edits):
             raise RefusedError("the new text holds a secret, which is neither recorded nor sent")
-        code = station.edit(found, event)
+        code = station.edit(event.execution_id, event)
     return OK if code == WAITING else code
+
+
+def _standing(history: History, execution_id: str) -> Execution:
+    """The execution, that or the child that it waits for, which stands at a breakpoint."""
+    state = history.execution(execution_id)
+    while state.stage == "child" and state.child:
+        state = history.execution(state.child)
+    return state
 
 
 def _shown(history: History, state: Execution) -> str:
