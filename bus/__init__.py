@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         refuse_no_text,
     )
     from .strangers import Strangers
+    from .subscribing import check_start
     from .subscription import Subscription
     from .vocabulary import FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
@@ -210,6 +211,7 @@ __all__ = [
     "Withdraw",
     "Work",
     "as_map",
+    "check_start",
     "clock_behind_ns",
     "common_when_told",
     "connect",

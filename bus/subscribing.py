@@ -42,6 +42,15 @@ def made(request: Subscribe, head: int, before: Callable[[int], int]) -> Standin
     return Standing(name, request.kind, request.filter, _cursor(request, head, before), 0, head)
 
 
+def check_start(start: str, name: str = "") -> None:
+    """Refuse what no subscription begins at, in whatever log.
+
+    Raises:
+        SubscriptionError: The message says what there is.
+    """
+    _cursor(Subscribe(name, "ordered", (), start), 10**POSITION_DIGITS, lambda _: 0)
+
+
 def _cursor(request: Subscribe, head: int, before: Callable[[int], int]) -> int:
     """Position of the last event that a new subscription does not get."""
     start = request.start

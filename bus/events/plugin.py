@@ -18,6 +18,7 @@ class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
     package: str = ""  # that brings it; where another does by then, it is denied
     limits: dict[str, float] = {}  # that were confirmed, by name as in a manifest
     effects: dict[str, str] = {}  # that were confirmed, by action, tool or component
+    start: str = ""  # where new subscriptions of its components begin; "" as each of them says
 
 
 class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cortex.bus import SubscriptionError, check_start
 from cortex.bus.events import PluginLoad, PluginUnload
 from cortex.runtime.cli.adding import (
     OK,
@@ -86,6 +87,14 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
 @click.option(
     "--in-runtime", is_flag=True, help="In the runtime's own process: needs --unconfined."
 )
+@click.option(
+    "--from",
+    "start",
+    default="",
+    metavar="WHERE",
+    help="Where what it sees begins: `beginning`, `now`, the position of an event, or a time with "
+    "its zone [default: where its components say].",
+)
 @click.option("-y", "--yes", is_flag=True, help="Grant without being asked.")
 @UNCONFINED
 @with_new_home
@@ -95,6 +104,7 @@ def load(
     grant: tuple[str, ...],
     deny: tuple[str, ...],
     in_runtime: bool,
+    start: str,
     yes: bool,
     unconfined: bool,
     home: Home,
@@ -106,9 +116,15 @@ def load(
     sandbox, with a client of the bus that has just those grants; now, where a hub is up, and
     whenever a runtime runs from now on. Plugins that come with Cortex run beside the hub.
 
+    With --from, subscriptions that its components do not have yet begin there; one that is there
+    goes on from where it is.
+
     \b
     cortex plugin load ticker --deny network
+    cortex plugin load ticker --from beginning
     """  # noqa: D301  # backslash-b keeps lines apart, for click
+    if start:
+        _check_start(name, start)
     found = installed_as(name)
     if in_runtime and not (unconfined or found.built_in):
         raise PluginRefusedError("nothing confines a plugin in the runtime: say --unconfined, too")
@@ -122,8 +138,17 @@ def load(
         raise PluginRefusedError(f"plugin {name} cannot be loaded: {'; '.join(document.problems)}")
     if not yes:
         confirm(screen, document, granted, unconfined=unconfined or in_runtime)
-    event = load_of(described, granted, found, beside=in_runtime, unconfined=unconfined)
+    event = load_of(
+        described, granted, found, beside=in_runtime, unconfined=unconfined, start=start
+    )
     return _load(home, screen, event)
+
+
+def _check_start(name: str, start: str) -> None:
+    try:
+        check_start(start, name)
+    except SubscriptionError as error:
+        raise click.UsageError(f"--from: {name} {error.problem}") from None
 
 
 @plugin.command()

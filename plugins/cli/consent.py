@@ -122,4 +122,5 @@ def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> Plugi
         found,
         beside=before.place == "runtime",
         unconfined=not before.confined,
+        start=before.start,
     )

@@ -63,7 +63,13 @@ def counted(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
 
 
 def load_of(
-    found: Description, granted: Sequence[str], plugin: Installed, *, beside: bool, unconfined: bool
+    found: Description,
+    granted: Sequence[str],
+    plugin: Installed,
+    *,
+    beside: bool,
+    unconfined: bool,
+    start: str = "",
 ) -> PluginLoad:
     """The request that loads a plugin with what was confirmed."""
     in_runtime = beside or plugin.built_in
@@ -78,6 +84,7 @@ def load_of(
         package=plugin.package,
         limits=found.manifest.limits.bounds(),
         effects=dict(found.manifest.effects),
+        start=start,
     )
 
 

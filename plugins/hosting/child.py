@@ -130,7 +130,7 @@ def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes], orders:
     ]
     with connect(spec.url, token=token, name=spec.client) as client:
         entries = [
-            Entry(component, settings=spec.settings, effects=effects)
+            Entry(component, settings=spec.settings, effects=effects, start=spec.start)
             for component in manifest.components
         ]
         with Worker(

@@ -23,6 +23,7 @@ class Spec(Struct, frozen=True):
     url: str = ""
     client: str = ""
     settings: dict[str, Any] = {}
+    start: str = ""  # of new subscriptions, instead of what its components say
     memory_mb: int = MEMORY_MB  # data of each of its processes
     confined: bool = False
 

@@ -195,6 +195,7 @@ class PluginHouse:
             url=f"ipc://{SOCKET}" if walls else self._url,
             client=client_of(load.plugin),
             settings=self._runtime.config.plugins.get(load.plugin, {}),
+            start=load.start,
             memory_mb=int(load.limits.get("memory_mb", MEMORY_MB)),
             confined=walls is not None,
         )

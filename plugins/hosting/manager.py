@@ -174,7 +174,8 @@ class PluginManager(Component):
         added: list[str] = []
         try:
             for component, name in zip(found.manifest.components, found.names, strict=True):
-                self._runtime.add(Entry(component, settings=settings, effects=effects))
+                entry = Entry(component, settings=settings, effects=effects, start=event.start)
+                self._runtime.add(entry)
                 added.append(name)
         except NotReadyError as error:
             for name in added:

@@ -30,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: int | None = None  # instead of what the class says
     settings: dict[str, Any] = {}  # given to its constructor as `settings`
     effects: dict[str, Effect] = {}  # declared beside its code, by action, tool or component
+    start: str = ""  # where a new ordered subscription begins, instead of what the class says
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -65,6 +65,11 @@ class Post(msgspec.Struct):
         """The component's name, which is its subscription's."""
         return self.component.component_name()
 
+    @property
+    def start(self) -> str:
+        """Where its subscription begins, if it is new."""
+        return self.entry.start or self.component.start
+
     def pairs(self) -> tuple[Pair, ...]:
         """What it subscribes to; empty for one that only answers queries."""
         own = [(r.event.topic_name(), r.key) for r in self.routes if not is_query(r)]
@@ -133,7 +138,7 @@ class Staff:
             if post.pairs():
                 # Here, or a component that is of the other kind by now would be started for ever.
                 kind = "ordered" if post.labels == (post.name,) else "work"
-                start = post.component.start if kind == "ordered" else "now"
+                start = post.start if kind == "ordered" else "now"
                 self._hub.ask_one(post.name, Subscribe(post.name, kind, self._pairs(post), start))
         except CortexError:
             for query in answered:
@@ -223,7 +228,7 @@ class Staff:
         feeding = Feeding(
             post.name,
             pairs,
-            component.start,
+            post.start,
             component.max_attempts,
             int(component.lease_s * 1e9),
             contract=contract_of(component, self._config, post.entry.effects),
