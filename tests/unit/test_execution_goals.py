@@ -33,6 +33,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.processes import (
     Budget,
+    Continue,
     Goal,
     Granted,
     LinkedAction,
@@ -289,6 +290,39 @@ def test_who_says_again_and_again_that_the_goal_is_reached_is_stopped() -> None:
     state = world.state()
     assert state.status == "halted"
     assert state.reason == "it was said 4 times in a row that the goal is reached: red"
+
+
+def test_a_resume_after_a_halt_goes_on_with_what_was_learnt_and_with_new_bounds() -> None:
+    world = at_work(goal_step(budget=Budget(turns=2, cost=0.6)))
+    choose(world, ("test", {}))
+    world.answer(StepExecute)
+    choose(world, ("test", {}))
+    halted = world.state()
+    world.publish(ExecutionResume(execution_id="x", note="look at the fixture"))
+    world.play()
+
+    told = world.said(ContextCompile)[-1]
+    assert (told.attempt, told.turn) == (1, 2)
+    assert "a person says: look at the fixture" in told.verdict
+    choose(world, ("test", {}))
+    world.answer(StepExecute)
+    assert world.said(ContextCompile)[-1].verdict == ""
+    choose(world, text="done")
+
+    assert "took the 2 turns" in halted.reason
+    assert world.state().status == "completed"
+    assert world.state().results["fix"]["actions"] == 2
+
+
+def test_a_step_after_a_goal_that_failed_is_no_part_of_its_work() -> None:
+    step = goal_step(on_failure=Continue())
+    world = World(process_of(step, action_step("after")))
+    world.start()
+
+    choose(world, ("give_up", {"reason": "no"}))
+
+    asked = world.said(StepExecute)[-1]
+    assert (asked.step_id, asked.worktree) == ("after", False)
 
 
 def test_each_item_of_a_list_may_have_a_goal_of_its_own() -> None:

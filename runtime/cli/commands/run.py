@@ -20,6 +20,7 @@ from ..running import (
     is_in_checkout,
     is_path,
     mask_of,
+    most_of,
     pairs_of,
     refuse_secrets,
     refuse_wrong,
@@ -47,7 +48,8 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--max-cost",
     type=click.FloatRange(min=0.0),
     metavar="USD",
-    help="What its models may take, in US dollars [default: `max_cost` in [models]].",
+    help="What its models may take, in US dollars "
+    "[default: `max_cost` in [models]; towards a goal 1, where that says nothing].",
 )
 @click.option(
     "--may",
@@ -147,8 +149,8 @@ def run(
                 turns=turns,
                 within=within,
                 by_hand=by_hand,
-                max_cost=max_cost,
             )
+            max_cost = most_of(home, max_cost)
             if not is_in_checkout(workspace):
                 screen.note(NO_CHECKOUT, "yellow")
         request = ExecutionRequest(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .ending import told_to_end, wait_for
     from .endpoints import ModelCheck, check_model
     from .findings import Check
-    from .goals import NO_CHECKOUT, goal_step, is_in_checkout, proposal
+    from .goals import NO_CHECKOUT, goal_step, is_in_checkout, most_of, proposal
     from .granting import granting
     from .holding import HeldDocument, held_by, lines_of
     from .inputs import (
@@ -87,6 +87,7 @@ __all__ = [
     "lines_of",
     "live_differences",
     "mask_of",
+    "most_of",
     "open_shelf",
     "pairs_of",
     "proposal",

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from cortex.bus.events import StepPropose
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Config, Home
 from cortex.runtime.processes import Goal, LinkedProcess, Registry, errors_of, linked_goal
 from cortex.runtime.processes.execution import Execution, checked_as_declared, goal_at_hand
 
@@ -40,7 +40,6 @@ def goal_step(
     turns: int | None,
     within: str | None,
     by_hand: bool,
-    max_cost: float | None,
 ) -> dict[str, Any]:
     """The step that works towards *goal*, as it would stand in a process.
 
@@ -51,8 +50,6 @@ def goal_step(
     registry = registry_of(home)
     by_hand = by_hand or not any(_can_act(home))
     budget: dict[str, Any] = {} if turns is None else {"turns": turns}
-    if max_cost is None and not by_hand:
-        budget["cost"] = MAX_COST
     step: dict[str, Any] = {
         "may": [*_usual(registry, may, by_hand=by_hand), *map(_granted, may)],
         "tools": [*([] if by_hand else _usual_tools(registry, tools)), *tools],
@@ -69,6 +66,13 @@ def goal_step(
     if wrong:
         raise click.UsageError("\n".join(wrong))
     return step
+
+
+def most_of(home: Home, max_cost: float | None) -> float:
+    """US dollars that work towards a goal may take: as asked for, else as configured, else 1."""
+    configured = Config.shown(home).models.max_cost
+    bounds = (each for each in (max_cost, configured) if each is not None)
+    return next(bounds, MAX_COST)
 
 
 def is_in_checkout(workspace: Path) -> bool:

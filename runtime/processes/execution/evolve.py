@@ -280,6 +280,7 @@ def _never_asked(state: Execution, event: StepFailed) -> bool:
 def _broken(state: Execution, event: StepFailed) -> Execution:
     if state.fan is not None:
         state = fan_fold.given_up(state, state.fan)
+    state = goals.broken(state, event.step_id)
     return replace(
         state,
         stage="failed",
@@ -289,7 +290,6 @@ def _broken(state: Execution, event: StepFailed) -> Execution:
         reason=event.error,
         results=without(state.results, event.step_id),
         statuses={**state.statuses, event.step_id: "failed"},
-        pursuit=goals.without(state, event.step_id),
         effects={},
         unknown={},
     )

@@ -19,7 +19,31 @@ GOAL: Final = "goal"  # reason of a pause: a person says what is to be done next
 def begun(state: Execution, attempt: int) -> Execution:
     """*state*, with an attempt under way that works towards the goal of its step."""
     pursuit = Pursuit(step_id=state.step_id, attempt=attempt, gates_passed=state.gates_passed)
-    return replace(state, pursuit=pursuit)
+    return replace(state, pursuit=pursuit, suspended=None)
+
+
+def broken(state: Execution, step_id: str) -> Execution:
+    """*state*, whose attempt at *step_id* failed: a resume can go on towards its goal."""
+    if state.pursuit is None or state.pursuit.step_id != step_id:
+        return state
+    return replace(state, pursuit=None, suspended=put_aside(state).pursuit)
+
+
+def revived(state: Execution) -> Execution:
+    """*state*, which goes on after a halt: what the work towards its goal took counts no more."""
+    left = state.suspended
+    if left is None or left.step_id != state.step_id:
+        return state
+    anew_bounded = replace(
+        left,
+        turns_before=left.turn + 1,
+        tokens=-state.tokens,
+        cost=-state.cost,
+        used_ns=0,
+        since_ns=0,
+        claims=0,
+    )
+    return replace(state, pursuit=anew_bounded, suspended=None)
 
 
 def held(state: Execution) -> Execution:
@@ -37,7 +61,8 @@ def proposed(state: Execution, event: StepProposed, _: int) -> Execution:
     """A step was chosen; it is done next."""
     if state.status not in ("running", "paused", "halted"):
         return state
-    if state.pursuit is None:  # a person acts after the attempt before was given up
+    state = revived(state) if state.pursuit is None else state
+    if state.pursuit is None:  # a person acts where none was under way
         pursuit = Pursuit(step_id=event.goal, attempt=event.attempt, gates_passed=0, away=True)
         attempts = {**state.attempts, event.goal: event.attempt}
         state = replace(state, pursuit=pursuit, attempts=attempts)

@@ -10,7 +10,7 @@ from cortex.bus.events import StepProposed
 from ..answers import wrong_answer
 from ..expressions import Constant, MapOf
 from ..linked import Continue, Goal, Granted, LinkedProcess, LinkedStep, Origin
-from .goals import come_back
+from .goals import come_back, revived
 from .room import too_large
 from .state import Execution, Grown
 from .voice import Voice
@@ -34,14 +34,15 @@ def propose(
     problem = checked_as_declared(parameters, grant.parameters)
     if problem:
         return f"the parameters of {grant.name} are not as declared: {problem}"
-    at_hand = state.pursuit is not None and state.pursuit.step_id == step.id
-    attempt = state.pursuit.attempt if at_hand and state.pursuit else _next(state, step)
+    under_way = state.pursuit or state.suspended
+    at_hand = under_way is not None and under_way.step_id == step.id
+    attempt = under_way.attempt if at_hand and under_way else _next(state, step)
     proposed = StepProposed(
         execution_id=state.execution_id,
         step_id=f"{step.id}.{state.chosen + 1}",
         goal=step.id,
         attempt=attempt,
-        turn=come_back(state, step.id).turn,
+        turn=come_back(revived(state), step.id).turn,
         call_id=call_id,
         action=grant.name,
         parameters=parameters,

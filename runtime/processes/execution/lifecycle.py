@@ -97,6 +97,8 @@ def resumed(state: Execution, event: ExecutionResumed, _: int) -> Execution:
         return replace(state, pausing=None)  # before the pause was taken
     if state.status not in ("paused", "halted"):
         return state
+    if state.status == "halted":
+        state = goals.revived(state)
     statuses, first = state.statuses, state.first_attempt
     if state.status == "halted":
         # Where a child stopped it the attempt is not over: the child goes on.
@@ -187,6 +189,7 @@ def reopened(state: Execution, event: StepReopened, _: int) -> Execution:
         statuses={k: v for k, v in state.statuses.items() if k not in event.dropped},
         went_back={**state.went_back, **times},
         pursuit=None,
+        suspended=None,
         grown=goals.kept(state, event),
         failures=failures,
         reason="",

@@ -61,7 +61,8 @@ def goes_on(course: "Course", voice: Voice, step: LinkedStep) -> bool:
     elif step.goal.by_hand:
         hold(voice, step)
     else:
-        next_turn(course, voice, step)
+        said = pursuit.note and f"a person says: {pursuit.note}"
+        next_turn(course, voice, step, said)
     return True
 
 

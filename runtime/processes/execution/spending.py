@@ -70,6 +70,8 @@ def spent(state: Execution, step: LinkedStep, *, correcting: bool = False) -> st
     """
     budget = step.budget
     turns = state.turn + 1 - state.problems
+    if step.goal is not UNSET and state.pursuit is not None:
+        turns = state.turn + 1 - state.pursuit.turns_before
     allowed = budget.turns or (TURNS if step.goal is UNSET else GOAL_TURNS)
     if not correcting and turns >= allowed:
         return f"{step.id} took the {_turns(allowed)} that its budget allows, and wants another"

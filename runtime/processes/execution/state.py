@@ -114,6 +114,7 @@ class Pursuit(Struct, frozen=True, kw_only=True):
     used_ns: int = 0  # time that the work took; while it stands still none passes
     since_ns: int = 0  # when the last of it was counted; 0 while it stands still
     note: str = ""  # what a person said when it was resumed
+    turns_before: int = 0  # that its budget counts no more, since it was halted and resumed
     claims: int = 0  # how often in a row it was said that the goal is reached, and it was not
     first_attempt: int = 1
     turn: int = 0
@@ -190,6 +191,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     stood: int = 0  # position at which it was last recorded that it is paused or halted
     unrecorded: int = 0  # of its pauses and halts: said, and their positions are not known yet
     pursuit: Pursuit | None = None  # the goal that is being worked towards
+    suspended: Pursuit | None = None  # one whose attempt failed: a resume goes on with it
     grown: tuple[Grown, ...] = ()  # steps that were chosen towards goals, in order
     chosen: int = 0  # how many were, those among them that do not count any more
     children: frozenset[str] = frozenset()  # every execution that it asked for

@@ -42,7 +42,8 @@ def another_turn(state: Execution, event: ContextCompile) -> Execution:
         return state
     if state.pursuit is not None and state.pursuit.step_id == event.step_id:
         claims = state.pursuit.claims + 1 if event.verdict else 0
-        state = replace(state, pursuit=replace(state.pursuit, away=False, claims=claims))
+        pursuit = replace(state.pursuit, away=False, claims=claims, note="")
+        state = replace(state, pursuit=pursuit)
     return replace(
         state,
         stage="context",
