@@ -170,3 +170,14 @@ def test_the_place_and_the_source_that_python_prints_above_a_syntax_error_are_ke
 
     assert '"/builds/book/ledger.py", line 12' in view
     assert "return (debit, credit" in view
+
+
+def test_the_nearest_frame_is_kept_where_it_stands_last() -> None:
+    frames = "".join(f'  File "/builds/book/part_{n}.py", line {n}, in part\n' for n in range(1, 9))
+    names = "".join(f"FAIL: test_{n} (test_book.Book.test_{n})\n" for n in range(300))
+    log = parse_log(
+        f"{'=' * 70}\nERROR: test_opens (test_book.Book.test_opens)\n{'-' * 70}\n"
+        f"Traceback (most recent call last):\n{frames}ImportError: no ledger\n\n{names}"
+    )
+
+    assert "part_8.py" in condense(log, 200, words)

@@ -8,7 +8,7 @@ import msgspec
 
 from .findings import Analysis, analyse, place_factor
 from .reader import Log
-from .report import roles_of
+from .report import Role, roles_of
 from .signals import STRENGTH_MAX
 from .templates import template
 
@@ -20,7 +20,7 @@ _FADE = 0.97  # each further line of one role is worth a little less
 _LEADERS = 3  # failures told whole before the many are told in part
 _LEADER_SHARE = 0.85  # of a failure's score
 _FIRST_SHARE = 1.05  # before the names of the many: one reason is worth ten names
-_TOLD_OF_LEADERS = {"message": 4, "frame": 2}
+_MESSAGES_OF_LEADERS = 4
 _TOTAL_SHARE = 1.01  # one line says how many; it is not lost among their names
 _MAX_TOTALS = 2
 _SAYS_WHICH = 0.6  # the weight of a rule for commands that names what ran
@@ -89,9 +89,11 @@ def _worth(log: Log, analysis: Analysis, most: int) -> dict[int, float]:
     worth: dict[int, float] = {}
     for rank, failure in enumerate(analysis.failures[:most]):
         nth = dict.fromkeys(_ROLE_WORTH, 0)
-        for i, role in roles_of(failure).items():
+        roles = roles_of(failure)
+        whole = _told_whole(roles) if rank < _LEADERS else set()
+        for i, role in roles.items():
             share = _ROLE_WORTH[role] * _FADE ** nth[role]
-            if rank < _LEADERS and nth[role] < _TOLD_OF_LEADERS.get(role, 0):
+            if i in whole:
                 first = rank == 0 and failure.hit.rule.kind == "failing_test"
                 share = max(share, _FIRST_SHARE if first else _LEADER_SHARE)
             nth[role] += 1
@@ -111,6 +113,13 @@ def _worth(log: Log, analysis: Analysis, most: int) -> dict[int, float]:
     for back, i in enumerate(range(last, max(-1, last - _TAIL_LINES), -1)):
         worth[i] = max(worth.get(i, 0.0), _TAIL_WORTH * _FADE**back)
     return worth
+
+
+def _told_whole(roles: dict[int, Role]) -> set[int]:
+    """Return the reasons, and the first frame and the last: one of them is the nearest."""
+    messages = [i for i, role in roles.items() if role == "message"]
+    frames = [i for i, role in roles.items() if role == "frame"]
+    return {*messages[:_MESSAGES_OF_LEADERS], *frames[:1], *frames[-1:]}
 
 
 def _likely(analysis: Analysis, most: int) -> set[int]:

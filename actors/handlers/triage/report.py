@@ -142,6 +142,8 @@ def _message(texts: Sequence[str], failure: Failure) -> str:
         said = _uncut(said, lines)
     if failure.hit.rule.framework == "tap":
         lines = [_TAP_ERROR.sub(r"\g<said>", line) for line in lines]
+    if failure.hit.rule.framework == "go":  # what was recovered is thrown, and told, again
+        lines = [line for line in lines if f"{line} [recovered]" not in lines]
     told = dict.fromkeys([said, *lines])
     return "\n".join(line for line in told if line and line not in failure.hit.title)[
         :_MAX_MESSAGE_CHARS
