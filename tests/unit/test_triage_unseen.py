@@ -6,7 +6,7 @@ from cortex.runtime.context import TokenCounter
 
 from ..triage_unseen import Score, load, mean, scores, text_of
 
-LEAST = Score(first=1.0, facts=0.98, told=0.86)  # recorded: benchmarks/results
+LEAST = Score(first=1.0, facts=0.99, told=0.86)  # recorded: benchmarks/results
 
 
 @pytest.fixture(scope="module")
