@@ -6,12 +6,13 @@ from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .blobs import BLOB_BYTES, BlobAwayError, RemoteBlobs
+    from .connected import Connected
     from .connecting import connect
     from .frames import FRAME_BYTES, PAGE_BYTES, VERSIONS, WAIT_S
     from .inside import HubInside
     from .reading import RemoteLog
     from .remote import AWAY_S, RemoteHub
-    from .server import Connected, HubServer
+    from .server import HubServer
     from .tls import ServerTls
     from .urls import Address, is_loopback, parse
 else:

@@ -6,9 +6,7 @@ import socket
 import ssl
 import threading
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, TypeAlias
 
 from ..access import Access, Open, Peer
 from ..blobs import Blobs
@@ -23,6 +21,7 @@ from ..strangers import Strangers
 from ..vocabulary import Vocabulary
 from . import inproc
 from .blobs import BlobDesk
+from .connected import Connected
 from .connection import Connection
 from .desk import Desk
 from .failures import Failures
@@ -49,20 +48,7 @@ BACK_S = {"ipc": 1.0}
 BACK_FROM_AFAR_S = 5.0
 NOBODY = "?"  # who is not let in yet
 
-
-class Connected(msgspec.Struct, frozen=True):
-    """One client program that is connected."""
-
-    name: str
-    carrier: str
-    address: str
-    connections: int
-    since_ns: int
-    leases: tuple[tuple[str, int], ...] = ()  # subscription and position of work that it holds
-    answers: tuple[str, ...] = ()  # topics of queries that it answers
-    questions: int = 0  # that wait for its answer
-    blobs: int = 0  # that it is putting, half done
-    blob_bytes: int = 0  # of them that have arrived
+Accepting: TypeAlias = tuple[str, ssl.SSLContext | None]  # the carrier, and what TLS shows
 
 
 class HubServer:
@@ -108,6 +94,7 @@ class HubServer:
         self._selector.register(wake, selectors.EVENT_READ)
         self._woken = wake
         self._urls: dict[str, socket.socket | None] = {}
+        self._waiting: list[tuple[socket.socket, Accepting]] = []  # until `take`
         self._sockets: list[tuple[Path, tuple[int, int]]] = []  # of ipc, and whose files they are
         self._closed = False
         self._acceptor = threading.Thread(target=self._accept, name="cortex-accept", daemon=True)
@@ -120,13 +107,21 @@ class HubServer:
         """Where it listens."""
         return tuple(self._urls)
 
-    def listen(self, url: str, *, tls: ServerTls | None = None, insecure: bool = False) -> str:
+    def listen(
+        self,
+        url: str,
+        *,
+        tls: ServerTls | None = None,
+        insecure: bool = False,
+        waits: bool = False,
+    ) -> str:
         """Take clients at *url* from now on; the URL comes back with the port that was bound.
 
         Args:
             url: ``inproc://``, ``ipc://``, ``tls+tcp://`` or, on loopback, ``tcp://``.
             tls: What ``tls+tcp://`` shows.
             insecure: Said for ``tcp://``, which is not encrypted.
+            waits: Bind the port, so that nobody else does, and take nobody before `take`.
 
         Raises:
             UrlError: It cannot be listened on; the message says why.
@@ -141,12 +136,18 @@ class HubServer:
         if address.carrier == "tls":
             if tls is None:
                 raise UrlError(url, "needs a certificate and its key to listen with TLS")
-            return self._listen(address, bind_port(address), server_context(tls))
+            return self._listen(address, bind_port(address), server_context(tls), waits=waits)
         if not address.loopback:
             raise UrlError(url, "would send tokens in the clear: write tls+tcp://HOST:PORT")
         if not insecure:
             raise UrlError(url, "is not encrypted: say --insecure (in Python, insecure=True)")
-        return self._listen(address, bind_port(address), None)
+        return self._listen(address, bind_port(address), None, waits=waits)
+
+    def take(self) -> None:
+        """Take clients at the addresses that wait for this; who came meanwhile is the first."""
+        waiting, self._waiting = self._waiting, []
+        for listener, accepting in waiting:
+            self._accept_at(listener, accepting)
 
     def clients(self) -> list[Connected]:
         """The client programs that are connected now."""
@@ -326,7 +327,12 @@ class HubServer:
                 connection.cut()
 
     def _listen(
-        self, address: Address, listener: socket.socket, context: ssl.SSLContext | None
+        self,
+        address: Address,
+        listener: socket.socket,
+        context: ssl.SSLContext | None,
+        *,
+        waits: bool = False,
     ) -> str:
         url = address.url
         if address.carrier == "ipc":
@@ -338,10 +344,16 @@ class HubServer:
             url = f"{scheme}://{host}:{listener.getsockname()[1]}"
         listener.setblocking(False)
         self._urls[url] = listener
-        self._selector.register(listener, selectors.EVENT_READ, (address.carrier, context))
+        if waits:
+            self._waiting.append((listener, (address.carrier, context)))
+        else:
+            self._accept_at(listener, (address.carrier, context))
+        return url
+
+    def _accept_at(self, listener: socket.socket, accepting: Accepting) -> None:
+        self._selector.register(listener, selectors.EVENT_READ, accepting)
         with contextlib.suppress(OSError):
             self._wake.send(b"x")  # so that the acceptor looks at it
-        return url
 
     def _accept(self) -> None:
         while not self._closed:

@@ -118,7 +118,9 @@ class Service:
         server = HubServer(runtime.hub, runtime.log, runtime.blobs, access)
         opened.callback(server.close)
         tls, fingerprint = self._tls(home)
-        urls = tuple(server.listen(u, tls=tls, insecure=self._insecure) for u in self._listen)
+        urls = tuple(
+            server.listen(url, tls=tls, insecure=self._insecure, waits=True) for url in self._listen
+        )
         runtime.start()  # after those, so that a port in use is said at once
         if self._components is None:
             _compile(home, runtime)  # before anybody says what happened: that is answered by them
@@ -134,7 +136,8 @@ class Service:
         opened.callback(runtime.hub.unanswer, RuntimeGet)
         write(home, self._note)
         opened.callback(remove, home, os.getpid())
-        server.listen(self._note.url)  # last: whoever gets an answer there finds all the rest
+        server.listen(self._note.url)  # late: whoever gets an answer there finds all the rest
+        server.take()
 
     def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:
         try:

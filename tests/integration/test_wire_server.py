@@ -392,3 +392,25 @@ def test_a_full_disk_is_told_apart_by_its_type_on_the_other_side(
             client.publish(Said(text="kept?"))
 
     assert isinstance(told.value, DiskFullError) is full
+
+
+def test_an_address_that_waits_takes_nobody_before_it_is_told_to(wired: Wired) -> None:
+    url = wired.server.listen("tcp://127.0.0.1:0", insecure=True, waits=True)
+    inside: list[int] = []
+
+    def come() -> None:
+        with connect(url, name="early", vocabulary=WORDS) as client:
+            inside.append(client.head)
+
+    early = threading.Thread(target=come)
+    with pytest.raises(UrlError, match="in use"):
+        wired.server.listen(url, insecure=True)  # the port is ours already
+    early.start()
+    with connect(wired.url, name="other", vocabulary=WORDS):
+        pass  # the acceptor has looked at all that it listens to
+    before = list(inside)
+    wired.server.take()
+    early.join(LONG_S)
+
+    assert before == []
+    assert len(inside) == 1
