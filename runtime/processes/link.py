@@ -79,7 +79,6 @@ class Linker:
         self._names = Names(shape_of_fields(inputs, given=False), self._ids)
         self._jumps: dict[str, set[str]] = {}  # at a step: what a jump to it may have left out
         self._within = {step.definition.id: step.definition.within for step in process.steps}
-        self._held: dict[str, Shape] = {}  # results of branches, which do not see each other
 
     def link(self) -> LinkedProcess:
         """Return the linked process; it counts only if no error was reported."""
@@ -89,7 +88,7 @@ class Linker:
         knowledge = tuple(self._topic(use, owner) for use, owner in process.knowledge)
         gates = tuple(self._gate(gate, start, frozenset()) for gate in process.gates)
         steps = tuple(self._step(step, knowledge) for step in process.steps)
-        self._names.results.update(self._held)
+        self._names.enter(branch=False, item=False)
         linked = LinkedProcess(
             name=definition.name,
             version=definition.version,
@@ -136,9 +135,8 @@ class Linker:
         when = definition.when
         guarded = asked_about(when.expression) if when else frozenset[str]()
         self._names.unsure |= self._jumps.get(definition.id, set())
-        if not definition.within:
-            self._names.results.update(self._held)
-            self._held.clear()
+        branch = bool(definition.within)
+        self._names.enter(branch=branch, item=branch or definition.fan is not None)
         fan = self._fan(step, guarded)
         gates = tuple(self._gate(gate, self._names, guarded) for gate in step.gates)
         topics = self._knowledge(step, knowledge)
@@ -219,7 +217,7 @@ class Linker:
             if unsure or fan.failures == "collect":
                 gone = {each for each, owner in self._within.items() if owner == definition.id}
                 self._names.unsure |= gone
-        (self._held if within else self._names.results)[definition.id] = result
+        (self._names.held if within else self._names.results)[definition.id] = result
         if unsure:
             self._names.unsure.add(definition.id)
 

@@ -10,7 +10,8 @@ from .suggest import did_you_mean, listed
 STATUSES = ("completed", "failed", "skipped")
 _STATUS = Shape({"enum": [*STATUSES]})
 _INTEGER = Shape({"type": "integer"})
-_EXECUTION = {"attempt": _INTEGER, "id": Shape({"type": "string"}), "item": _INTEGER}
+_EXECUTION = {"attempt": _INTEGER, "id": Shape({"type": "string"})}
+_OF_ITEM = {**_EXECUTION, "item": _INTEGER}
 
 
 class Found(NamedTuple):
@@ -37,6 +38,8 @@ class Names:
         self.results: dict[str, Shape] = {}  # of the steps so far
         self.unsure: set[str] = set()  # steps so far that may give no result
         self.named: dict[str, Shape] = {}  # the item of the list that a step goes over
+        self.in_item = False  # whether the step is carried out for one item of several
+        self.held: dict[str, Shape] = {}  # results of branches, which do not see each other
 
     def look_up(self, ref: Ref) -> Found | NotFound:
         """Return what *ref* stands for here."""
@@ -49,10 +52,11 @@ class Names:
         if root == "inputs":
             return self._descend(ref, rest, self._inputs, missing=False)
         if root == "execution":
-            shape = _EXECUTION.get(rest[0]) if len(rest) == 1 else None
+            known = _OF_ITEM if self.in_item else _EXECUTION
+            shape = known.get(rest[0]) if len(rest) == 1 else None
             if shape:
                 return Found(shape, may_be_missing=False)
-            remedy = did_you_mean(rest[0], _EXECUTION, f"known are {listed(_EXECUTION)}")
+            remedy = did_you_mean(rest[0], known, f"known are {listed(known)}")
             return NotFound("P204", f"`{'.'.join(ref.path)}` is not known", remedy)
         if root == "steps":
             return self._step(ref, rest)
@@ -73,6 +77,13 @@ class Names:
         for step, result in self.results.items():
             if step not in self.unsure and name in result.properties:
                 yield Ref(("steps", step, name)), result.properties[name]
+
+    def enter(self, *, branch: bool, item: bool) -> None:
+        """Come to a step: behind the last branch, what the branches gave is known."""
+        self.in_item = item
+        if not branch:
+            self.results.update(self.held)
+            self.held.clear()
 
     def add_inputs(self, inputs: Shape) -> None:
         """From here on *inputs* are known: what was known before and more."""

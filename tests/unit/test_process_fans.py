@@ -107,6 +107,8 @@ def test_an_item_has_the_type_of_the_elements_of_its_list() -> None:
         ("at_once: 3, action: work", ["P218"]),
         ("as: file, action: work", ["P218"]),
         ("action: review, with: {path: '${item}'}", ["P202"]),
+        ("action: review, with: {path: 'no ${execution.item}'}", ["P204"]),
+        ("for_each: [a], action: review, with: {path: 'no ${execution.item}'}", []),
         ("for_each: '${inputs.names}', when: item == null, action: work", ["P202"]),
         ("for_each: '${inputs.names}', parallel: [{id: b, action: work}]", ["P111"]),
         ("action: work, parallel: [{id: b, action: work}]", ["P111"]),

@@ -241,15 +241,16 @@ class Execution(Struct, frozen=True, kw_only=True):
     def scope(self, attempt: int = 1) -> Scope:
         """What expressions and templates may refer to in the *attempt* of a step."""
         begun = self.begun()
-        part = begun.part
-        item = part.item if part is not None else 0
-        return Scope(
+        scope = Scope(
             inputs=begun.inputs,
             steps=self.results,
             statuses=self.statuses,
-            execution={"id": self.execution_id, "attempt": attempt, "item": item},
-            named=part.named if part is not None else {},
+            execution={"id": self.execution_id, "attempt": attempt},
         )
+        part = begun.part
+        if part is None:
+            return scope
+        return replace(scope, execution={**scope.execution, "item": part.item}, named=part.named)
 
 
 def entered(state: Execution, step_id: str) -> Execution:
@@ -259,8 +260,10 @@ def entered(state: Execution, step_id: str) -> Execution:
     """
     if state.pursuit is not None and step_id != state.pursuit.step_id:
         state = put_aside(state)
+    if state.fan is not None:
+        state = without_fan(state)
     return replace(
-        anew(without_fan(state)),
+        anew(state),
         stage="idle",
         step_id=step_id,
         gates_passed=0,
