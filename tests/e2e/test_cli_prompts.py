@@ -85,7 +85,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     (desk.folder / "read.sh").write_text(READ)
     (desk.folder / "next.md").write_text(TOPIC.replace("nine", "ten\x1b[31m"))
     ended = desk.many("init", "run asks", "run asks", "run --goal tidy --json")
-    assert [code for code, _, _ in ended] == [0, 0, 0, 0], ended
+    assert [code for code, _, _ in ended] == [0, 0, 0, 5], ended
     desk.idle = json.loads(ended[-1][1])["id"]
     return desk
 
@@ -181,7 +181,7 @@ def test_a_stale_topic_is_shown(desk: Desk, rows: list[dict[str, Any]]) -> None:
     warning = "house.harbour is not as it was when it was locked"
     assert warning in noted
     assert warning in shown
-    assert "in house.harbour: ansi, 1 times, made harmless" in shown
+    assert "in house.harbour: ansi, 1 time, made harmless" in shown
     assert "counted       by o200k_base" in shown
     assert warning not in before
 

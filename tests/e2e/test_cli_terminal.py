@@ -107,7 +107,7 @@ def test_eighty_columns_are_enough(terminal: Terminal) -> None:
 
     wide = [line for out in shown.values() for line in out.splitlines() if len(line) > 80]
     assert [line for line in wide if len(line.split()) > 1] == []  # a long path stands alone
-    assert "running  " in shown["execution", "list"]  # a status is whole
+    assert "paused  " in shown["execution", "list"]  # a status is whole
     assert "..." not in shown["execution", "--help"].partition("Commands:")[2]
 
 

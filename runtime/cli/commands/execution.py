@@ -288,9 +288,10 @@ def finish(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Say that the goal of an execution is reached, or with --give-up that it is given up.
+    """Say that the goal of an execution is reached.
 
-    Its check is not asked: this is a person's word, and recorded as one.
+    With --give-up, that it is given up. Its check is not asked: this is a person's word, and
+    recorded as one.
     """
     given = running.pairs_of(outputs, "NAME")
     with running.Station.open(home, screen) as station:

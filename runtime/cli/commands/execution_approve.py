@@ -62,11 +62,12 @@ class AnsweredDocument(msgspec.Struct):
 def approve(
     execution_id: str, deny: bool, path: Path, url: str, note: str, home: Home, screen: Screen
 ) -> int:
-    """Answer the gate that an execution waits at, as the client whose token FILE holds.
+    """Answer a gate as the client whose token you have.
 
-    A gate may say who answers it, and that whoever asked for the execution does not: the owner of
-    the home, in whose name `resume --approve` answers, may then be nobody it takes. The client
-    needs `--approve PROCESS/GATE`, and `--read` and `--subscribe` of 'execution.*' and 'gate.*'.
+    That is the gate at which the execution waits. A gate may say who answers it, and that whoever
+    asked for the execution does not: the owner of the home, in whose name `resume --approve`
+    answers, may then be nobody it takes. The client needs `--approve PROCESS/GATE`, and `--read`
+    and `--subscribe` of 'execution.*' and 'gate.*'.
     """
     answer = "denied" if deny else "approved"
     with closing(connect(url or hub_of(home).url, token=read_token(path))) as client:

@@ -45,12 +45,12 @@ def edit(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Change the prompt that a breakpoint shows; `resume` sends it.
+    """Change the prompt that a breakpoint shows.
 
-    Without --file and --replace it is opened in your editor. What you change is recorded with your
-    name, the prompt is compiled again with it, and shown again. Headings, the lines that open and
-    close what is quoted, tools and masked secrets stay as they are. Later prompts of the step have
-    the change, too.
+    `resume` sends it then. Without --file and --replace it is opened in your editor. What you
+    change is recorded with your name, the prompt is compiled again with it, and shown again.
+    Headings, the lines that open and close what is quoted, tools and masked secrets stay as they
+    are. Later prompts of the step have the change, too.
     """
     if whole and pairs:
         raise click.UsageError("give --file or --replace, not both")
