@@ -70,7 +70,7 @@ class TextFiles(Component):
         path = Path(event.workspace or ".", asked.path).absolute()
         try:
             if event.worktree:
-                path = self._in_tree(event, asked.path)
+                path = self._in_tree(event, asked.path, reads=True)
             data = _bounded(path)
         except (OSError, ValueError) as error:
             yield failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}", retry=False)
@@ -107,12 +107,17 @@ class TextFiles(Component):
         result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
         yield completed(event, result, f"wrote {path.name}")
 
-    def _in_tree(self, event: StepExecute, named: str) -> Path:
-        """The file of this name in the execution's work tree, and nowhere else."""
+    def _in_tree(self, event: StepExecute, named: str, *, reads: bool = False) -> Path:
+        """The file of this name in the execution's work tree, and nowhere else.
+
+        What is only read may stand in a workspace that is no checkout.
+        """
         try:
             place = work_tree(self._home, event).resolve()
         except RepairError as error:
-            raise OSError(str(error)) from error
+            if not reads:
+                raise OSError(str(error)) from error
+            place = Path(event.workspace or ".").resolve()
         path = (place / named).resolve()
         if not path.is_relative_to(place) or ".git" in path.relative_to(place).parts:
             raise OSError("it is not in the work tree of this execution: name a file in there")

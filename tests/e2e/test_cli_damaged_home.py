@@ -209,7 +209,7 @@ def test_an_empty_log_in_a_new_home_is_begun(tmp_path: Path) -> None:
     cortex(tmp_path, "init")
     (tmp_path / ".cortex" / "log.db").touch()
 
-    assert cortex(tmp_path, "run", "--goal", "x").returncode == 0
+    assert cortex(tmp_path, "run", "--goal", "x").returncode == 5
     assert cortex(tmp_path, "doctor").returncode == 0
 
 
@@ -238,7 +238,7 @@ def test_a_second_runtime_on_a_home_is_told_who_has_it(folder: Path) -> None:
     assert cortex(folder, "execution", "list").returncode == 0
     assert f"process {os.getpid()} runs one" in doctored(folder)["runtime"]["found"]
     log.close()
-    assert cortex(folder, "run", "--goal", "x").returncode == 0
+    assert cortex(folder, "run", "--goal", "x").returncode == 5
 
 
 def test_after_a_clean_end_there_is_no_write_ahead_file_to_lose(folder: Path) -> None:
@@ -312,7 +312,7 @@ def test_a_full_disk_is_said_and_what_was_recorded_stays(small_disk: Path) -> No
     assert "is full" in said
     assert doctored(small_disk)["disk"]["state"] == "fail"
     (small_disk / "ballast").unlink()
-    assert cortex(small_disk, "run", "--goal", "x").returncode == 0
+    assert cortex(small_disk, "run", "--goal", "x").returncode == 5
     assert records(small_disk)[: len(before)] == before
 
 
@@ -328,7 +328,7 @@ def test_a_home_that_may_not_be_written_can_be_read(small_disk: Path) -> None:
     assert doctored(small_disk)["log"]["state"] == "ok"
     assert doctored(small_disk)["home"]["state"] == "fail"
     subprocess.run([word.format("rw") for word in remount], check=True)
-    assert cortex(small_disk, "run", "--goal", "x").returncode == 0
+    assert cortex(small_disk, "run", "--goal", "x").returncode == 5
 
 
 @pytest.mark.parametrize("name", ["my project", "проект «день» ☕", "a'b\"c?d#e%20f", "-n"])

@@ -143,7 +143,8 @@ CALLS: list[tuple[str, ...]] = [
     ("process", "dry-run", "echo"),
     ("trigger", "source=test"),
     ("trigger", "source=test", "--no-wait"),
-    ("execution", "finish", "OPEN", "-o", "shed=tidy"),
+    ("execution", "do", "OPEN", "read_text", "-i", "path=.cortex/processes/echo.yaml"),
+    ("execution", "finish", "OPEN", "--note", "tidy"),
 ]
 
 
@@ -194,8 +195,8 @@ FAILURES: list[tuple[tuple[str, ...], int, str]] = [
     (("trigger", "nothing=fits"), 3, "UnmatchedError"),
     (("events", "tail", "--home", "/nowhere/at/all"), 4, "HomeError"),
     (("execution", "resume", "DONE"), 1, "RefusedError"),
-    (("execution", "pause", "WORK"), 1, "RefusedError"),
-    (("execution", "resume", "WORK"), 1, "RefusedError"),
+    (("execution", "finish", "WORK", "-o", "a=b"), 1, "RefusedError"),
+    (("execution", "do", "WORK", "fly"), 1, "RefusedError"),
 ]
 
 

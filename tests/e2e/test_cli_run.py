@@ -226,12 +226,12 @@ def test_a_verdict_is_recorded(triaged: dict[str, Any], user: User) -> None:
 
 
 def test_work_without_a_process_is_opened_and_finished(user: User) -> None:
-    opened = user.json("run", "--goal", "tidy the shed")
+    opened = user.json("run", "--goal", "tidy the shed", code=5)
 
-    finished = user.json("execution", "finish", opened["id"], "-o", "shed=tidy")
+    finished = user.json("execution", "finish", opened["id"], "--note", "it is tidy")
 
-    assert (opened["status"], opened["process"]) == ("running", "")
-    assert (finished["status"], finished["outputs"]) == ("completed", {"shed": "tidy"})
+    assert (opened["status"], opened["reason"], opened["process"]) == ("paused", "goal", "")
+    assert (finished["status"], finished["outputs"]) == ("completed", {"answer": "it is tidy"})
 
 
 @pytest.fixture
@@ -376,11 +376,11 @@ def test_a_disk_that_fills_up_is_told_and_nothing_is_lost(user: User, tmp_path: 
 
 
 def test_a_log_is_followed_beside_the_runtime_that_writes_it(user: User) -> None:
-    user.json("run", "--goal", "look at this")
+    user.json("run", "--goal", "look at this", code=5)
     with user.start("events", "tail", "-f", "-n", "1", "--topic", "execution.*", "--json") as tail:
         assert tail.stdout is not None
         tail.stdout.readline()  # what was there: from now on it follows
-        opened = user.json("run", "--goal", "and at this")
+        opened = user.json("run", "--goal", "and at this", code=5)
         lines = map(json.loads, iter(tail.stdout.readline, ""))
         # An execution that an earlier test left goes on beside it; its events come too.
         first = next(line for line in lines if line["correlation"] == opened["id"])

@@ -290,6 +290,10 @@ class Station:
             raise RefusedError(
                 f"execution {execution_id} works towards no goal, and ends by itself: cancel it"
             )
+        if event.outputs and not state.adhoc:
+            raise RefusedError(
+                f"execution {execution_id} is led, and gives what was reached: say it with --note"
+            )
         if state.status == "running" and not state.adhoc:
             raise RefusedError(f"execution {execution_id} is at work: pause it first")
         return self.run(execution_id, msgspec.structs.replace(event, seen=self.seen))
