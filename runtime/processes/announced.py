@@ -53,10 +53,13 @@ class Announced:
     def _known(self, skills: Iterable[Skill]) -> KnownTools:
         listed = self._tools.listed()
         silent = [name for name, offers in listed.items() if not offers]
+        pages = {skill.name: skill for skill in skills}
+        prints = {name: ("", skill.digest) for name, skill in pages.items() if skill.digest}
         return KnownTools(
             packs={spec.name: spec.pack for spec in self._tools.specs()},
-            prints={spec.name: (spec.pack, _print(spec)) for spec in self._described.specs()},
-            skills=tuple(skill.name for skill in skills),
+            prints=prints
+            | {spec.name: (spec.pack, _print(spec)) for spec in self._described.specs()},
+            skills=tuple(pages),
             servers=tuple(sorted({*silent, *(n for n in self._servers if n not in listed)})),
         )
 

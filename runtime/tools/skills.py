@@ -5,6 +5,7 @@ at its beginning, or else the first line of its text.
 """
 
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ class Skill(msgspec.Struct, frozen=True):
     name: str
     description: str  # one line
     path: str  # of its page, on this machine; never shown
+    digest: str = ""  # of its page; "" where it was not read
 
 
 def skill_of(name: str, text: str, path: str = "") -> Skill:
@@ -36,7 +38,7 @@ def skill_of(name: str, text: str, path: str = "") -> Skill:
     line = (
         said[1].strip().strip("\"'") if said else _first_line(text[front.end() if front else 0 :])
     )
-    return Skill(name, _one_line(line) or name, path)
+    return Skill(name, _one_line(line) or name, path, sha256(text.encode()).hexdigest())
 
 
 def find_skills(home: Path) -> tuple[Skill, ...]:

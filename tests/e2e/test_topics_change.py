@@ -17,6 +17,13 @@ steps:
   - { id: say, action: shell, with: { run: echo here } }
 """
 
+NEEDS_SKILL = """\
+process: rota
+version: 1
+steps:
+  - { id: say, action: answer_question, with: { question: who }, tools: [style] }
+"""
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
@@ -55,6 +62,21 @@ def test_without_a_hub_a_run_is_refused_once_a_topic_is_gone_and_goes_again_with
     page(desk).write_text("Ada, then Grace\n")
 
     assert desk.run("run", "rota").returncode == 0
+
+
+def test_without_a_hub_an_edited_skill_is_another_digest(desk: Desk) -> None:
+    (desk.home.processes / "rota.yaml").write_text(NEEDS_SKILL)
+    skill = desk.home.path / "skills" / "style" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# Style\n\nShort.\n")
+    before = digest(desk)
+
+    skill.write_text("# Style\n\nShorter.\n")
+    after = digest(desk)
+    skill.write_text("# Style\n\nShort.\n")
+
+    assert after != before
+    assert digest(desk) == before
 
 
 def test_without_a_hub_an_edited_topic_is_another_digest(desk: Desk) -> None:

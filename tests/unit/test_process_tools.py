@@ -14,7 +14,7 @@ from cortex.runtime.processes import (
     TopicTable,
     compile_sources,
 )
-from cortex.runtime.tools import NOT_YET, Skill
+from cortex.runtime.tools import NOT_YET, Skill, skill_of
 
 SOURCE = """
 process: p
@@ -146,6 +146,20 @@ def test_a_tool_that_is_described_otherwise_gives_the_process_another_digest(ent
     assert codes(second) == []
     assert second.processes["p"].digest != first.processes["p"].digest
     assert compiled(entry, registry(changed)).processes == second.processes
+
+
+def test_a_skill_whose_page_changes_gives_the_process_another_digest() -> None:
+    def with_page(text: str) -> Registry:
+        announced = Announced()
+        announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
+        return announced.registry([skill_of("style", text), skill_of("other", text)])
+
+    first = compiled("style", with_page("# Style\n\nShort.\n"))
+    second = compiled("style", with_page("# Style\n\nShorter.\n"), previous=first)
+
+    assert codes(second) == []
+    assert second.processes["p"].digest != first.processes["p"].digest
+    assert [name for name, _ in second.processes["p"].steps[0].described or ()] == ["style"]
 
 
 def test_a_tool_that_is_not_named_does_not_count() -> None:

@@ -301,7 +301,8 @@ def test_skills_are_found_in_the_home_and_read_without_their_head(tmp_path: Path
 
     (found,) = find_skills(tmp_path)
 
-    assert found == Skill("style", "How we write.", str(page))
+    assert found == Skill("style", "How we write.", str(page), found.digest)
+    assert found.digest
     assert read_skill(found) == "# Style\nShort.\n"
 
 

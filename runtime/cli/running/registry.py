@@ -113,8 +113,8 @@ def topics_of(home: Home) -> KnowledgeTopics:
     return KnowledgeTopics(knowledge_topics(home))
 
 
-def topics_moved(home: Home, catalog: Catalog) -> bool:
-    """Whether a topic that a process names is other than it was when that was linked, or gone.
+def moved(home: Home, catalog: Catalog) -> bool:
+    """Whether a topic or a skill that a process names is other than when that was linked, or gone.
 
     Only what the sources have now counts: nothing else is linked again.
     """
@@ -128,15 +128,29 @@ def topics_moved(home: Home, catalog: Catalog) -> bool:
     }
     if any(isinstance(topics.resolve(topic), Resolved) for topic in waited_for):
         return True
-    return any(
+    if any(
         not isinstance(found := topics.resolve(topic), Resolved) or found.digest != digest
-        for topic, digest in _linked_topics(catalog)
+        for linked in _linked(catalog)
+        for topic, digest in _topics_of(linked)
+    ):
+        return True
+    pages = {skill.name: skill.digest for skill in find_skills(home.path)}
+    return any(
+        pages.get(name, digest) != digest
+        for linked in _linked(catalog)
+        for step in linked.steps
+        for name, digest in step.described or ()
     )
 
 
-def _linked_topics(catalog: Catalog) -> set[tuple[str, str]]:
-    """Topics, each with the digest that a process was linked with."""
-    found: set[tuple[str, str]] = set()
+def _topics_of(linked: LinkedProcess) -> Iterator[tuple[str, str]]:
+    """Its topics, each with the digest that it was linked with."""
+    steps = (topic for step in linked.steps for topic in step.knowledge)
+    yield from dict.fromkeys((topic.topic, topic.digest) for topic in (*linked.knowledge, *steps))
+
+
+def _linked(catalog: Catalog) -> Iterator[LinkedProcess]:
+    """The processes as the sources have them now, where nothing is missing."""
     for each in catalog.compiled.values():
         event = each.event
         stands = catalog.sources.get(event.file) == event.source
@@ -147,9 +161,7 @@ def _linked_topics(catalog: Catalog) -> set[tuple[str, str]]:
         except CortexError:  # a blob that is gone is told by `doctor`
             continue
         if isinstance(linked, LinkedProcess):
-            steps = (topic for step in linked.steps for topic in step.knowledge)
-            found.update((topic.topic, topic.digest) for topic in (*linked.knowledge, *steps))
-    return found
+            yield linked
 
 
 def knowledge_topics(home: Home) -> TopicIndex:

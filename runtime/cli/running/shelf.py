@@ -8,7 +8,7 @@ from cortex.runtime.kernel import Home
 from ..reading import Catalog, History
 from ..screen import Screen
 from .errors import HomeHeldError
-from .registry import topics_moved
+from .registry import moved
 from .rehearsal import stage_of
 from .sources import changed, gone, sources_of
 from .station import Station
@@ -36,7 +36,7 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
         catalog = Catalog(history)
         sources = sources_of(home)
         stale = bool(changed(sources.texts, catalog) or gone(sources, catalog.sources))
-        stale = stale or topics_moved(home, catalog)
+        stale = stale or moved(home, catalog)
         if not stale:
             yield history
             return

@@ -13,7 +13,7 @@ from cortex.runtime.processes import ProcessLoadError, submit
 from ..errors import RefusedError, RejectedError
 from ..reading import Catalog, History
 from ..screen import Screen
-from .registry import topics_moved
+from .registry import moved
 from .rejections import by_file, in_passing, refuse_older, stands_in_the_way
 from .sources import changed, gone, source_at, sources_of
 
@@ -84,7 +84,7 @@ class Submitter:
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")
         texts, left = changed(sources.texts, catalog), gone(sources, catalog.sources)
-        again = bool(texts or left) or topics_moved(self._home, catalog)
+        again = bool(texts or left) or moved(self._home, catalog)
         rejected = self._submit(texts, left) if again else []
         return _Outcome(rejected, sources.texts, catalog)
 
