@@ -17,7 +17,8 @@ class KnownTools(Struct, frozen=True, kw_only=True):
     # Servers that have not said what they offer: it may be anything.
     servers: tuple[str, ...] = ()
     # Pack and digest of each tool's description by its name, and the digest of each skill's page.
-    # Of a silent server these are the last that it listed: what a process was linked to does not change as it comes and goes.
+    # Of a silent server these are the last that it listed: what a process was linked to does not
+    # change as it comes and goes.
     prints: dict[str, tuple[str, str]] = {}
 
     def has(self, entry: str) -> bool:
