@@ -47,6 +47,13 @@ needs_sdk = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _sdk() -> None:
+    """Import the SDK before anybody's time runs: that takes seconds on a machine that is busy."""
+    if importlib.util.find_spec("mcp") is not None:
+        importlib.import_module("mcp")
+
+
 def configured(home: Home, wait_s: float, *command: str) -> Home:
     # In the file: what computes in a process of its own reads it there.
     home.config_path.write_text(
