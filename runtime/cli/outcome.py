@@ -57,7 +57,7 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
     if document.status == "completed":
         screen.line("completed", _STYLES["completed"])
     if document.worktree:
-        screen.paragraph(f"what it changed stands in {document.worktree}")
+        screen.paragraph(f"its work tree is {document.worktree}")
     screen.line(
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
         f"{duration(document.duration_s)}  {_taken(document)}"
@@ -271,7 +271,7 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     for name, value in (
         ("goal", document.goal),
         ("workspace", document.workspace),
-        ("changes in", document.worktree),
+        ("work tree", document.worktree),
         ("at work", document.step if document.status == "running" and not document.waiting else ""),
         ("reason", document.reason),
         ("waiting", _waiting(document)),

@@ -179,12 +179,14 @@ def test_without_a_model_a_person_acts_and_says_when_it_is_done(user: User) -> N
     user.cortex(
         "execution", "do", opened["id"], "shell", "-i", "run=sed -i s/-=/+=/ cart.py", "--note", "x"
     )
+    again = user.json("execution", "resume", opened["id"], code=5)  # nobody else can go on
     wrong = user.cortex("execution", "do", opened["id"], "run_tests", "-i", "no=1", code=2)
     unknown = user.cortex("execution", "do", opened["id"], "fly", code=1)
     done = user.json("execution", "finish", opened["id"], "--note", "it adds")
 
     assert (opened["status"], opened["reason"]) == ("paused", "goal")
     assert "run_tests" in opened["may"]
+    assert (again["status"], again["reason"]) == ("paused", "goal")
     assert (wrong, unknown) == ("", "")
     chosen = [(each["action"], each["by"], each["status"]) for each in done["chosen"]]
     assert chosen == [("run_tests", "owner", "completed"), ("shell", "owner", "completed")]

@@ -24,7 +24,7 @@ from cortex.bus.events import (
     TriggerUnmatched,
 )
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes.execution import VERDICTS, Execution
+from cortex.runtime.processes.execution import GOAL, VERDICTS, Execution
 
 from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
 from ..exits import FAILED, INTERRUPTED, OK, TERMINATED, WAITING
@@ -239,7 +239,7 @@ class Station:
             return self.follow(execution_id, last.position - 1)
         if state.fan is not None and state.question and not event.answer:
             refuse_unanswered(state)
-        if state.question and not event.answer:
+        if state.question and state.reason != GOAL and not event.answer:
             if not has_person():
                 raise WaitingError(execution_id, state.question)
             try:
