@@ -117,7 +117,8 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
         found = history.execution_id(execution_id)
         document = document_of(history.execution(found), rows_of(history, found), history.blobs)
         document.waiting = running.waiting_for(history, found)
-        document.worktree = worktree_of(home, document)
+        if document.chosen:
+            document.worktree = worktree_of(home, found)
     show_execution(screen, document)
 
 

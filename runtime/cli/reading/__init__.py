@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .asked import PERSON, OpenQuestions, asked_of_person, open_gate, shape_of, task_first
     from .catalog import Catalog, Compiled
     from .choices import ModelCall, ModelChoice, WhyDocument, why_of
+    from .chosen import Chosen, worktree_of
     from .columns import GAP, narrowed
     from .contract import asyncapi_document, schema_document
     from .demands import demands_of, fields_of, needs_line
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
     from .summary import (
         UNHELD,
-        Chosen,
         CompiledContext,
         Dialogue,
         ExecutionDocument,
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         exit_code,
         row_of,
         took_s,
-        worktree_of,
     )
     from .templates import as_written, condition_as_written, diff_as_written
     from .times import duration, iso, local, parse_end, parse_time, recent

@@ -24,18 +24,12 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     StepCompleted,
-    StepFailed,
-    StepProposed,
-    StepSkipped,
     ToolCall,
     ToolDenied,
     ToolFailed,
 )
-from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import (
-    GOAL,
     VERDICTS,
     Execution,
     asker,
@@ -45,6 +39,7 @@ from cortex.runtime.processes.execution import (
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person, shape_of
+from .chosen import Chosen, chosen_of, may_be_done
 from .edits import PersonEdit, edits_of
 from .items import ItemsDocument, items_document
 from .times import duration, iso, local, parse_time, recent
@@ -126,20 +121,6 @@ class OpenEffect(msgspec.Struct, kw_only=True):
     key: str  # the idempotency key under which it was begun
 
 
-class Chosen(msgspec.Struct, kw_only=True):
-    """Something that was chosen to be done towards a goal."""
-
-    step: str  # that it became
-    goal: str  # the step whose goal it is
-    action: str  # or the process
-    parameters: dict[str, Any]
-    by: str  # the model, or the person as the hub authenticated them
-    turn: int  # of the model
-    note: str = ""
-    status: str = ""  # completed, failed or skipped; "" while it is not done
-    said: str = ""  # what it gave in a line, or why it failed
-
-
 class ExecutionDocument(ExecutionSummary, kw_only=True):
     """One execution, with what it was given and what came of it."""
 
@@ -209,7 +190,7 @@ def document_of(
         items=items_document(state),
         edits=edits_of(rows),
         chosen=chosen_of(state, events),
-        may=_may(state, blobs) if blobs else [],
+        may=may_be_done(state, blobs) if blobs else [],
     )
 
 
@@ -224,50 +205,6 @@ def _effect(effect: EffectUnknown) -> OpenEffect:
         parameters=effect.parameters,
         key=effect.effect_key,
     )
-
-
-def worktree_of(home: Home, document: ExecutionDocument) -> str:
-    """Where files were changed towards the goals of an execution; "" where none were."""
-    folder = home.path / "worktrees" / document.id
-    return str(folder) if document.chosen and folder.is_dir() else ""
-
-
-def chosen_of(state: Execution, events: Iterable[Event | None]) -> list[Chosen]:
-    """What was chosen towards the goals of an execution, and what became of it."""
-    found: dict[str, Chosen] = {}
-    for event in events:
-        if isinstance(event, StepProposed):
-            found[event.step_id] = Chosen(
-                step=event.step_id,
-                goal=event.goal,
-                action=event.action,
-                parameters=event.parameters,
-                by=event.by,
-                turn=event.turn,
-                note=event.note,
-                status=state.statuses.get(event.step_id, ""),
-            )
-        elif isinstance(event, StepCompleted | StepFailed | StepSkipped):
-            chosen = found.get(event.step_id)
-            if chosen is not None:
-                chosen.said = _said(event)
-    return list(found.values())
-
-
-def _said(event: StepCompleted | StepFailed | StepSkipped) -> str:
-    if isinstance(event, StepCompleted):
-        return event.summary
-    return event.error if isinstance(event, StepFailed) else event.reason
-
-
-def _may(state: Execution, blobs: Blobs) -> list[str]:
-    """What may be done towards the goal that a person is asked about."""
-    started = state.started
-    if state.status != "paused" or state.reason != GOAL or started is None:
-        return []
-    process = msgspec.json.decode(blobs.get(started.linked), type=LinkedProcess)
-    goals = [s.goal for s in process.steps if s.id == state.step_id and s.goal is not msgspec.UNSET]
-    return [grant.name for goal in goals for grant in goal.grants]
 
 
 def dialogues_of(events: Iterable[Event | None]) -> list[Dialogue]:

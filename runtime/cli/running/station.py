@@ -122,7 +122,8 @@ class Station:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
         document = document_of(state, rows_of(self.history, execution_id), self.history.blobs)
-        document.worktree = worktree_of(self.home, document)
+        if document.chosen:
+            document.worktree = worktree_of(self.home, execution_id)
         return document
 
     def until_started(self, execution_id: str) -> None:
