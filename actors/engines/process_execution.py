@@ -262,10 +262,10 @@ class ProcessExecutionEngine(Component):
             process = _READ(self._blobs.get(started.linked))
             if part is not None and any(each.id == part.step_id for each in process.steps):
                 process = part_of(process, part.step_id, started.parent_step)
-        self._processes[key] = process
+            self._processes[key] = process
+            if len(self._processes) > PROCESSES_KEPT:
+                self._processes.popitem(last=False)
         self._processes.move_to_end(key)
-        while len(self._processes) > PROCESSES_KEPT:
-            self._processes.popitem(last=False)
         return process
 
 

@@ -62,7 +62,7 @@ def with_result(failures: Failures, step: str, attempt: int, result: dict[str, A
 
 def without_step(failures: Failures, step: str) -> Failures:
     """*failures* once *step* is done."""
-    if all(failure["step"] != step for failure in failures):
+    if not failures or all(failure["step"] != step for failure in failures):
         return failures
     return tuple(failure for failure in failures if failure["step"] != step)
 
