@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from cortex.runtime.processes import Diagnostic, LinkedProcess, ProcessLoadError, answers
 
 from ..errors import NotFoundError, RefusedError, RejectedError
 from ..reading import Catalog
 
+LINKING = "P4"  # diagnostics from here on are of what a source is linked to, and of the log
 _NAME = r"(?m)^(?:process|interface|name):\s*['\"]?{}['\"]?\s*(?:#.*)?$"
 
 
@@ -26,6 +30,24 @@ def stands_in_the_way(
         if each.file in files or any(re.search(_NAME.format(re.escape(w)), text) for w in wanted):
             return each
     return None
+
+
+def standing(texts: Mapping[str, str], catalog: Catalog) -> list[RejectedError] | None:
+    """What was said of *texts*, where to compile them again would say the same; None where not.
+
+    What is wrong with a source by itself, or by another one, stays so until one of them changes;
+    what it was to be linked to (P4..) may be there by now.
+    """
+    found: list[RejectedError] = []
+    for file, text in texts.items():
+        event = catalog.rejected.get(file)
+        if event is None or event.strict or event.source != sha256(text.encode()).hexdigest():
+            return None
+        own = [msgspec.convert(each, Diagnostic) for each in event.diagnostics]
+        if not own or any(each.code >= LINKING for each in own):
+            return None
+        found.append(RejectedError(file, str(own[0]), len(own)))
+    return found
 
 
 def by_file(error: ProcessLoadError) -> list[RejectedError]:

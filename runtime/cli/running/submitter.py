@@ -14,7 +14,7 @@ from ..errors import RefusedError, RejectedError
 from ..reading import Catalog, History
 from ..screen import Screen
 from .registry import moved
-from .rejections import by_file, in_passing, refuse_older, stands_in_the_way
+from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
 from .sources import changed, gone, source_at, sources_of
 
 
@@ -84,8 +84,8 @@ class Submitter:
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")
         texts, left = changed(sources.texts, catalog), gone(sources, catalog.sources)
-        again = bool(texts or left) or moved(self._home, catalog)
-        rejected = self._submit(texts, left) if again else []
+        known = None if left or moved(self._home, catalog) else standing(texts, catalog)
+        rejected = self._submit(texts, left) if known is None else known
         return _Outcome(rejected, sources.texts, catalog)
 
     def _submit(self, texts: dict[str, str], removed: Iterable[str] = ()) -> list[RejectedError]:
