@@ -19,6 +19,8 @@ from cortex.bus.events import (
     ModelFailed,
     ModelInvoke,
     ModelResponded,
+    StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFanned,
     StepItemChanged,
@@ -216,3 +218,15 @@ def test_few_items_are_told_one_by_one() -> None:
 
     assert not teller.is_many("e1", "mend")
     assert teller.tell(recorded(done, 2), done) is None  # its own execution says it
+
+
+def test_what_an_item_did_is_told_with_its_number() -> None:
+    teller = Teller()
+    begun = StepDelegated(**STEP, child="e2", purpose="item", item=2)
+    teller.tell(recorded(begun, 1), begun)
+    done = StepCompleted(execution_id="e2", step_id="mend", summary="it holds")
+
+    told = teller.tell(recorded(done, 2), done)
+
+    assert told is not None
+    assert (told.lead, told.text) == ("done", "mend 2: it holds")

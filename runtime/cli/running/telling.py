@@ -85,12 +85,15 @@ class Teller:
         self._models: dict[tuple[str, str], str] = {}  # told last for a step
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
         self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
+        self._parts: dict[tuple[str, str], int] = {}  # number of an item, by its execution and step
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
         match event:
             case KnowledgeRequest() | ContextCompile() | StepExecute() | StepDelegated():
                 self._began(record, event.execution_id, event.step_id, event.attempt)
+                if isinstance(event, StepDelegated) and event.item:
+                    self._parts[event.child, event.step_id] = event.item
             case ModelInvoke():
                 return self._invoked(record, event)
             case ModelSelected() | ContextCompiled() | ContextRefused():
@@ -123,6 +126,11 @@ class Teller:
         """Whether a step has so many items that nobody reads what each of them does."""
         return self._fans.get((execution_id, step_id), (0, 0))[0] > FEW
 
+    def _named(self, event: StepCompleted | StepFailed) -> str:
+        """The step, with the number of the item that it is carried out for."""
+        item = self._parts.get((event.execution_id, event.step_id))
+        return f"{event.step_id} {item}" if item else event.step_id
+
     def _items(self, event: StepFanned | StepItemChanged) -> Told | None:
         where = event.execution_id, event.step_id
         if isinstance(event, StepFanned):
@@ -151,10 +159,10 @@ class Teller:
             case StepCompleted():
                 took = self._took(record, event.execution_id, event.step_id, event.attempt)
                 told = f": {event.summary}" if event.summary else ""
-                return Told("done", f"{event.step_id}{took}{told}", "green")
+                return Told("done", f"{self._named(event)}{took}{told}", "green")
             case StepFailed():
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
-                return Told("failed", f"{event.step_id}{again}: {event.error}", "red")
+                return Told("failed", f"{self._named(event)}{again}: {event.error}", "red")
             case StepProposed():
                 given = json.dumps(event.parameters) if event.parameters else ""
                 by = f", by {event.by}" if event.by and not event.call_id else ""
