@@ -1,10 +1,10 @@
 """Does the triage name what failed in logs that no rule was tuned on?
 
-Prints, for each of the thirty logs of ``tests/fixtures/triage_unseen``, whether the first finding
-names what failed, the share of facts that an excerpt of 1,000 tokens keeps, and the share of its
-tokens that stand where the log tells of the failure; and the means, every log weighing the same.
-``--save LABEL`` adds the table to the recorded ones: the first of them was taken once, after the
-rules were frozen, and stays as it is.
+Prints, for each log of ``tests/fixtures/triage_unseen`` (or of ``triage_unseen_2``, which was
+drawn after the rules were frozen: ``--second``), whether the first finding names what failed, the
+share of facts that an excerpt of 1,000 tokens keeps, and the share of its tokens that stand where
+the log tells of the failure; and the means, every log weighing the same. ``--save LABEL`` adds the
+table to the recorded ones: the first of each set was taken once, and stays as it is.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 from cortex.runtime.context import TokenCounter
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "bench_triage_unseen.txt"
+RESULTS = ROOT / "benchmarks" / "results"
 GOAL = "goal: first finding right >= 90 %, facts kept >= 90 %, tokens on the failure >= 60 %"
 FEW = 0.3  # of its tokens on the failure: an excerpt below it is of little use
 
@@ -46,9 +46,10 @@ def row(name: str, score: Any, digits: int) -> str:
     return f"{name:32}" + "".join(f"{100 * share:8.{digits}f}" for share in shares)
 
 
-def table(label: str) -> str:
+def table(label: str, *, second: bool) -> str:
     measure = load_measure()
-    rows = list(measure.scores(TokenCounter().count))
+    drawn = measure.SECOND if second else measure.FIRST
+    rows = list(measure.scores(drawn, TokenCounter().count))
     all_of_them = measure.mean([each for _, each in rows])
     few = sum(each.told < FEW for _, each in rows)
     lines = [
@@ -63,12 +64,14 @@ def table(label: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save", metavar="LABEL", help=f"add to {RESULT.relative_to(ROOT)}")
+    parser.add_argument("--second", action="store_true", help="the set drawn after the rules")
+    parser.add_argument("--save", metavar="LABEL", help="add to benchmarks/results")
     options = parser.parse_args()
-    measured = table(options.save or "not recorded")
+    measured = table(options.save or "not recorded", second=options.second)
     if options.save:
-        before = RESULT.read_text(encoding="utf-8") + "\n" if RESULT.exists() else ""
-        RESULT.write_text(before + measured, encoding="utf-8")
+        result = RESULTS / f"bench_triage_unseen{'_2' * options.second}.txt"
+        before = result.read_text(encoding="utf-8") + "\n" if result.exists() else ""
+        result.write_text(before + measured, encoding="utf-8")
     print(measured, end="")
 
 

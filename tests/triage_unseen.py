@@ -9,7 +9,9 @@ import msgspec
 
 from cortex.actors.handlers.triage import GAP, excerpt, parse_log, triage
 
-UNSEEN = Path(__file__).parent / "fixtures" / "triage_unseen"
+FIRST, SECOND = (
+    Path(__file__).parent / "fixtures" / name for name in ("triage_unseen", "triage_unseen_2")
+)
 BUDGET_TOKENS = 1_000
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
@@ -34,16 +36,16 @@ class Score(msgspec.Struct, frozen=True):
     told: float  # share of the excerpt's tokens that stand where the log tells of the failure
 
 
-def load() -> dict[str, Gold]:
-    """Return the gold of each log by its name."""
+def load(drawn: Path) -> dict[str, Gold]:
+    """Return the gold of each log of the set *drawn*, by its name."""
     return msgspec.convert(
-        tomllib.loads((UNSEEN / "gold.toml").read_text(encoding="utf-8")), dict[str, Gold]
+        tomllib.loads((drawn / "gold.toml").read_text(encoding="utf-8")), dict[str, Gold]
     )
 
 
-def text_of(name: str) -> str:
+def text_of(drawn: Path, name: str) -> str:
     """Return the log as its runner printed it."""
-    return (UNSEEN / "logs" / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+    return (drawn / "logs" / f"{name}.log").read_text(encoding="utf-8", errors="replace")
 
 
 def score(text: str, gold: Gold, count: Callable[[str], int]) -> Score:
@@ -63,10 +65,10 @@ def score(text: str, gold: Gold, count: Callable[[str], int]) -> Score:
     )
 
 
-def scores(count: Callable[[str], int]) -> Iterator[tuple[str, Score]]:
-    """Measure the triage of every log."""
-    for name, gold in load().items():
-        yield name, score(text_of(name), gold, count)
+def scores(drawn: Path, count: Callable[[str], int]) -> Iterator[tuple[str, Score]]:
+    """Measure the triage of every log of the set *drawn*."""
+    for name, gold in load(drawn).items():
+        yield name, score(text_of(drawn, name), gold, count)
 
 
 def mean(each: list[Score]) -> Score:
