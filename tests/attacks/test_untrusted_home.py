@@ -40,7 +40,7 @@ READING = {
     *("plugin new", "process diff", "process history", "process inspect", "process list"),
     *("process validate", "prompt diff", "prompt list", "prompt show", "prompt stats"),
     *("prompt why", "status", "trace", "client show", "ctx check", "ctx decode", "ctx encode"),
-    *("ctx stats", "trust", "plugin unload", "plugin reload", "worker"),
+    *("ctx stats", "trust", "plugin unload", "plugin reload", "worker", "execution approve"),
 }
 # What is not there, or what stands in no home, ends as it does in any home.
 ARGUMENTS = {
@@ -51,6 +51,7 @@ ARGUMENTS = {
     "fields": "source=ci",
     "verdict": "good",
     "step": "one",
+    "action": "shell",
     "item": "x",
     "position": "1",
     "before": "a",
@@ -66,6 +67,7 @@ ASKING = {  # whole command lines, where arguments alone would be refused before
     "client grant": ("client", "grant", "mallory", "--publish", "*"),
     "plugin load": ("plugin", "load", "webhook", "--yes"),
     "plugin dev": ("plugin", "dev", "."),
+    "execution approve": ("execution", "approve", "e1", "--token-file", "source.json"),
     "execution resume": ("execution", "resume", "e1", "--approve"),
     "trust": ("trust", "--show"),
     "doctor": ("doctor", "--load"),
