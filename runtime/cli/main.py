@@ -99,7 +99,8 @@ def _is_byte(character: str) -> bool:
 
 
 def _shown(name: str) -> str:
-    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")[:SHOWN]
+    whole = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return whole if len(whole) <= SHOWN else f"…{whole[-SHOWN:]}"  # of a path, the name
 
 
 def _say(problem: str) -> None:

@@ -465,6 +465,25 @@ def test_a_person_does_what_is_granted_and_nothing_else(
     assert world.state().status == "paused"
 
 
+@pytest.mark.parametrize("outcome", ["waiting", "failed"])
+def test_nobody_acts_or_says_that_it_is_done_before_the_gates_of_the_step_have_passed(
+    outcome: str,
+) -> None:
+    world = at_work(goal_step(granted("push"), gates=(gate("approved"),)))
+    world.answer(GateEvaluate, outcome=outcome, reason="no", evidence={"question": "may I?"})
+
+    act(world, "push")
+    finish(world)
+
+    assert [each.reason for each in world.said(ExecutionRefused)] == [
+        "gate approved of fix comes first: answer it, or resume"
+    ] * 2
+    assert not world.said(StepExecute)
+    assert not world.said(StepCompleted)
+    finish(world, gave_up=True)
+    assert world.said(StepFailed)[-1].kind == "given_up"
+
+
 def test_nobody_acts_beside_a_model_that_is_at_work() -> None:
     world = at_work()
 

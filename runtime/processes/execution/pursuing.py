@@ -171,7 +171,7 @@ def observe(voice: Voice, step_id: str, outcome: str) -> None:
 def act(course: "Course", voice: Voice, event: StepPropose) -> None:
     """Do what a person chose towards the goal at hand."""
     step = goal_at_hand(course.process, voice.state)
-    refused = _not_to_act(voice, event.seen)
+    refused = _not_to_act(voice, event.seen) or _gate_before(voice, step)
     if step is None or step.goal is UNSET:
         refused = refused or "it works towards no goal"
     else:
@@ -199,6 +199,8 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
         return
     step = goal_at_hand(course.process, state)
     refused = _not_to_act(voice, event.seen, finishing=True)
+    if not event.gave_up:
+        refused = refused or _gate_before(voice, step)
     if step is None:
         refused = refused or "it works towards no goal"
     if refused or step is None:
@@ -216,6 +218,19 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
         )
     else:
         _reached(course, voice, step, event.note, by)
+
+
+def _gate_before(voice: Voice, step: LinkedStep | None) -> str:
+    """Why the work towards the goal of *step* may not begin: what has to hold first; "" if it may.
+
+    Once it has begun, what passed before counts.
+    """
+    state = voice.state
+    begun = state.pursuit is not None or state.suspended is not None
+    if step is None or begun or state.gates_passed >= len(step.gates):
+        return ""
+    gate = step.gates[state.gates_passed].name
+    return f"gate {gate} of {step.id} comes first: answer it, or resume"
 
 
 def _not_to_act(voice: Voice, seen: int, *, finishing: bool = False) -> str:
