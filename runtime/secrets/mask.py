@@ -13,7 +13,7 @@ import msgspec
 from cortex.bus import Draft
 
 from .errors import MaskedTextError
-from .shapes import MASKED, mask_of, masked_shapes, may_hold
+from .shapes import MASKED, marked, mask_of, masked_shapes, may_hold
 
 SHORTEST = 8  # bytes of a known secret; a shorter one would be in other words
 _PLAIN = re.compile(rb"[A-Za-z0-9_.-]+")  # what neither JSON nor a URL writes in another way
@@ -68,8 +68,10 @@ class Mask:
         """A JSON value without secrets in any of its texts."""
         if isinstance(value, str):
             return self.text(value)
+        if isinstance(value, bytes):
+            return self.data(value)
         if isinstance(value, dict):
-            return {self.text(name): self.value(inner) for name, inner in value.items()}
+            return {self.value(name): self.value(inner) for name, inner in value.items()}
         return [self.value(inner) for inner in value] if isinstance(value, list) else value
 
     def begun(self, text: str) -> int:
@@ -93,15 +95,34 @@ class Mask:
         """*drafts* whose bodies hold no secrets: what a hub does to all that it records."""
         # All at once: it costs less, and mostly there is nothing. No secret ends at a space.
         together = drafts[0].body if len(drafts) == 1 else b" ".join([d.body for d in drafts])
-        if self.data(together) is together:
+        if not self._may_hold(together) or not self._suspects(together):
             return drafts
-        masked = [self.data(draft.body) for draft in drafts]
+        masked = [self._body(draft.body) for draft in drafts]
         if all(body is draft.body for draft, body in zip(drafts, masked, strict=True)):
             return drafts
         return [
             draft if body is draft.body else msgspec.structs.replace(draft, body=body)
             for draft, body in zip(drafts, masked, strict=True)
         ]
+
+    def _suspects(self, data: bytes) -> bool:
+        """Whether something in *data* is a known secret, or has the mark of another."""
+        known = self._pattern is not None and self._pattern.search(data) is not None
+        return known or bool(marked(data))
+
+    def _body(self, body: bytes) -> bytes:
+        """The body of an event without secrets.
+
+        Its texts are looked at one by one as well: in front of each stands its length, which may be
+        a letter's byte, and a word begins where no letter stands before it.
+        """
+        masked = self.data(body)
+        try:
+            value = msgspec.msgpack.decode(masked)
+            clean = self.value(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+            return masked  # no body of an event, which whoever takes it says
+        return masked if clean == value else msgspec.msgpack.encode(clean)
 
     def _may_hold(self, data: bytes) -> bool:
         if may_hold(data):

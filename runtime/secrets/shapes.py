@@ -39,32 +39,50 @@ _NAMED = (
 )
 # Without a digit, or of digits alone, it is a word or a number: the name of a variable, say.
 _MIXED = r"(?=[A-Za-z+/_=-]{0,200}[0-9])(?=[0-9]{0,200}[A-Za-z+/_-])"
+
+
+def _begins(mark: str, within: str = "[A-Za-z0-9]") -> str:
+    """*mark* at the beginning of a word, also behind an escape of JSON or a URL, or a colour.
+
+    It looks back from behind the mark, so that the search can look for that.
+    """
+    ways = (
+        rf"(?<!{within}{mark})",
+        rf"(?<=\\[bfnrt]{mark})",
+        rf"(?<=\\u[0-9A-Fa-f]{{4}}{mark})",
+        rf"(?<=%[0-9A-Fa-f]{{2}}{mark})",
+        rf"(?<=[0-9;\[]m{mark})",
+    )
+    return f"{mark}(?:{'|'.join(ways)})"
+
+
 _LINE_END = r"(?:[\s\"',]|\\[nr])"
 SHAPES: Final = (
     Shape("cortex", ("cortex_",), r"cortex_[A-Za-z0-9_-]{40,}+"),
-    Shape("aws", ("akia", "asia"), r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Shape("aws", ("akia", "asia"), _begins("(?:AKIA|ASIA)") + r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Shape(
         "model",
         ("sk-", "pk-", "rk-"),
-        r"(?<![A-Za-z0-9])[spr]k-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}+",
+        _begins("[spr]k-") + r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}+",
     ),
     Shape(
         "stripe",
         ("_live_", "_test_"),
-        r"(?<![A-Za-z0-9])[spr]k_(?:live|test)_[A-Za-z0-9]{16,}+",
+        _begins("[spr]k_(?:live|test)_") + r"[A-Za-z0-9]{16,}+",
     ),
     Shape("github", ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"gh[oprsu]_[A-Za-z0-9]{20,}+"),
     Shape("github", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
     Shape("gitlab", ("glpat-",), r"glpat-[A-Za-z0-9_-]{16,}+"),
-    Shape("slack", ("xox",), r"(?<![A-Za-z0-9])xox[abeprs]-[A-Za-z0-9-]{15,}+"),
-    Shape("google", ("aiza",), r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}+"),
-    Shape("huggingface", ("hf_",), r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}+"),
-    Shape("npm", ("npm_",), r"(?<![A-Za-z0-9])npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
-    Shape("pypi", ("pypi-",), r"(?<![A-Za-z0-9])pypi-[A-Za-z0-9_-]{60,}+"),
+    Shape("slack", ("xox",), _begins("xox[abeprs]-") + r"[A-Za-z0-9-]{15,}+"),
+    Shape("google", ("aiza",), _begins("AIza") + r"[A-Za-z0-9_-]{30,}+"),
+    Shape("huggingface", ("hf_",), _begins("hf_") + r"[A-Za-z0-9]{30,}+"),
+    Shape("npm", ("npm_",), _begins("npm_") + r"[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    Shape("pypi", ("pypi-",), _begins("pypi-") + r"[A-Za-z0-9_-]{60,}+"),
     Shape(
         "claim",
         ("eyj",),
-        r"(?<![\w-])eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
+        _begins("eyJ", r"[\w-]")
+        + r"[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+",
     ),
     Shape(
         "armour",
