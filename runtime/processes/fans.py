@@ -161,7 +161,8 @@ def element_of(over: Value, names: Names) -> Shape:
 def result_of_fan(fan: FanDefinition, of_item: Shape) -> Shape:
     """What later steps may refer to in the result of a fan."""
     of_failures = {"type": "array", "items": _FAILURE}
-    fields: dict[str, Any] = {"completed": {"type": "integer"}, "failures": of_failures}
+    count = {"type": "integer"}
+    fields: dict[str, Any] = {"completed": count, "failed": count, "failures": of_failures}
     if fan.over is not None:
         schema = dict(of_item.schema)
         if fan.failures == "collect" and schema:

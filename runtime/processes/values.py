@@ -127,7 +127,7 @@ class ValueChecker:
     def _may_be_null(self, found: Found, ref: Ref) -> bool:
         if ref.path[0] == "steps" and any(mentions(ref, step) for step in self._guarded):
             return False
-        if ref.path[0] == "inputs" and f"inputs.{ref.path[1]}" in self._guarded:
+        if ref.path[0] == "inputs" and ".".join(ref.path[:2]) in self._guarded:
             return False
         return found.may_be_missing or ("null" in found.shape.kinds and not found.shape.is_open)
 

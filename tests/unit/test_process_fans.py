@@ -103,6 +103,10 @@ def test_an_item_has_the_type_of_the_elements_of_its_list() -> None:
         ("for_each: '${inputs.names}', at_once: 10000, action: work", ["P106"]),
         ("for_each: '${inputs.names}', failures: ignore, action: work", ["P104"]),
         ("for_each: '${inputs.names}', as: steps, action: work", ["P219"]),
+        (
+            "for_each: '${inputs.names}', as: inputs, action: review, with: {path: '${inputs}'}",
+            ["P219"],
+        ),
         ("for_each: '${inputs.names}'", ["P213"]),
         ("at_once: 3, action: work", ["P218"]),
         ("as: file, action: work", ["P218"]),
@@ -123,6 +127,12 @@ def test_an_item_has_the_type_of_the_elements_of_its_list() -> None:
 )
 def test_what_cannot_be_meant_is_a_diagnostic(keys: str, found: list[str]) -> None:
     assert codes(f"  - {{id: one, {keys}}}\n") == found
+
+
+def test_how_many_items_failed_is_there_for_later_steps() -> None:
+    step = "  - {id: one, for_each: '${inputs.names}', failures: collect, action: work}\n"
+
+    assert codes(step + "  - {id: two, when: steps.one.failed > 0, action: work}\n") == []
 
 
 def test_branches_stand_behind_their_step_and_do_not_see_each_other() -> None:

@@ -22,6 +22,7 @@ from ..running import (
     mask_of,
     most_of,
     pairs_of,
+    refuse_breaks,
     refuse_secrets,
     refuse_wrong,
     user_name,
@@ -137,6 +138,7 @@ def run(
         # What implements an interface may take more than it says; an abstract one is refused.
         if isinstance(linked, LinkedProcess) and not linked.abstract:
             refuse_wrong(linked, values)
+            refuse_breaks(linked, breaks)
         step: dict[str, Any] = {}
         if not name:
             step = goal_step(

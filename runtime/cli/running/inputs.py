@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,28 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
     ]
     add = f"; add {' '.join(missing)}" if missing else ""
     raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
+
+
+def refuse_breaks(process: LinkedProcess, breaks: Sequence[str]) -> None:
+    """See that *process* has every step before which a pause is asked for.
+
+    Raises:
+        click.BadParameter: It does not; the message has the nearest name.
+    """
+    names = [step.id for step in process.steps]
+    names += [
+        each.name
+        for step in process.steps
+        if step.goal is not msgspec.UNSET
+        for each in step.goal.grants
+    ]
+    for name in breaks:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
+            raise click.BadParameter(
+                f"{process.name} has no step {name!r}: {meant}", param_hint="--break"
+            )
 
 
 def mask_of(home: Home) -> Mask:
