@@ -195,8 +195,8 @@ class StepItemChanged(Event, frozen=True, kw_only=True, tag="step.item_changed")
     attempt: int = 1
     item: int  # which, from 1
     child: str = ""  # execution_id of the item; "" where it was not begun
-    # "paused", "halted", "resuming" where it was asked to go on, "running" again; or over:
-    # "completed", "failed", "skipped".
+    # "paused", "halted", "resuming" where it was asked to go on, "running" again, "ending" where
+    # its step goes on without it; or over: "completed", "failed", "skipped".
     status: str
     result: dict[str, Any] = {}  # of a completed item
     bytes: int = 0  # of that result, encoded

@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResume,
+    ExecutionResumed,
     ExecutionStarted,
     GateEvaluate,
     ModelInvoke,
@@ -46,9 +47,10 @@ from cortex.runtime.processes import (
     Retry,
     seen_by,
 )
-from cortex.runtime.processes.execution import Execution
+from cortex.runtime.processes.execution import Execution, evolve
 
 from .execution_world import (
+    ASKED,
     World,
     action_step,
     answer_to,
@@ -771,3 +773,183 @@ def test_the_state_is_plain_data() -> None:
 
     assert plain["fan"]["items"] == 3
     assert isinstance(state, Execution)
+
+
+def bounds(world: World, *numbers: int) -> list[float]:
+    """What the newest executions of items may spend."""
+    found = [world.state(item(world, number)).begun().max_cost or 0.0 for number in numbers]
+    return [round(each, 6) for each in found]
+
+
+def spend(world: World, number: int, cost: float, *, fails: bool = False) -> None:
+    """Let the newest execution of an item ask its model once, for *cost*, and end or halt."""
+    child = item(world, number)
+    while found := [each for each in world.open(*ASKED) if each[1].execution_id == child]:
+        position, request = found[0]
+        if isinstance(request, ModelInvoke):
+            world.settle(position, answer_to(request, cost=cost))
+        elif isinstance(request, StepExecute) and fails:
+            failed = StepFailed(
+                execution_id=child,
+                step_id=request.step_id,
+                attempt=request.attempt,
+                error="it broke",
+                retry=False,
+            )
+            world.settle(position, failed)
+        else:
+            world.settle(position, answer_to(request))
+
+
+def go_on(world: World, max_cost: float | None = None) -> None:
+    if max_cost is None:
+        world.publish(ExecutionResume(execution_id="x"))
+    else:
+        world.publish(ExecutionEdit(execution_id="x", max_cost=max_cost))
+    world.play()
+
+
+def test_no_failed_item_is_forgotten_however_often_its_step_halts_and_is_resumed() -> None:
+    step = each_of(asks_model=True, at_once=1, failures="collect")
+    world = started(step, items=list(range(6)), max_cost=1.0)
+    for number in (1, 2, 3, 4):
+        spend(world, number, 0.3, fails=True)
+    assert world.state().status == "halted"
+
+    for _ in range(6):
+        if not world.state().over:
+            go_on(world, world.state().cost + 0.5)
+            world.answer_all()
+
+    assert world.state().status == "completed"
+    assert None not in results(world)
+
+
+def test_what_waits_to_be_redone_waits_on_where_something_else_failed() -> None:
+    state = _failed_all(4)
+
+    state = _halted_and_resumed(_with_failed(_halted_and_resumed(state), 1, "second 1"))
+
+    assert state.fan is not None
+    assert state.fan.redo == (2, 3, 4, 1)
+    assert (state.fan.ended, state.fan.failed) == (0, 0)
+
+
+def test_a_failed_item_is_known_without_a_look_at_ten_thousand_others() -> None:
+    """Counted is what is compared, not how long it takes."""
+    many = 10_000
+    fan = _halted_and_resumed(_failed_all(many)).fan
+    assert fan is not None
+
+    for number in range(1, many + 1, 100):
+        counted = _Counted(f"first {number}")
+        assert fan.knows(counted)
+        assert counted.compared <= len(fan.gone)
+
+
+class _Counted(str):
+    """A name that counts what it is compared with."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        self.compared += 1
+        return str.__eq__(self, other)
+
+
+def _failed_all(many: int) -> Execution:
+    """An execution of whose step all items failed."""
+    fanned = StepFanned(execution_id="x", step_id="each", items=many, at_once=2)
+    state = evolve(started(each_of()).state(), fanned, 0, own=True)
+    for number in range(1, many + 1):
+        state = _with_failed(state, number, f"first {number}")
+    return state
+
+
+def _with_failed(state: Execution, number: int, child: str) -> Execution:
+    place: dict[str, Any] = {"execution_id": "x", "step_id": "each", "child": child}
+    begun = StepDelegated(**place, purpose="item", item=number)
+    failed = StepItemChanged(**place, item=number, status="failed")
+    return evolve(evolve(state, begun, 0, own=True), failed, 0, own=True)
+
+
+def _halted_and_resumed(state: Execution) -> Execution:
+    halted = ExecutionHalted(execution_id="x", step_id="each", reason="it broke")
+    halted_state = evolve(state, halted, 0, own=True)
+    return evolve(halted_state, ExecutionResumed(execution_id="x"), 0, own=True)
+
+
+@pytest.mark.parametrize(("items", "at_once"), [(6, 1), (10, 2), (20, 4)])
+def test_what_a_failed_item_spent_is_counted_before_its_part_is_given_to_another(
+    items: int, at_once: int
+) -> None:
+    step = each_of(asks_model=True, at_once=at_once, failures="collect")
+    world = started(step, items=list(range(items)), max_cost=1.0)
+
+    for number in range(1, items + 1):
+        if number <= len(world.said(StepDelegated)):
+            spend(world, number, bounds(world, number)[0], fails=True)
+
+    assert world.state().cost <= 1.0 + 1e-9
+    assert "have spent all that they may" in world.state().reason
+
+
+def test_an_item_that_ends_for_its_step_keeps_its_reason_and_its_place() -> None:
+    world = started(each_of(failures="collect"))
+    fail(world, 10)
+
+    said = [each for each in world.said(StepItemChanged) if each.item == 1]
+
+    assert [(each.status, each.reason) for each in said] == [
+        ("ending", "it broke"),
+        ("failed", "it broke"),
+    ]
+
+
+def test_a_resume_hands_out_no_more_than_is_left() -> None:
+    step = each_of(asks_model=True, at_once=3)
+    world = started(step, items=list(range(4)), max_cost=1.0)
+    spend(world, 1, 0.3)
+    for number in (2, 3, 4):
+        spend(world, number, 0.001, fails=True)
+    assert world.state().status == "halted"
+
+    go_on(world)
+
+    left = 1.0 - world.state().cost
+    assert sum(bounds(world, 2, 3, 4)) <= left + 1e-9
+    for number, bound in zip((2, 3, 4), bounds(world, 2, 3, 4), strict=True):
+        spend(world, number, bound - 0.001)
+    assert world.state().status == "completed"
+    assert world.state().cost <= 1.0 + 1e-9
+
+
+def test_more_money_helps_an_item_that_was_not_given_all_inputs() -> None:
+    step = each_of(asks_model=True)
+    world = started(step, items=[10, 20], max_cost=1.0)
+    spend(world, 1, 0.5, fails=True)
+    spend(world, 2, 0.1)
+
+    go_on(world, 5.0)
+    assert bounds(world, 1) == [4.9]
+    spend(world, 1, 0.1)
+
+    assert not world.said(ExecutionRefused)
+    assert world.state().status == "completed"
+
+
+def test_an_input_of_an_item_is_changed_without_those_that_it_was_not_given() -> None:
+    inputs = (Field(name="list", type="list"), Field(name="how", type="string", default="fast"))
+    parameters = MapOf((("n", Ref(("n",))), ("a", Ref(("inputs", "how")))))
+    world = World(process_of(each_of(parameters=parameters), inputs=inputs))
+    world.start(inputs={"list": [10], "how": "well"})
+    fail(world, 10)
+
+    changed = ExecutionEdit(execution_id=item(world, 1), inputs={"how": "again"})
+    world.publish(changed)
+    world.play()
+
+    assert not world.said(ExecutionRefused)
+    assert world.open(StepExecute)[0][1].parameters == {"n": 10, "a": "again"}
+    assert world.state(item(world, 1)).begun().inputs == {"how": "again"}

@@ -1,12 +1,14 @@
 """What a person changes of an execution that stands: its inputs, and what it may spend."""
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from cortex.bus.events import ExecutionEdit, ExecutionResume
 
+from ..linked import Field
 from .course import Course
 from .room import too_large
 from .spending import dollars
@@ -31,7 +33,9 @@ def edit(
         voice.refuse(event, refused)
         return None
     started, process = state.begun(), course.process
-    inputs, wrong = checked_inputs(process.inputs, {**started.inputs, **event.inputs})
+    given = {**started.inputs, **event.inputs}
+    fields = process.inputs if started.part is None else _of_part(process.inputs, given)
+    inputs, wrong = checked_inputs(fields, given)
     changed = tuple(sorted(name for name in inputs if inputs[name] != started.inputs.get(name)))
     max_cost = started.max_cost if event.max_cost is None else event.max_cost
     refused = "; ".join(wrong) or too_large(replace(started, inputs=inputs)) or ""
@@ -48,6 +52,14 @@ def edit(
         from_step=state.step_id if anew else event.from_step,
         seen=event.seen,
     )
+
+
+def _of_part(fields: Sequence[Field], given: dict[str, Any]) -> list[Field]:
+    """The inputs of an item, which is given those that its step refers to, and no others."""
+    return [
+        field if field.name in given else replace(field, required=False, default=None)
+        for field in fields
+    ]
 
 
 def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:

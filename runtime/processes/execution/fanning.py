@@ -27,8 +27,8 @@ from cortex.bus.events import (
 from ..linked import Halt, LinkedFan, LinkedStep
 from .item_start import (
     begin_item,
-    left_for_all,
     list_of,
+    more_for,
     next_item,
     resume_item,
     say_changed,
@@ -101,6 +101,8 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
     live = fan.live.get(event.execution_id) if fan is not None else None
     if live is None or state.over or state.stage != "fan":
         return
+    if live.status == "ending" and not isinstance(event, Ended):
+        return
     match event:
         case ExecutionPaused():
             say_changed(
@@ -123,6 +125,8 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
             _completed(voice, live, event)
         case ExecutionFailed() | ExecutionCancelled():
             reason = event.reason or "it was cancelled"
+            if live.status == "ending":
+                reason = live.reason
             say_changed(voice, live, event.execution_id, "failed", reason=reason)
         case _:
             return
@@ -199,11 +203,12 @@ def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
 
 
 def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) -> None:
+    """Keep what halted for a resume; else end it, with its part until it says what it cost."""
     fan = course.step.fan
     if fan is not msgspec.UNSET and fan.failures == "collect":
         reason = f"its step goes on without it: {event.reason}"
         voice.cancel_item(event.execution_id, reason)
-        say_changed(voice, live, event.execution_id, "failed", reason=event.reason)
+        say_changed(voice, live, event.execution_id, "ending", reason=event.reason)
     else:
         say_changed(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
 
@@ -226,12 +231,10 @@ def _go_on_with(
     """Resume an item; one that had spent its part may spend more where there is more."""
     state = voice.state
     more = None
-    if live.max_cost is not None and state.fan is not None and course.step.child is None:
-        left = left_for_all(state, course.step, state.fan)
-        standing = max(1, len(state.fan.live))
-        more = None if left is None else max(live.max_cost, left / standing)
+    if state.fan is not None and course.step.child is None:
+        more = more_for(state, course.step, state.fan, live)
     fields = {} if more is None else {"max_cost": more}
-    resume_item(voice, child, event, more if more != live.max_cost else None)
+    resume_item(voice, child, event, more)
     say_changed(voice, live, child, "resuming", **fields)
 
 

@@ -155,9 +155,19 @@ def _share(state: Execution, step: LinkedStep, fan: Fan) -> float | None:
     left = left_for_all(state, step, fan)
     if left is None:
         return None
-    free = min(fan.at_once - len(fan.live), fan.items - fan.begun + len(fan.redo))
-    promised = sum(live.max_cost or 0.0 for live in fan.live.values())
-    return max(0.0, left - promised) / max(1, free)
+    return max(0.0, left - fan.promised) / max(1, fan.free)
+
+
+def more_for(state: Execution, step: LinkedStep, fan: Fan, live: Live) -> float | None:
+    """US dollars up to which *live*, which stands, may spend once it goes on; None: as before.
+
+    What nobody was promised is shared with the others that stand or are to begin.
+    """
+    left = left_for_all(state, step, fan)
+    if left is None or live.max_cost is None:
+        return None
+    more = max(0.0, left - fan.promised) / max(1, fan.standing + fan.free)
+    return live.max_cost + more if more >= LEAST else None
 
 
 def left_for_all(state: Execution, step: LinkedStep, fan: Fan) -> float | None:

@@ -15,7 +15,7 @@ from cortex.bus.events import StepCompleted, StepDelegated, StepFanned, StepItem
 
 PAGE: Final = 128  # items: what is copied when one ends
 
-ItemStatus: TypeAlias = Literal["running", "resuming", "paused", "halted"]
+ItemStatus: TypeAlias = Literal["running", "resuming", "paused", "halted", "ending"]
 Pages: TypeAlias = tuple[tuple["Ended | None", ...], ...]
 
 
@@ -51,7 +51,7 @@ class Fan(Struct, frozen=True, kw_only=True):
     at_once: int
     branches: tuple[str, ...] = ()
     begun: int = 0  # items 1 to this one were begun
-    redo: tuple[int, ...] = ()  # failed before a resume: begun anew before the rest
+    redo: tuple[int, ...] = ()  # failed before a resume: begun anew, in order, before the rest
     live: dict[str, Live] = {}  # by execution, in the order in which they began
     standing: int = 0  # of those
     halted: int = 0  # of the standing ones
@@ -62,7 +62,7 @@ class Fan(Struct, frozen=True, kw_only=True):
     tokens_before: int = 0  # that the execution had used when the step began
     cost_before: float = 0.0
     pages: Pages = ()
-    gone: tuple[tuple[str, ...], ...] = ()  # executions of failed items: what they cost may be late
+    gone: tuple[frozenset[str], ...] = ()  # executions of failed items: what they cost may be late
 
     def knows(self, child: str) -> bool:
         """Whether *child* carries out an item, or failed to."""
@@ -76,6 +76,16 @@ class Fan(Struct, frozen=True, kw_only=True):
     def running(self) -> int:
         """Items that are under way and wait for nobody."""
         return len(self.live) - self.standing
+
+    @property
+    def free(self) -> int:
+        """Items that may be begun beside those that are under way."""
+        return min(self.at_once - len(self.live), self.items - self.begun + len(self.redo))
+
+    @property
+    def promised(self) -> float:
+        """US dollars that those under way may spend, all together."""
+        return sum(live.max_cost or 0.0 for live in self.live.values())
 
     def at(self, item: int) -> Ended | None:
         """How *item* ended; None where it did not yet."""
@@ -137,12 +147,16 @@ def with_changed(fan: Fan, event: StepItemChanged) -> Fan:
 
 
 def with_redo(fan: Fan) -> Fan:
-    """*fan*, resumed after it halted: what failed is begun anew, what is done stays done."""
-    redo = tuple(item for item, _ in fan.failures())
+    """*fan*, resumed after it halted: what failed is begun anew, what is done stays done.
+
+    What failed before an earlier resume, and was not begun anew since, goes first.
+    """
+    failed = tuple(item for item, _ in fan.failures())
     pages = fan.pages
-    for item in redo:
+    for item in failed:
         pages = _put(pages, item, None)
-    return replace(fan, redo=redo, ended=fan.ended - len(redo), failed=0, pages=pages)
+    redo, ended = (*fan.redo, *failed), fan.ended - len(failed)
+    return replace(fan, redo=redo, ended=ended, failed=0, pages=pages)
 
 
 def outcome(fan: Fan, step_id: str, event: StepCompleted) -> dict[str, dict[str, Any]]:
@@ -204,13 +218,15 @@ def _ended(fan: Fan, event: StepItemChanged, before: Live | None) -> Fan:
     )
 
 
-def _added(gone: tuple[tuple[str, ...], ...], child: str) -> tuple[tuple[str, ...], ...]:
+def _added(gone: tuple[frozenset[str], ...], child: str) -> tuple[frozenset[str], ...]:
     if gone and len(gone[-1]) < PAGE:
-        return (*gone[:-1], (*gone[-1], child))
-    return (*gone, (child,))
+        return (*gone[:-1], gone[-1] | {child})
+    return (*gone, frozenset({child}))
 
 
 def _counted(fan: Fan, item: int) -> Fan:
+    if fan.redo and fan.redo[0] == item:  # as they are begun
+        return replace(fan, redo=fan.redo[1:])
     if item in fan.redo:
         return replace(fan, redo=tuple(each for each in fan.redo if each != item))
     return replace(fan, begun=max(fan.begun, item))
