@@ -154,7 +154,10 @@ class Vocabulary:
     def _check_foreign(self, draft: Draft) -> None:
         topic = draft.topic
         if len(topic) > TOPIC_LENGTH or not _FOREIGN_TOPIC.fullmatch(topic):
-            problem = f"a program's own topic is x.NAME.VERB in {TOPIC_LENGTH} characters at most"
+            problem = (
+                "a program's own topic is x. and names between dots, as x.NAME.VERB, in "
+                f"{TOPIC_LENGTH} characters at most"
+            )
             raise EventInvalidError(topic[:TOPIC_LENGTH], problem)
         if draft.stream.partition("/")[0] in self._streams:
             raise EventInvalidError(topic, "its stream is one of the runtime's own")

@@ -58,16 +58,23 @@ def is_of(value: Any, kind: str) -> bool:
 
 
 def workspace_in(named: str, folders: Sequence[str]) -> str:
-    """The folder that a post *named*, which is one of *folders* or in one; "" where it is not.
+    """What a post *named*, where that is one of *folders* or in one; "" where it is not.
 
-    A relative one is in the first of them that has it. Where this process sees nothing of the disk,
-    the hub looks at what the folder really is.
+    A relative one is in the first of them that has it. It comes back with its links followed and
+    without "..", so that whoever opens it opens what was looked at. Where this process sees nothing
+    of the disk, the hub looks at what the folder really is.
     """
     if "\0" in named:
         return ""
-    for folder in folders:
-        found = os.path.normpath(Path(folder, named))  # an absolute one stays what it is
-        if within(found, [folder]) and (len(folders) == 1 or Path(found).is_dir()):
-            return found
-    lexically = (os.path.normpath(Path(folder, named)) for folder in folders)
-    return next((each for each in lexically if within(each, folders)), "")
+    # Not normalised before its links are followed: "link/.." is where the link leads, and up.
+    found = [os.path.realpath(Path(folder, named)) for folder in folders]
+    inside = [each for each in found if within(each, folders)]
+    return next(filter(os.path.isdir, inside), inside[0] if inside else "")
+
+
+def path_in(named: str, workspace: str) -> str:
+    """The path that a post *named*, as `workspace_in` gives it; a relative one stays relative."""
+    found = workspace_in(named, [workspace]) if workspace else ""
+    if not found or Path(named).is_absolute():
+        return found
+    return os.path.relpath(found, os.path.realpath(workspace))

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cortex.bus.events import TriggerReceived
 
-from .places import is_of, value_at, workspace_in
+from .places import is_of, path_in, value_at, workspace_in
 from .settings import Hook, Place
 
 SIGNATURE = "X-Cortex-Signature"  # "t=", the time, ",v1=" and the HMAC in hex
@@ -91,10 +91,12 @@ def trigger_in(
             "`workspaces` in its table would say where it may",
         )
     workspace = _workspace(hook, payload) if hook.workspace_from else hook.workspace
+    # What a hook maps comes from its place in the body alone, and was looked at there.
+    own = {name: value for name, value in said.inputs.items() if name not in hook.inputs}
     return TriggerReceived(
         trigger_id=trigger_id,
         fields={**said.fields, **_fields(hook.fields_from, payload), **hook.fields},
-        inputs={**said.inputs, **_inputs(hook, payload, workspace)},
+        inputs={**own, **_inputs(hook, payload, workspace)},
         goal=said.goal,
         workspace=workspace,
     )
@@ -235,13 +237,13 @@ def _inputs(hook: Hook, payload: Any, workspace: str) -> dict[str, Any]:
                 HTTPStatus.BAD_REQUEST,
                 f"the body has {_shown(value)} at {place.at} for {name!r}, expected: {place.type}",
             )
-        if place.type == "path" and not (workspace and workspace_in(value, [workspace])):
+        found[name] = value if place.type != "path" else path_in(value, workspace)
+        if place.type == "path" and not found[name]:
             raise Refusal(
                 HTTPStatus.BAD_REQUEST,
                 f"the body has {_shown(value)} at {place.at} for {name!r}, which is not in the "
                 "workspace of the hook",
             )
-        found[name] = value
     return found
 
 

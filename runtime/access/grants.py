@@ -34,6 +34,7 @@ GUARDED = Patterns(
         *("context.compiled", "context.refused", "knowledge.requested", "effect.settled"),
         *("context.edited", "step.settled"),
         *("step.proposed", "step.delegated", "step.reopened", "step.skipped"),
+        *("step.fanned", "step.item_changed"),
         *("tool.enabled", "tool.unclaimed"),
     )
 )

@@ -13,6 +13,8 @@ from cortex.bus.events import (
     ExecutionRefused,
     ExecutionResume,
     StepCompleted,
+    StepFanned,
+    StepItemChanged,
     StepSettle,
     StepSettled,
     StepSkipped,
@@ -64,6 +66,8 @@ def stated(execution_id: str) -> list[Event]:
     return [
         StepSettled(**settled),
         StepSkipped(execution_id=execution_id, step_id="one", reason="so"),
+        StepFanned(execution_id=execution_id, step_id="one", items=1, at_once=1),
+        StepItemChanged(execution_id=execution_id, step_id="one", item=1, status="completed"),
         ContextEdited(execution_id=execution_id, step_id="one", attempt=1, turn=0, **edited),
     ]
 
@@ -82,9 +86,10 @@ def test_no_pattern_lets_a_client_decide_in_a_persons_place(carrier: str, hub: S
     asking = [denied(mallory, each) for each in asked(execution_id, hub.owner.head)]
     stating = [denied(mallory, each) for each in stated(execution_id)]
 
-    assert len(asking) == len(stating) == 3
+    assert (len(asking), len(stating)) == (3, 5)
     kinds = {record.topic for record in hub.owner.read_stream(f"execution/{execution_id}")}
-    assert not kinds & {"context.edit", "step.settle", "step.settled", "context.edited"}
+    assert not kinds & {"context.edit", "context.edited"}
+    assert not kinds & {f"step.{verb}" for verb in ("settle", "settled", "fanned", "item_changed")}
 
 
 def test_whoever_may_settle_a_step_passes_over_no_question_to_a_person(hub: Served) -> None:

@@ -82,7 +82,8 @@ def test_no_pattern_includes_choosing_a_step(publish: tuple[str, ...]) -> None:
     grants = folded(world.said(GrantGiven))
 
     assert not grants.allows("guest", "publish", "step.propose", world.now_ns)
-    assert not grants.allows("guest", "publish", "step.proposed", world.now_ns)
+    for fact in ("proposed", "fanned", "item_changed"):
+        assert not grants.allows("guest", "publish", f"step.{fact}", world.now_ns)
 
 
 @pytest.mark.parametrize(

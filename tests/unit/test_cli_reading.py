@@ -22,8 +22,10 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
 )
 from cortex.runtime.cli.reading import Selection, Span, duration, iso, parse_time, spans_of
 
@@ -92,6 +94,23 @@ def test_what_was_asked_and_answered_is_one_span_under_its_step() -> None:
     ]
     assert (found[0].position, found[0].last_position, found[0].duration_s) == (1, 6, 0.005)
     assert len({s.id for s in found}) == len(found)
+
+
+@pytest.mark.parametrize("item", [-7, 1, 2, 3, 99])
+@pytest.mark.parametrize("branches", [(), ("read",), ("read", "write")])
+def test_an_item_beyond_the_branches_of_its_step_is_called_by_its_number(
+    branches: tuple[str, ...], item: int
+) -> None:
+    place: dict[str, Any] = {"execution_id": ID, "step_id": "both"}
+
+    *_, begun = spans(
+        ExecutionRequest(execution_id=ID, process="triage"),
+        StepFanned(**place, items=2, at_once=2, branches=branches),
+        StepDelegated(**place, child="c", purpose="item", item=item),
+    )
+
+    known = 0 < item <= len(branches)
+    assert begun.name == (branches[item - 1] if known else f"both {item}")
 
 
 def test_a_model_and_its_context_stand_in_the_attempt_that_asked_them() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cortex.bus import Event
 from cortex.bus.events import (
     VOCABULARY,
     ComponentAnnounced,
@@ -18,9 +19,16 @@ from cortex.bus.events import (
     ModelDelta,
     ModelInvoke,
     StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProgress,
+    StepProposed,
+    StepReopened,
+    StepSettled,
+    StepSkipped,
     StepWake,
     ToolListed,
 )
@@ -195,6 +203,33 @@ def test_whoever_reads_a_stream_reads_answers_of_those_who_were_asked_alone() ->
     read = counted(world.history("execution/x"), VOCABULARY, kinds)
 
     assert [record.source for record, _ in read] == ["Gates", "ProcessExecutionEngine", "Worker"]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        StepFanned(**PLACE, items=1, at_once=1),
+        StepItemChanged(**PLACE, item=1, status="completed"),
+        StepDelegated(**PLACE, child="y"),
+        StepProposed(execution_id="x", step_id="one.1", goal="one", action="work"),
+        StepReopened(execution_id="x", step_id="one", dropped=("one",)),
+        StepSettled(execution_id="x", step_id="one", outcome="skipped", by="owner"),
+        StepSkipped(execution_id="x", step_id="one", reason="so"),
+    ],
+    ids=lambda event: event.topic_name(),
+)
+@pytest.mark.parametrize("started", [False, True])  # False: followed from somewhere in its middle
+def test_what_the_engine_alone_says_is_read_from_nobody_else(forged: Event, started: bool) -> None:
+    asked_so_far = AskedSoFar()
+    if started:
+        world = World(STEP)
+        world.start()
+        (begun,) = world.said(ExecutionStarted)
+        asked_so_far.counts(begun, "ProcessManager")
+
+    assert not asked_so_far.counts(forged, "mallory")
+    assert not asked_so_far.counts(forged, "owner/cli")
+    assert asked_so_far.counts(forged, "ProcessExecutionEngine")
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,10 @@ def test_a_post_names_its_workspace_within_what_its_hook_grants(
 
 @pytest.mark.parametrize(
     "named",
-    ["/", "..", "../elsewhere", "{checkouts}/../elsewhere", "link", "{checkouts}2", "\0"],
+    [
+        *("/", "..", "../elsewhere", "{checkouts}/../elsewhere", "{checkouts}2"),
+        *("link", "link/..", "\0"),
+    ],
 )
 def test_a_workspace_beyond_them_is_refused_whatever_leads_there(
     checkouts: Path, named: Any
@@ -270,11 +273,45 @@ def test_a_workspace_beyond_them_is_refused_whatever_leads_there(
     assert "in none of the folders that the hook / grants" in refusal.reason
 
 
-@pytest.mark.parametrize("log", ["../../elsewhere/log", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "log", ["../../elsewhere/log", "/etc/passwd", "vendor/../secret", "vendor/x"]
+)
 def test_a_path_that_a_post_names_is_in_its_workspace(checkouts: Path, log: str) -> None:
+    (checkouts.parent / "elsewhere" / "sub").mkdir()
+    (checkouts / "engine" / "vendor").symlink_to(checkouts.parent / "elsewhere" / "sub")
     refusal = refused(naming("engine", log), placing(checkouts))
 
     assert "which is not in the workspace of the hook" in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("log", "handed"),
+    [
+        ("build.log", "build.log"),
+        ("logs/../new.log", "old/new.log"),  # where its links lead
+        ("{checkouts}/engine/logs", "{checkouts}/engine/old/logs"),
+        ("missing/../build.log", "build.log"),
+    ],
+)
+def test_the_path_that_was_looked_at_is_the_one_that_is_handed_on(
+    checkouts: Path, log: str, handed: str
+) -> None:
+    (checkouts / "engine" / "old" / "logs").mkdir(parents=True)
+    (checkouts / "engine" / "logs").symlink_to("old/logs")
+
+    event = taken(naming("engine", log.format(checkouts=checkouts)), placing(checkouts))
+
+    assert event.inputs == {"log": handed.format(checkouts=checkouts)}
+
+
+@pytest.mark.parametrize("given", ["/etc/passwd", 7, None])
+def test_a_mapped_input_that_a_post_leaves_out_is_taken_from_nowhere_else(given: Any) -> None:
+    place = Place(at="fields.file", type="path", optional=True)
+    body = {"fields": {"source": "ci"}, "inputs": {"log": given, "other": 1}}
+
+    event = taken(msgspec.json.encode(body), Hook(inputs={"log": place}, workspace="/srv"))
+
+    assert event.inputs == {"other": 1}
 
 
 def test_a_post_names_no_workspace_where_its_hook_grants_none() -> None:

@@ -71,9 +71,9 @@ def approve(
     """
     answer = "denied" if deny else "approved"
     with closing(connect(url or hub_of(home).url, token=read_token(path))) as client:
-        asked = _question(client, execution_id)
+        asked, seen = question_of(client, execution_id)
         said = ExecutionResume(
-            execution_id=execution_id, gate=asked.gate, answer=answer, note=note, seen=client.head
+            execution_id=execution_id, gate=asked.gate, answer=answer, note=note, seen=seen
         )
         with closing(client.follow(("execution.*", None), ("gate.*", None))) as feed:
             at = client.publish(said)
@@ -84,13 +84,16 @@ def approve(
     return OK
 
 
-def _question(client: Client, execution_id: str) -> ExecutionPaused:
-    """The pause with which the execution asks.
+def question_of(client: Client, execution_id: str) -> tuple[ExecutionPaused, int]:
+    """The pause with which the execution asks, and the position up to which that was looked for.
+
+    An answer that says so is refused where something else is asked since.
 
     Raises:
         RefusedError: It asks nothing that this client can see.
     """
     asked: ExecutionPaused | None = None
+    seen = client.head  # before the reading: what is said during it may be missed
     for record in client.read_stream(STREAM + execution_id):
         if record.topic in client.vocabulary and is_own(record):
             event = client.vocabulary.read(record)
@@ -103,7 +106,7 @@ def _question(client: Client, execution_id: str) -> ExecutionPaused:
             f"no gate of execution {execution_id} asks anything that {client.name} may see: give "
             "the whole id, and look at its grants with `cortex client show`"
         )
-    return asked
+    return asked, seen
 
 
 def _taken(client: Client, feed: Feed, said: ExecutionResume, at: int) -> str:

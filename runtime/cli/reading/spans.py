@@ -238,7 +238,8 @@ class _Builder:
     def _item_begun(self, record: Recorded, event: StepDelegated) -> None:
         step = self._attempt(record, event.step_id, event.attempt, "")
         branches = self._branches.get(event.step_id, ())
-        name = branches[event.item - 1] if branches else f"{event.step_id} {event.item}"
+        known = 0 < event.item <= len(branches)
+        name = branches[event.item - 1] if known else f"{event.step_id} {event.item}"
         said: dict[str, Any] = {"child": event.child}
         if event.max_cost is not None:
             said["max_cost"] = event.max_cost

@@ -29,9 +29,16 @@ from cortex.bus.events import (
     ModelInvoke,
     ModelResponded,
     StepCompleted,
+    StepDelegated,
     StepExecute,
     StepFailed,
+    StepFanned,
+    StepItemChanged,
     StepProgress,
+    StepProposed,
+    StepReopened,
+    StepSettled,
+    StepSkipped,
     StepUnclaimed,
     ToolCall,
     ToolDenied,
@@ -65,6 +72,12 @@ ANSWERS: Final[Kinds] = frozenset(
 )
 # With what is shown of an answer as it comes.
 _READ: Final[Kinds] = ANSWERS | {ModelDelta, StepProgress}
+_ENGINES: Final[Kinds] = frozenset(  # what becomes of a step: the engine says so, and nobody else
+    (
+        *(StepDelegated, StepFanned, StepItemChanged, StepProposed),
+        *(StepReopened, StepSettled, StepSkipped),
+    )
+)
 _SERVED: Mapping[type[Event], tuple[str, str]] = {  # kind and field of what a request asks for
     GateEvaluate: (GATE, "gate"),
     StepExecute: ("action", "action"),
@@ -159,9 +172,12 @@ class AskedSoFar:
     def counts(self, event: Any, source: str) -> bool:
         """Take in the next event of the stream; whether it counts.
 
-        A request counts by whoever may ask, an answer by whoever was asked; all else does.
+        A request counts by whoever may ask, an answer by whoever was asked, what becomes of a step
+        by the engine; all else does.
         """
         kind = type(event)
+        if kind in _ENGINES:
+            return source == ENGINE
         if kind is ExecutionStarted:
             self._led = self._led or bool(event.process or event.linked)
         if kind in _SERVED:
