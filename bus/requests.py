@@ -53,8 +53,15 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
         """Refuse at the door what no log can hold.
 
         Raises:
-            EventInvalidError: Its time is out of range, or its name is no text.
+            EventInvalidError: Its time is out of range, its name is no text, or its event expects a
+                version of its stream, which nobody compares once it comes.
         """
+        if self.draft.expected_version is not None:
+            problem = (
+                f"a deadline's event expects version {self.draft.expected_version} of its stream: "
+                "leave it out, for others may write there before it comes"
+            )
+            raise EventInvalidError(self.draft.topic, problem)
         if not (0 <= self.due_ns < 1 << 63 and 0 <= self.after_ns < 1 << 63):
             problem = f"a deadline is at {self.due_ns}: give nanoseconds since 1970"
             raise EventInvalidError(self.draft.topic, problem)

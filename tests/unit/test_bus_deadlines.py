@@ -4,8 +4,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
-from cortex.bus import Commit, Due, Finish, LogError, Publish, decode
+from cortex.bus import Commit, Due, Finish, LogError, Publish, Refused, decode
 
 from .bus_world import SECOND_NS, HubWorld, as_reopened, draft, ordered, shape, work, written
 
@@ -33,6 +34,19 @@ def test_a_deadline_fires_once_at_its_time_under_the_name_of_its_author(world: H
     assert (record.topic, record.source) == ("plan.written", "me")
     assert world.hub.next_due_ns() is None
     assert shape(world.hub) == as_reopened(world)
+
+
+def test_a_deadline_expects_no_version_of_its_stream_for_nobody_compares_it_later(
+    world: HubWorld,
+) -> None:
+    first = due(world, 5)
+    expecting = replace(first, draft=replace(first.draft, expected_version=0))
+
+    answer = world.one(Publish((), due=(expecting,)))
+
+    assert isinstance(answer, Refused)
+    assert "expects version 0" in str(answer.error())
+    assert world.hub.next_due_ns() is None
 
 
 def test_a_deadline_that_is_set_again_for_the_same_time_fires_once(world: HubWorld) -> None:
