@@ -201,12 +201,22 @@ def _near_runs(data: bytes) -> bytes:
 
 
 def masked_shapes(data: bytes) -> tuple[bytes, int]:
-    """*data* with every certain secret masked, as long as before, and how many there were."""
-    found = 0
-    for pattern in marked(data):
-        data, times = pattern.subn(_instead, data)
-        found += times
-    return data, found
+    """*data* with every certain secret masked, as long as before, and how many there were.
+
+    One that another is a part of is hidden whole.
+    """
+    patterns = marked(data)
+    if not patterns:
+        return data, 0
+    spans = sorted(span for pattern in patterns for span in _found(pattern, data))
+    parts: list[bytes] = []
+    found = over = 0
+    for start, end in spans:
+        if end > over:
+            found += start >= over
+            parts += data[over:start], _hidden(data[max(start, over) : end])
+            over = end
+    return (b"".join([*parts, data[over:]]), found) if found else (data, 0)
 
 
 def mask_shapes(text: str) -> tuple[str, int]:
@@ -232,12 +242,15 @@ def likely(names: Iterable[str] = ()) -> list[re.Pattern[str]]:
     return [re.compile(shape.pattern) for shape in SHAPES if shape.name not in without]
 
 
-def _instead(match: re.Match[bytes]) -> bytes:
-    whole = match[0]
-    if "secret" not in match.re.groupindex:
-        return mask_of(len(whole))
-    start, end = match.span("secret")
-    start, end = start - match.start(), end - match.start()
-    parts = _PARTS.split(whole[start:end])
-    hidden = [mask_of(len(part)) if index % 2 == 0 else part for index, part in enumerate(parts)]
-    return whole[:start] + b"".join(hidden) + whole[end:]
+def _found(pattern: re.Pattern[bytes], data: bytes) -> Iterable[tuple[int, int]]:
+    """Where the secrets of one shape begin and end."""
+    group: int | str = "secret" if "secret" in pattern.groupindex else 0
+    return (match.span(group) for match in pattern.finditer(data))
+
+
+def _hidden(secret: bytes) -> bytes:
+    """A mask for *secret*, line by line."""
+    parts = _PARTS.split(secret)
+    return b"".join(
+        mask_of(len(part)) if index % 2 == 0 else part for index, part in enumerate(parts)
+    )

@@ -121,6 +121,15 @@ def test_the_length_that_stands_before_a_text_hides_no_secret(secret: str, size:
     assert msgspec.msgpack.decode(masked.body, type=StepCompleted).result["end"] == 1
 
 
+def test_a_secret_that_looks_like_another_in_its_middle_is_hidden_whole() -> None:
+    secret = f"Zx9/{LOOKING[0]}/vQ3mT8restofthepassword"
+
+    masked, found = mask_shapes(f"password={secret} and {LOOKING[1]}")
+
+    assert re.fullmatch(r"password=⟦secret\*+⟧ and ⟦secret\*+⟧", masked)
+    assert found == 2
+
+
 @pytest.mark.parametrize("body", [b"\xc1", b"\x81\xa1", b"\x91" * 5_000 + b"\x01", b"\x81\x90\x01"])
 def test_what_is_no_body_is_masked_as_bytes_and_left_to_whoever_checks_it(body: bytes) -> None:
     draft = Draft("x.a.b", 1, "bus/x", None, body + b" " + LOOKING[1].encode())
