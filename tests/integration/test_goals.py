@@ -62,7 +62,8 @@ def test_a_goal_is_worked_towards_from_python_and_the_stream_has_it_in_one_shape
 def test_a_person_leads_it_from_python(checkout: Path, tmp_path: Path) -> None:
     with Runtime(Home.create(tmp_path / "home")) as runtime:
         client = runtime.client("program")
-        opened = run_goal(client, "it is written", may=["write_text"], by_hand=True)
+        may = ["write_text"]
+        opened = run_goal(client, "it is written", may=may, by_hand=True, workspace=checkout)
         ids: dict[str, Any] = {"execution_id": opened.execution_id}
         given = {"path": "a.txt", "text": "a"}
 
