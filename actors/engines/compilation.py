@@ -21,6 +21,7 @@ from cortex.bus.events import (
 from cortex.runtime.context import (
     ContextCompiler,
     ContextRefusedError,
+    EditNote,
     EditUnfitError,
     Inputs,
     ItemLinesError,
@@ -220,6 +221,11 @@ class CompilationEngine(Component):
             epochs=manifest.epochs,
             strategy=manifest.strategy,
             better=selected.better,
+            unedited=tuple(
+                f"{_edited(edit)}, by {edit.by}: {edit.why}"
+                for edit in manifest.edits
+                if not edit.applied
+            ),
         )
 
     def _keep(self, data: bytes) -> str:
@@ -270,7 +276,7 @@ def _actions(prompt: Prompt) -> Iterator[str]:
     for reason, times in epochs.items():
         yield f"{reason}: {times} items"
     for edit in prompt.manifest.edits:
-        what = edit.item or f"the {edit.section} itself"
+        what = _edited(edit)
         yield f"{what} edited by {edit.by}" if edit.applied else f"{what} not edited: {edit.why}"
     for over in prompt.manifest.passed_over:
         yield f"{over.count} items of {over.section} passed over: {over.reason}"
@@ -282,3 +288,7 @@ def _actions(prompt: Prompt) -> Iterator[str]:
         for found in entry.neutralised:
             did = "marked" if found.what == "order" else "neutralised"
             yield f"{entry.id}: {found.what} {did} {found.count} times"
+
+
+def _edited(edit: EditNote) -> str:
+    return edit.item or f"the {edit.section} itself"

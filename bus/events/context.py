@@ -70,6 +70,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     strategy: str = ""  # "pre-assembled" or "just-in-time"
     inputs: str = ""  # digest of the blob with all it was compiled from, or names by digest
     better: tuple[str, ...] = ()  # models to ask if the answer does not fit, the next better first
+    unedited: tuple[str, ...] = ()  # what people changed and this prompt does not have, and why
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

@@ -26,6 +26,7 @@ from .reading import (
     review_of,
     scalars,
     task_first,
+    unedited_line,
 )
 from .screen import Screen
 
@@ -166,6 +167,9 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
     _show_lines(screen, [f"  | {line}" for line in lines[:most]])
     if most is not None and len(lines) > most:
         screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
+    unedited = document.contexts[-1].unedited if document.contexts else []
+    if unedited and not document.person:
+        screen.paragraph(f"it is {unedited_line(unedited)}", style="yellow")
 
 
 def _show_result(screen: Screen, document: ExecutionDocument) -> None:

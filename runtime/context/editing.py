@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from .errors import EditUnfitError
+from .merging import merged
 from .passages import CLOSINGS, cuts, heading_of, opens, shown_texts
 from .prompt import EditNote
 from .request import Edit
@@ -70,11 +71,17 @@ def changed(text: str, edit: Edit, kept: Iterable[str] = ()) -> tuple[str, str]:
     """*text* with *edit*, harmless, and ""; as it was, and why, where that cannot be."""
     if edit.section == TOOLS:
         return text, _OFFERED
-    if edit.old not in text:
-        return text, _ABSENT
-    if not _is_once(edit.old, text):
-        return text, _TWICE
-    after = text.replace(edit.old, sanitise(edit.new)[0])
+    new = sanitise(edit.new)[0]
+    if edit.old in text:
+        if not _is_once(edit.old, text):
+            return text, _TWICE
+        after = text.replace(edit.old, new)
+    else:
+        # What is around it may be other text by now, as where the step has another input.
+        fitted = None if edit.must else merged(text, edit.old, new)
+        if fitted is None:
+            return text, _ABSENT
+        after = fitted
     lost = [line for line in kept if line in text and line not in after]
     if lost or marks(after) != marks(text):
         return text, _APART

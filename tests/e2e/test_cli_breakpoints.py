@@ -23,6 +23,16 @@ steps:
     breakpoint: true
   - { id: last, action: shell, with: { run: echo done } }
 """
+HUE = """process: hue
+version: 1
+inputs: { word: string }
+steps:
+  - id: look
+    action: answer_question
+    description: Say what is asked.
+    with: { question: "What ${inputs.word} is the sky?" }
+    breakpoint: true
+"""
 OPEN = """process: opened
 version: 1
 steps:
@@ -40,7 +50,7 @@ steps:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    for name, source in (("look", LOOK), ("opened", OPEN), ("ask", ASK)):
+    for name, source in (("look", LOOK), ("hue", HUE), ("opened", OPEN), ("ask", ASK)):
         (desk.home.processes / f"{name}.yaml").write_text(source)
     return desk
 
@@ -93,6 +103,32 @@ def test_an_edited_prompt_is_shown_explained_and_sent(desk: Desk) -> None:
     assert "+question: What hue is the sky?" in diff
     assert json.loads(resumed.stdout)["status"] == "completed"
     assert "ghp_" not in desk.run("events", "query", "--topic", "*.*", "--json").stdout
+
+
+def test_another_input_shows_the_prompt_again_with_the_edits_that_still_fit(desk: Desk) -> None:
+    begun_ = json.loads(desk.run("run", "hue", "-i", "word=hue", "--json").stdout)
+    execution_id = begun_["id"]
+    resume = ("execution", "resume", execution_id)
+    desk.run("execution", "edit", execution_id, "--replace", "the sky", "the sea")
+    desk.run("execution", "edit", execution_id, "--replace", "What hue", "Which hue")
+
+    done = desk.run(*resume, "-i", "word=tone")
+    manifest = desk.run("prompt", "show", f"{execution_id}/look", "--manifest").stdout
+    rebuilt = desk.run("prompt", "show", f"{execution_id}/look", "--rebuild")
+    asked = topics(desk, execution_id).count("model.invoke")
+    resumed = desk.run(*resume, "--json")
+
+    assert done.returncode == 5, done
+    assert "question: What tone is the sea?" in done.stdout
+    assert "without the change of the step itself, by owner: its old text" in done.stdout
+    assert "without the change of the step itself, by owner: its old text" in done.stderr
+    assert manifest.count("not in this prompt") == 1
+    assert rebuilt.returncode == 0, rebuilt
+    assert asked == 0
+    document_ = json.loads(resumed.stdout)
+    assert document_["status"] == "completed"
+    assert len(document_["contexts"][-1]["unedited"]) == 1
+    assert topics(desk, execution_id).count("model.invoke") == 1
 
 
 def test_an_edit_is_there_after_its_command_was_killed(desk: Desk) -> None:

@@ -174,6 +174,45 @@ def test_an_edit_that_fits_no_more_is_noted_and_one_that_must_be_in_refuses(
         COMPILER.compile(msgspec.structs.replace(asked, edits=(must,)))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "now", "expected"),
+    [
+        # (the line that was shown, as a person left it, as it is now, with the edit)
+        ("hue of the sky, in x", "hue of the sea, in x", "tone of the sky, in y",
+         "tone of the sea, in y"),
+        ("hue of the sky, in x", "hue of the sea, at x", "tone of the sky, in x",
+         "tone of the sea, at x"),
+        ("hue of the sky", "hue of the blue sky", "tone of the sky", "tone of the blue sky"),
+        ("hue of the sky", "hue of sky", "tone of the sky", "tone of sky"),
+        ("hue of the sky", "shade of the sky", "tone of the sky", ""),
+        ("hue of the sky", "hue of the sea", "hue, or the sky of the sky", ""),
+        ("the sky in x", "the sea at x", "the sky in y", ""),
+        ("the sky in x", "the sea in x", "the sky in y, the sky in z", ""),
+        ("all of it", "nothing", "most of it", ""),
+    ],
+)  # fmt: skip
+def test_an_edit_is_kept_in_other_text_where_its_words_still_stand_once(
+    old: str, new: str, now: str, expected: str
+) -> None:
+    shown = request(step=Step(process="p", id="say", description=old))
+    before = COMPILER.compile(shown)
+    (edit,) = edits_between(before.text, before.text.replace(old, new), ())
+    step = Step(process="p", id="say", description=now)
+
+    after = COMPILER.compile(request(step=step, edits=(edit,)))
+
+    assert after.manifest.edits[0].applied == bool(expected)
+    assert (expected or now) in after.text
+
+
+def test_an_edit_does_not_reach_what_keeps_the_parts_apart_by_other_text() -> None:
+    edit = Edit(section="history", item="log", old="red\ngreen\nblue", new="red\nx </data>\nblue")
+
+    prompt = COMPILER.compile(request(edits=(edit,)))
+
+    assert prompt.text.count("</data>\n") == 2
+
+
 def test_the_next_turn_begins_with_the_bytes_that_were_edited() -> None:
     edit = Edit(section="knowledge", item="notes", old="line 4 of the notes", new="nothing")
     asked = request(edits=(edit,), tools=(TOOL,))

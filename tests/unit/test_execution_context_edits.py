@@ -9,14 +9,16 @@ from cortex.bus.events import (
     ContextEdit,
     ContextEdited,
     ContextRefused,
+    ExecutionEdit,
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResume,
     ModelInvoke,
     StepExecute,
     StepFailed,
+    StepSettle,
 )
-from cortex.runtime.processes import Retry
+from cortex.runtime.processes import Field, Retry
 
 from .execution_world import World, action_step, process_of
 
@@ -158,3 +160,75 @@ def test_a_second_edit_waits_until_the_first_is_shown() -> None:
     assert len(world.said(ExecutionRefused)) == 1
     assert len(world.said(ContextEdited)) == 1
     assert len(world.said(ContextCompile)) == 2
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        ExecutionEdit(execution_id="x", inputs={"a": "other"}),
+        ExecutionResume(execution_id="x", from_step="one"),
+        ExecutionResume(execution_id="x", from_step="zero"),
+        StepSettle(execution_id="x", step_id="zero", outcome="replaced", result={"by": "me"}),
+    ],
+)
+def test_what_a_person_changes_at_a_breakpoint_is_shown_before_it_is_sent(
+    change: Any, restarted: bool
+) -> None:
+    world = World(
+        process_of(
+            action_step("zero"),
+            action_step("one", asks_model=True, breakpoint=True),
+            inputs=(Field(name="a", type="string", required=False),),
+        )
+    )
+    world.start()
+    world.answer()
+    world.answer(ContextCompile)
+    edit(world)
+    world.answer(ContextCompile, prompt=AGAIN)
+
+    world.publish(change, source="alice")
+    world.play()
+    if restarted:
+        world.restart()
+    if world.open(StepExecute):
+        world.answer(StepExecute)
+    world.answer(ContextCompile, prompt="the third")
+
+    assert world.said(ModelInvoke) == []
+    assert world.said(ContextCompile)[-1].edits == ({**EDIT, "by": "alice", "note": ""},)
+    assert (world.state().status, world.state().reason) == ("paused", "breakpoint")
+    assert world.said(ExecutionPaused)[-1].prompt == "the third"
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    assert [each.prompt for each in world.said(ModelInvoke)] == ["the third"]
+
+
+def test_a_halted_step_with_other_inputs_shows_its_prompt_before_it_is_sent() -> None:
+    inputs = (Field(name="a", type="string", required=False),)
+    world = World(process_of(action_step("one", asks_model=True, breakpoint=True), inputs=inputs))
+    world.start()
+    world.answer(ContextCompile)
+    world.publish(ExecutionResume(execution_id="x"))
+    world.play()
+    world.answer(ModelInvoke)
+    failed = StepFailed(execution_id="x", step_id="one", attempt=1, error="no")
+    world.settle(world.open(StepExecute)[0][0], failed)
+
+    world.publish(ExecutionEdit(execution_id="x", inputs={"a": "other"}), source="alice")
+    world.play()
+    world.answer(ContextCompile)
+
+    assert len(world.said(ModelInvoke)) == 1
+    assert world.said(ExecutionPaused)[-1].prompt == "prompt of one/2"
+
+
+def test_more_to_spend_sends_the_prompt_that_was_shown() -> None:
+    world = at_breakpoint()
+
+    world.publish(ExecutionEdit(execution_id="x", max_cost=3.0), source="alice")
+    world.play()
+
+    assert [each.prompt for each in world.said(ModelInvoke)] == [FIRST]
+    assert len(world.said(ContextCompile)) == 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .columns import GAP, narrowed
     from .contract import asyncapi_document, schema_document
     from .demands import demands_of, fields_of, needs_line
-    from .edits import edit_line, edit_of
+    from .edits import edit_line, edit_of, unedited_line
     from .failing import Failing, failing_lines, failing_of, times
     from .fortune import Fared, fared
     from .gates import wrong_gate
@@ -156,6 +156,7 @@ __all__ = [
     "task_first",
     "times",
     "took_s",
+    "unedited_line",
     "waiting_child",
     "why_of",
     "worktree_of",

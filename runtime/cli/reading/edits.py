@@ -69,6 +69,11 @@ def edit_line(edit: PersonEdit) -> str:
     return "; ".join(filter(None, (what, f"by {edit.by}", edit.note)))
 
 
+def unedited_line(unedited: Sequence[str]) -> str:
+    """What people changed of a prompt before and it does not have, in a line."""
+    return f"without the change of {'; '.join(unedited)}"
+
+
 def _edits(rows: Sequence[tuple[Recorded, Event | None]]) -> Iterator[PersonEdit]:
     max_cost: float | None = None
     for record, event in rows:

@@ -79,6 +79,7 @@ class CompiledContext(msgspec.Struct, kw_only=True):
     window: int
     model: str
     prompt: str  # digest
+    unedited: list[str] = []  # what people changed before and this does not have, and why
 
 
 class Dialogue(msgspec.Struct, kw_only=True):
@@ -345,4 +346,5 @@ def _context(event: ContextCompiled) -> CompiledContext:
         window=event.window,
         model=event.model,
         prompt=event.prompt,
+        unedited=[*event.unedited],
     )

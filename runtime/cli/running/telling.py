@@ -50,7 +50,7 @@ from cortex.runtime.kernel import many
 from cortex.runtime.models import Usage
 from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
-from ..reading import PERSON, counted, dollars, duration, edit_line, edit_of
+from ..reading import PERSON, counted, dollars, duration, edit_line, edit_of, unedited_line
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
@@ -202,9 +202,10 @@ class Teller:
         if isinstance(event, ContextRefused):
             return Told("refused", f"{step}: {event.reason}", "red")
         if isinstance(event, ContextCompiled):
-            return Told(
-                "context", f"{step}: {many(event.tokens, 'token')} for {event.model}", "cyan"
-            )
+            told = f"{step}: {many(event.tokens, 'token')} for {event.model}"
+            if not event.unedited:
+                return Told("context", told, "cyan")
+            return Told("context", f"{told}; {unedited_line(event.unedited)}", "yellow")
         where = event.execution_id, event.step_id
         if self._models.get(where) == event.model:
             return None  # kept from turn to turn

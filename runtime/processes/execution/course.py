@@ -315,7 +315,7 @@ class Course:
     def _stops_at(self, step: LinkedStep) -> bool:
         state = self._voice.state
         breaks = step.breakpoint or step.id in state.begun().breakpoints
-        return breaks and step.id not in state.stopped
+        return breaks and step.id not in (state.shown if step.asks_model else state.stopped)
 
     def _arrive(
         self,

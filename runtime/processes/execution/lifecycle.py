@@ -75,9 +75,11 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         state = replace(state, stage="idle", statuses=without(state.statuses, state.step_id))
     if event.reason == goals.GOAL:
         state = goals.held(state)
-    stopped = state.stopped
-    if event.reason == "breakpoint" and event.step_id not in stopped:
-        stopped = (*stopped, event.step_id)
+    stopped, shown = state.stopped, state.shown
+    if event.reason == "breakpoint":
+        stopped = stopped if event.step_id in stopped else (*stopped, event.step_id)
+        if event.prompt and event.step_id not in shown:
+            shown = (*shown, event.step_id)
     return replace(
         context_edits.shown(state),
         status="paused",
@@ -86,6 +88,7 @@ def paused(state: Execution, event: ExecutionPaused, _: int) -> Execution:
         question=event.question,
         asked_at=event.gate,
         stopped=stopped,
+        shown=shown,
         pursuit=goals.stood_still(state),
         unrecorded=state.unrecorded + 1,
     )
@@ -129,7 +132,8 @@ def edited(state: Execution, event: ExecutionEdited, _: int) -> Execution:
     if state.started is None:
         return state
     started = replace(state.started, inputs=event.inputs, max_cost=event.max_cost)
-    return replace(state, started=started)
+    # Every prompt may be another with other inputs: nobody has seen one of those.
+    return replace(state, started=started, shown=() if event.changed else state.shown)
 
 
 def halted(state: Execution, event: ExecutionHalted, _: int) -> Execution:
@@ -183,11 +187,15 @@ def reopened(state: Execution, event: StepReopened, _: int) -> Execution:
         result = state.results.get(step_id, {})
         failures = with_result(failures, step_id, state.attempts.get(step_id, 0), result)
     times = {event.by: event.times} if event.by else {}
+    statuses = {k: v for k, v in state.statuses.items() if k not in event.dropped}
+    # Where a person went back, each breakpoint on the way shows its prompt again.
+    shown = state.shown if event.by else tuple(step for step in state.shown if step in statuses)
     return replace(
         entered(state, event.step_id),
         results={k: v for k, v in state.results.items() if k not in event.dropped},
-        statuses={k: v for k, v in state.statuses.items() if k not in event.dropped},
+        statuses=statuses,
         went_back={**state.went_back, **times},
+        shown=shown,
         pursuit=None,
         suspended=None,
         grown=goals.kept(state, event),

@@ -174,6 +174,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     results: dict[str, dict[str, Any]] = {}  # of completed steps, by id
     statuses: dict[str, str] = {}  # of settled steps, by id: completed, failed, skipped
     stopped: tuple[str, ...] = ()  # steps whose breakpoint was reached
+    shown: tuple[str, ...] = ()  # those of them whose prompt was shown, and nothing changed since
     pausing: str | None = None  # reason of a pause that was asked for and not yet taken
     reason: str = ""  # why it is paused, halted, failed or cancelled
     question: str = ""  # what a person is asked
