@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
     from .children import CHILD_FACTS
     from .choices import choices
+    from .control import VERDICTS
     from .course import reached
-    from .decide import NO_PROCESS, VERDICTS, advance, decide, give_up, ignore, take_back
+    from .decide import NO_PROCESS, advance, decide, give_up, ignore, take_back
     from .dialogue import Offers
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
     from .goals import GOAL

@@ -19,7 +19,7 @@ from cortex.bus.events import (
     StepCompleted,
 )
 
-from . import fanning
+from . import fanning, recovery
 from .course import Course
 from .goals import GOAL
 from .voice import Voice
@@ -87,7 +87,7 @@ def _halt(course: Course, voice: Voice, event: ExecutionHalted) -> None:
     if state.stage == "cleanup":
         voice.cancel_child(f"its parent failed: {told}")
         voice.fail(f"{state.reason}; cleaning up: {told}", state.step_id)
-    elif course.ends_here():
+    elif recovery.halts(state, course.step):
         course.drop_deadlines()
         evidence = {**event.evidence, "child": event.execution_id}
         voice.halt(f"child {told}", state.step_id, gate=event.gate, evidence=evidence)

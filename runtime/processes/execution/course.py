@@ -7,16 +7,11 @@ from cortex.bus.events import StepFailed
 from ..errors import MissingValueError
 from ..evaluate import evaluate, fill
 from ..linked import (
-    BackTo,
-    Continue,
-    GoTo,
-    Halt,
     LinkedGate,
     LinkedProcess,
     LinkedStep,
-    RunProcess,
 )
-from . import fanning, pursuing
+from . import fanning, pursuing, recovery
 from .asking import (
     GATE_DEADLINE_S,
     context_compile,
@@ -29,7 +24,6 @@ from .dialogue import Dialogue, Offers, Ways
 from .growing import widened
 from .people import say_settled, show_edited, show_unedited
 from .promises import missing_tools, waits_for_tools
-from .retrying import wait_before_retry
 from .spending import spent_by_execution
 from .state import Execution, Grown
 from .values import not_as_declared, outputs_of
@@ -169,30 +163,11 @@ class Course:
 
     def recover(self, failed: StepFailed) -> None:
         """An attempt failed: try again, or do what the step says about failures."""
-        voice, step = self._voice, self._step()
-        voice.drop_timeout(step)
-        tries = failed.attempt - voice.state.first_attempt + 1
-        wait_s = wait_before_retry(step.retry, tries, failed)
-        if wait_s is None:
-            self._give_up(step, failed)
-        elif voice.state.pausing is not None:
-            voice.pause(voice.state.pausing, step.id)
-        elif wait_s > 0:
-            voice.retry_after(wait_s)
-        else:
-            self.try_again()
+        recovery.recover(self, self._voice, failed)
 
     def try_again(self) -> None:
         """Begin the next attempt of the step that failed."""
         self._begin(self._step())
-
-    def ends_here(self) -> bool:
-        """Whether the step halts the execution when the attempt that is under way fails."""
-        state, step = self._voice.state, self._step()
-        failed = StepFailed(execution_id=state.execution_id, step_id=step.id, error="")
-        tries = state.attempt - state.first_attempt + 1
-        tried_again = wait_before_retry(step.retry, tries, failed) is not None
-        return isinstance(step.on_failure, Halt) and not tried_again
 
     def restart_timeout(self) -> None:
         """Bound the attempt anew, after it stood still."""
@@ -221,35 +196,6 @@ class Course:
             self._drop_waits()
             self._voice.drop_timeout(self._step())
 
-    def ran_out(self, what: str) -> None:
-        """The time of the attempt is over."""
-        state, step = self._voice.state, self._step()
-        if state.stage == "handler" and step.action is not None and step.action.may_be_once:
-            # A worker may begin it at this very moment. None does once the failure is recorded, so
-            # that what follows is decided when all that came before that was seen.
-            error, kind = self._out_of_time(what)
-            self._voice.fail_step(step.id, state.attempt, error, kind, retry=kind == "timeout")
-            self._voice.look_at_timeout(what, 0.0)
-            return
-        if state.stage in ("child", "fan"):
-            self._voice.cancel_child(f"{step.id} of its parent ran out of time")
-        error, kind = self._out_of_time(what)
-        self.fail(error, kind, retry=kind == "timeout")
-
-    def gave_up(self, what: str) -> None:
-        """The time was over and nobody had begun: do what the step says about failures."""
-        error, kind = self._out_of_time(what)
-        state = self._voice.state
-        failed = StepFailed(
-            execution_id=state.execution_id,
-            step_id=state.step_id,
-            attempt=state.attempt,
-            error=error,
-            kind=kind,
-            retry=kind == "timeout",
-        )
-        self.recover(failed)
-
     def do_again(self) -> None:
         """Hand the step to its handler once more, as it was handed over before."""
         voice, state, step = self._voice, self._voice.state, self._step()
@@ -260,13 +206,6 @@ class Course:
             self.fail(problem, "refused", retry=False)
         else:
             voice.set_timeout(step)
-
-    def _out_of_time(self, what: str) -> tuple[str, str]:
-        step, attempt = self._step(), self._voice.state.attempt
-        if what == "budget":
-            took_s = step.budget.time_s or 0
-            return f"{step.id} took the {took_s:g} s that its budget allows", "budget"
-        return f"attempt {attempt} of {step.id} ran out of time", "timeout"
 
     def reached(self) -> tuple[str, ...]:
         """The steps that the execution may go back to, that at which it stands among them."""
@@ -391,52 +330,6 @@ class Course:
                 return voice.ask(wanted)
             return voice.ask(context_compile(state, self.process, step, attempt, parameters))
         return voice.ask(step_execute(state, step, attempt, parameters))
-
-    def _give_up(self, step: LinkedStep, failed: StepFailed) -> None:
-        pursuing.observe(self._voice, step.id, "failed")
-        match step.on_failure:
-            case Halt():
-                evidence = {"kind": failed.kind, "attempt": failed.attempt}
-                self._voice.halt(failed.error, step.id, evidence=evidence)
-            case Continue():
-                self.go_on()
-            case GoTo(target):
-                self._skip_to(target, step.id)
-                self.go_on()
-            case BackTo(target, times):
-                self._go_back(step, failed, target, times)
-            case RunProcess() as cleanup:
-                self._clean_up(step, failed, cleanup)
-
-    def _go_back(self, step: LinkedStep, failed: StepFailed, target: str, times: int) -> None:
-        went = self._voice.state.went_back.get(step.id, 0)
-        if went < times:
-            self.go_back(target, failed.error, step.id)
-        else:
-            often = "once" if times == 1 else f"{times} times"
-            evidence = {"kind": failed.kind, "attempt": failed.attempt, "went_back": went}
-            hint = f"resume --from {target} tries anew"
-            reason = f"{failed.error} (went back to {target} {often}; {hint})"
-            self._voice.halt(reason, step.id, evidence=evidence)
-
-    def _skip_to(self, target: str, failed_id: str) -> None:
-        for step in self.process.steps:
-            if step.id == target:
-                return
-            if step.id not in self._voice.state.statuses:
-                self._voice.skip(step.id, f"{failed_id} failed, and goes on at {target}")
-
-    def _clean_up(self, step: LinkedStep, failed: StepFailed, cleanup: RunProcess) -> None:
-        voice = self._voice
-        problem: str | None
-        try:
-            inputs = fill(cleanup.parameters, voice.state.scope(failed.attempt))
-            child = cleanup.child
-            problem = voice.delegate(step.id, failed.attempt, child, inputs, purpose="cleanup")
-        except MissingValueError as error:
-            problem = str(error)
-        if problem:
-            voice.fail(f"{failed.error}; cleaning up was not possible: {problem}", step.id)
 
     def _complete(self) -> None:
         if self.process.part is not UNSET:

@@ -1,6 +1,6 @@
 """What an execution does about an event, given that the event is folded in already.
 
-Facts are answered only where they changed something. Requests (pause, resume, cancel, finish, wake)
+Facts are answered only where they changed something. Requests (those of people are in `control`)
 and what becomes of a child are matched against where the execution stands; what does not fit is too
 late or a repetition, and nothing happens.
 """
@@ -55,22 +55,20 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.tools import Tools
 
 from ..linked import LinkedProcess
-from . import fanning, pursuing, settlement
+from . import control, pursuing, recovery, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
-from .changing import Change, change
+from .changing import change
 from .children import after_child
 from .course import Course
 from .dialogue import Offers
 from .evolve import INPUTS, evolve
 from .speakers import ENGINE
-from .state import ATTEMPTING, DELEGATED, PARENT_PAUSES, Execution, Stage, answers
-from .voice import UNSEEN, Voice
+from .state import ATTEMPTING, DELEGATED, Execution, Stage, answers
+from .voice import Voice
 
 # Stands in where there is no process: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
 
-VERDICTS = ("approved", "denied")  # what a gate that asks a person is answered
-SHOWN_CHARS = 40  # of an answer that is none
 GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how it ended
 
 _ASKS: Mapping[type[Event], Stage] = {
@@ -217,18 +215,18 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case EffectSettle():
             settlement.settle(course, voice, event)
         case StepUnclaimed():
-            _pause_unclaimed(course, voice)
+            control.pause_unclaimed(course, voice)
         case StepWake():
             _wake(course, voice, event)
         case ExecutionPause():
-            _pause(course, voice, event)
+            control.pause(course, voice, event)
         case ExecutionResume():
-            _resume(course, voice, event)
+            control.resume(course, voice, event)
         case ExecutionEdit() | StepSettle() | ContextEdit():
-            if resume := change(course, voice, event, _not_to_resume(voice, event)):
-                _resume(course, voice, resume)
+            if resume := change(course, voice, event, control.not_to_resume(voice, event)):
+                control.resume(course, voice, resume)
         case ExecutionCancel():
-            _cancel(course, voice, event)
+            control.cancel(course, voice, event)
         case StepPropose():
             pursuing.act(course, voice, event)
         case ExecutionFinish():
@@ -276,11 +274,11 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
         else:
             settlement.give_up(course, voice, f"{event.step_id} ran out of time")
     elif out_of_time and event.index and state.stage == "failed":
-        course.gave_up(event.what)
+        recovery.gave_up(course, voice, event.what)
     elif event.what == "retry" and state.stage == "failed":
         course.try_again()
     elif out_of_time and state.stage in ATTEMPTING:
-        course.ran_out(event.what)
+        recovery.ran_out(course, voice, event.what)
     elif event.turn != state.turn:
         return
     elif event.what == "model" and state.stage == "waiting" and event.index == state.call:
@@ -288,131 +286,3 @@ def _wake(course: Course, voice: Voice, event: StepWake) -> None:
     elif event.what == "tools" and state.stage == "tools" and event.index:
         course.dialogue.tools_ran_out(event.index)
         settlement.give_up(course, voice, "its tool was not heard of again")
-
-
-def _pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
-    state = voice.state
-    if state.status != "running" or state.pausing is None:
-        return
-    if state.stage == "model" and event.question:  # a person is the model
-        course.drop_deadlines()
-        voice.pause(state.pausing, state.step_id, question=event.question, prompt=event.prompt)
-        return
-    if state.stage in ("failed", "waiting"):
-        course.drop_deadlines()
-        voice.pause(state.pausing, state.step_id)
-    elif state.stage == "fan":
-        fanning.paused(course, voice, f"{PARENT_PAUSES}: {state.pausing}")
-    elif state.stage in ("child", "cleanup"):
-        voice.pause_child(f"{PARENT_PAUSES}: {state.pausing}")
-    else:
-        _pause_unclaimed(course, voice)
-
-
-def _pause_unclaimed(course: Course, voice: Voice) -> None:
-    """Take a pause at once where the step at hand waits for somebody to take it."""
-    state = voice.state
-    if state.stage == "handler" and state.unclaimed and state.pausing is not None:
-        course.drop_deadlines()
-        voice.pause(state.pausing, state.step_id)
-
-
-def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
-    """Take the answer of a person to a gate, if it is this gate that asks; nothing else goes on."""
-    state = voice.state
-    if event.from_step or not event.answer or state.over:
-        return
-    if state.fan is not None:
-        child, problem = fanning.asking(state.fan, event.gate)
-        if problem:
-            voice.refuse(event, problem)
-        else:
-            voice.resume_child(event, child)
-    elif state.stage in ("child", "cleanup"):
-        voice.resume_child(event)  # which resumes this one, once the answer is taken
-    elif state.stage == "gate_open" and state.open_gate == event.gate:
-        if not voice.was_seen(event.seen):
-            voice.refuse(event, UNSEEN)
-            return
-        if event.answer not in VERDICTS:
-            said = event.answer[:SHOWN_CHARS]
-            voice.refuse(event, f"{said!r} does not answer a gate: {' or '.join(VERDICTS)} does")
-            return
-        voice.resume(event.answer, voice.asked_by(event), event.note)
-        course.go_on()
-
-
-def _resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
-    state = voice.state
-    if event.gate:
-        _answer_gate(course, voice, event)
-        return
-    stands = state.status in ("paused", "halted")
-    if not stands and (state.over or state.pausing is None):
-        return
-    refused = _not_to_resume(voice, event) if stands else ""
-    if refused:
-        voice.refuse(event, refused)
-        return
-    if event.answer and state.open_gate:
-        return  # an answer to a gate names it: it takes a grant of its own
-    if refused := fanning.not_to_resume(voice, event):
-        voice.refuse(event, refused)
-        return
-    if event.from_step:
-        _resume_from(course, voice, event)
-        return
-    voice.resume(event.answer, voice.asked_by(event), event.note)
-    stage = voice.state.stage
-    if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
-        course.take_settled(course.step)
-    elif stage == "fan":
-        fanning.resumed(course, voice, event, stood=stands)
-    elif stage in ("child", "cleanup"):
-        voice.resume_child(event)
-        if stands:
-            course.restart_timeout()
-    elif stage == "model":
-        course.restart_timeout()  # whoever is asked answers now, or asks again
-    elif not stands:
-        return  # the pause was not taken yet, so that something is asked
-    elif stage == "handler":
-        course.restart_timeout()  # it still waits for somebody to take it
-    elif state.statuses.get(state.step_id) == "completed":
-        course.settle()  # somebody did take it during the pause
-    elif stage in ("compiled", "waiting", "tools"):
-        course.go_on_attempting()
-    else:
-        course.go_on()
-
-
-def _not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
-    """Why a resume of what stands is not followed; "" where it is."""
-    state = voice.state
-    if not voice.was_seen(event.seen):
-        return UNSEEN
-    if state.unknown:
-        return f"nobody knows how an effect ended that was begun: {settlement.HOW}"
-    if not isinstance(event, ContextEdit) and event.from_step and state.effects:
-        return "an effect of the step at hand is under way: wait for its outcome"
-    return ""
-
-
-def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
-    if event.from_step not in course.reached():
-        return
-    if voice.state.stage in ("child", "fan"):
-        voice.cancel_child(f"its parent goes back to {event.from_step}")
-    voice.resume("", voice.asked_by(event), event.note, event.from_step)
-    course.go_back(event.from_step, event.note)
-
-
-def _cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
-    state = voice.state
-    if state.over or state.status == "unknown":
-        return
-    reason = event.reason or "asked for"
-    course.drop_deadlines()
-    if state.stage in DELEGATED:
-        voice.cancel_child(f"its parent was cancelled: {reason}")
-    voice.cancel(reason)
