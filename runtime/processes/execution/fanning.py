@@ -85,9 +85,11 @@ def go_on(course: "Course", voice: Voice) -> None:
     if step.fan is msgspec.UNSET or voice.state.status != "running":
         return
     items, problem = list_of(voice.state, step, step.fan)
-    while not problem and (item := next_item(voice.state, step)):
-        begin_item(course, voice, item, items[item - 1])
-    fan = voice.state.fan
+    while (fan := voice.state.fan) is not None and not problem:
+        item = next_item(voice.state, step, fan)
+        if not item:
+            break
+        begin_item(course, voice, fan, item, items[item - 1])
     if fan is not None and not fan.running:
         _settle(course, voice, step, fan)
 

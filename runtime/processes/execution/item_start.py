@@ -49,10 +49,9 @@ def list_of(state: Execution, step: LinkedStep, fan: LinkedFan) -> tuple[list[An
     return items if isinstance(items, list) else list(items), ""
 
 
-def next_item(state: Execution, step: LinkedStep) -> int:
+def next_item(state: Execution, step: LinkedStep, fan: Fan) -> int:
     """The item to begin now; 0 for none."""
-    fan = state.fan
-    if fan is None or step.fan is UNSET or state.status != "running":
+    if step.fan is UNSET or state.status != "running":
         return 0
     full = len(fan.live) >= fan.at_once or state.pausing is not None
     if full or (fan.begun == fan.items and not fan.redo):
@@ -67,45 +66,27 @@ def next_item(state: Execution, step: LinkedStep) -> int:
     return fan.redo[0] if fan.redo else fan.begun + 1
 
 
-def begin_item(course: "Course", voice: Voice, item: int, value: Any) -> None:
+def begin_item(course: "Course", voice: Voice, fan: Fan, item: int, value: Any) -> None:
     """Begin *item*, which is *value* in a list; it may be over before it begins."""
     state, step = voice.state, course.step
-    fan = state.fan
-    assert fan is not None  # noqa: S101 - for the type checker
     body = course.process.step(fan.branches[item - 1]) if fan.branches else step
     if fan.branches and body.when is not None and not evaluate(body.when, state.scope()):
         say_changed(voice, Live(item=item), "", "skipped")
         return
-    of_list = step.fan is not UNSET and not fan.branches
-    named = {step.fan.name: value} if of_list and step.fan is not UNSET else {}
-    begun, max_cost = state.begun(), _share(state, step, fan)
+    named = {step.fan.name: value} if step.fan is not UNSET and not fan.branches else {}
     # A branch goes over its list itself.
     paths = (*(body.sees or ()), *(list_seen_by(body) if fan.branches else ()))
     inputs, results, statuses = _seen(state, paths)
-    child = voice.new_execution()
-    started = ExecutionStarted(
-        execution_id=child,
-        process=begun.process,
-        process_version=begun.process_version,
-        digest=begun.digest,
-        linked=begun.linked,
-        inputs=inputs,
-        goal=begun.goal,
-        workspace=begun.workspace,
-        trigger=begun.trigger,
-        parent=state.execution_id,
-        parent_step=step.id,
-        breakpoints=begun.breakpoints,
-        max_cost=max_cost,
-        part=Part(
-            step_id=body.id,
-            item=item,
-            named=named,
-            results=results,
-            statuses=statuses,
-            requested_by=state.requested_by,
-        ),
+    part = Part(
+        step_id=body.id,
+        item=item,
+        named=named,
+        results=results,
+        statuses=statuses,
+        requested_by=state.requested_by,
     )
+    child, max_cost = voice.new_execution(), _share(state, step, fan)
+    started = _started(state, step, child, inputs, part, max_cost)
     problem = too_large(started)
     if problem:
         say_changed(voice, Live(item=item), "", "failed", reason=problem)
@@ -122,6 +103,34 @@ def begin_item(course: "Course", voice: Voice, item: int, value: Any) -> None:
             )
         )
         voice.said.append(started)  # of the item's stream: folded there, when it comes
+
+
+def _started(
+    state: Execution,
+    step: LinkedStep,
+    child: str,
+    inputs: dict[str, Any],
+    part: Part,
+    max_cost: float | None,
+) -> ExecutionStarted:
+    """The start of *child*, which carries out *part* of *step* with the same process."""
+    begun = state.begun()
+    return ExecutionStarted(
+        execution_id=child,
+        process=begun.process,
+        process_version=begun.process_version,
+        digest=begun.digest,
+        linked=begun.linked,
+        inputs=inputs,
+        goal=begun.goal,
+        workspace=begun.workspace,
+        trigger=begun.trigger,
+        parent=state.execution_id,
+        parent_step=step.id,
+        breakpoints=begun.breakpoints,
+        max_cost=max_cost,
+        part=part,
+    )
 
 
 def _seen(

@@ -16,6 +16,7 @@ from cortex.bus.events import StepCompleted, StepDelegated, StepFanned, StepItem
 PAGE: Final = 128  # items: what is copied when one ends
 
 ItemStatus: TypeAlias = Literal["running", "resuming", "paused", "halted", "ending"]
+Outcome: TypeAlias = Literal["completed", "failed", "skipped"]
 Pages: TypeAlias = tuple[tuple["Ended | None", ...], ...]
 
 
@@ -38,7 +39,7 @@ class Live(Struct, frozen=True, kw_only=True):
 class Ended(Struct, frozen=True, kw_only=True):
     """An item that is over."""
 
-    status: Literal["completed", "failed", "skipped"]
+    status: Outcome
     child: str = ""
     result: dict[str, Any] = {}
     reason: str = ""  # why it failed
@@ -126,10 +127,11 @@ def with_begun(fan: Fan, event: StepDelegated) -> Fan:
 def with_changed(fan: Fan, event: StepItemChanged) -> Fan:
     """*fan*, after something became of an item."""
     before = fan.live.get(event.child)
-    if event.status in ("completed", "failed", "skipped"):
-        return _ended(fan, event, before)
-    if before is None:
-        return fan
+    match event.status:
+        case "completed" | "failed" | "skipped" as status:
+            return _ended(fan, event, status, before)
+        case _ if before is None:
+            return fan
     live = replace(
         before,
         status=event.status,
@@ -192,13 +194,8 @@ def _of_branches(fan: Fan) -> dict[str, dict[str, Any]]:
     }
 
 
-def _ended(fan: Fan, event: StepItemChanged, before: Live | None) -> Fan:
-    ended = Ended(
-        status=event.status,  # type: ignore[arg-type]  # as was asked above
-        child=event.child,
-        result=event.result,
-        reason=event.reason,
-    )
+def _ended(fan: Fan, event: StepItemChanged, status: Outcome, before: Live | None) -> Fan:
+    ended = Ended(status=status, child=event.child, result=event.result, reason=event.reason)
     live = fan.live
     if before is None:
         fan = _counted(fan, event.item)  # it was over before it began
@@ -210,11 +207,11 @@ def _ended(fan: Fan, event: StepItemChanged, before: Live | None) -> Fan:
         standing=fan.standing - (before is not None and before.stands),
         halted=fan.halted - (before is not None and before.status == "halted"),
         ended=fan.ended + 1,
-        failed=fan.failed + (event.status == "failed"),
-        skipped=fan.skipped + (event.status == "skipped"),
+        failed=fan.failed + (status == "failed"),
+        skipped=fan.skipped + (status == "skipped"),
         bytes=fan.bytes + event.bytes,
         pages=_put(fan.pages, event.item, ended),
-        gone=_added(fan.gone, event.child) if event.status == "failed" else fan.gone,
+        gone=_added(fan.gone, event.child) if status == "failed" else fan.gone,
     )
 
 
