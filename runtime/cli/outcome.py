@@ -223,9 +223,7 @@ def _show_items(screen: Screen, document: ExecutionDocument) -> None:
     screen.paragraph(items_line(items), lead=f"{items.step:<10} ")
     for row in (*items.failures, *items.waiting):
         told = row.question or row.reason
-        screen.line(
-            screen.cut(f"  item {row.item}  {row.execution}  {row.status}: {told}", lines=2)
-        )
+        screen.line(screen.cut(f"  {row.name}  {row.execution}  {row.status}: {told}", lines=2))
 
 
 def chosen_line(chosen: Chosen) -> str:

@@ -1,5 +1,7 @@
 """The items of a step that works on several at once, as commands look at them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cortex.runtime.processes.execution import Execution, Live
@@ -8,13 +10,19 @@ SHOWN = 10  # items that are listed one by one
 
 
 class ItemRow(msgspec.Struct, kw_only=True):
-    """An item that failed, or waits for somebody."""
+    """An item that failed, or stands until somebody answers or resumes it."""
 
     item: int  # from 1
+    step: str = ""  # the branch that it is, of a step with `parallel:`
     execution: str
     status: str  # paused, halted or failed
     reason: str
     question: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"branch {self.step}" if self.step else f"item {self.item}"
 
 
 class ItemsDocument(msgspec.Struct, kw_only=True):
@@ -27,8 +35,11 @@ class ItemsDocument(msgspec.Struct, kw_only=True):
     failed: int
     skipped: int
     under_way: int
-    standing: int  # items that wait for somebody
-    waiting: list[ItemRow]  # the first of those that wait for somebody
+    standing: int  # items that wait for somebody, those that halted among them
+    halted: int = 0  # of those
+    cancelled: int = 0  # were alive when the execution ended
+    not_begun: int = 0
+    waiting: list[ItemRow]  # the first of those that stand; those that halted last
     failures: list[ItemRow]  # the first of those that failed
 
 
@@ -37,19 +48,27 @@ def items_document(state: Execution) -> ItemsDocument | None:
     fan = state.fan
     if fan is None:
         return None
+    over = state.over  # then whatever was alive ends, too, and nobody is waited for
     waiting = [
         ItemRow(
             item=live.item,
+            step=_branch(fan.branches, live.item),
             execution=child,
             status=live.status,
             reason=live.reason,
             question=live.question,
         )
         for child, live in fan.live.items()
-        if live.stands
+        if live.stands and not over
     ]
     failures = [
-        ItemRow(item=item, execution=ended.child, status="failed", reason=ended.reason)
+        ItemRow(
+            item=item,
+            step=_branch(fan.branches, item),
+            execution=ended.child,
+            status="failed",
+            reason=ended.reason,
+        )
         for item, ended in fan.failures()
     ]
     return ItemsDocument(
@@ -59,25 +78,35 @@ def items_document(state: Execution) -> ItemsDocument | None:
         completed=fan.ended - fan.failed - fan.skipped,
         failed=fan.failed,
         skipped=fan.skipped,
-        under_way=fan.running,
-        standing=fan.standing,
-        waiting=waiting[:SHOWN],
+        under_way=0 if over else fan.running,
+        standing=0 if over else fan.standing,
+        halted=0 if over else fan.halted,
+        cancelled=len(fan.live) if over else 0,
+        not_begun=fan.items - fan.begun + len(fan.redo),
+        waiting=sorted(waiting, key=lambda row: row.status == "halted")[:SHOWN],
         failures=failures[:SHOWN],
     )
 
 
 def items_line(items: ItemsDocument) -> str:
-    """The same in a line: "812 of 1,000 completed, 2 failed, 14 under way, 2 wait"."""
+    """The same in a line, each item once: "2 of 9 completed, 4 under way, 3 not begun"."""
     parts = [f"{items.completed:,} of {items.items:,} completed"]
     for number, told in (
         (items.failed, "failed"),
         (items.skipped, "skipped"),
         (items.under_way, "under way"),
-        (items.standing, "waiting"),
+        (items.halted, "halted"),
+        (items.standing - items.halted, "waiting"),
+        (items.cancelled, "cancelled"),
+        (items.not_begun, "not begun"),
     ):
         if number:
             parts.append(f"{number:,} {told}")
     return ", ".join(parts)
+
+
+def _branch(branches: Sequence[str], item: int) -> str:
+    return branches[item - 1] if 0 < item <= len(branches) else ""
 
 
 def only_child(state: Execution) -> str:

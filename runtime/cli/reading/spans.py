@@ -36,6 +36,7 @@ from cortex.bus.events import (
     StepFailed,
     StepFanned,
     StepItemChanged,
+    StepReopened,
     StepSkipped,
     ToolCall,
     ToolDenied,
@@ -71,6 +72,7 @@ _SAID_BY_PEOPLE = (
 )
 _HIDDEN = frozenset(("execution_id", "step_id", "index", "topic"))  # told by the span's place
 _ENDS_EXECUTION = frozenset(("completed", "failed", "cancelled"))
+_ENDS_ITEM = frozenset(("completed", "failed", "skipped"))
 
 
 class Span(msgspec.Struct, kw_only=True):
@@ -120,6 +122,8 @@ class _Builder:
         elif self._root is not None:
             self._root.status = _status_after(record, self._root.status)
             _extend(self._root, record)
+            if self._root.status in _ENDS_EXECUTION:
+                self._leave_items("")
         match event:
             case GateEvaluate() | GateEvaluated():
                 self._gate(record, event)
@@ -145,6 +149,10 @@ class _Builder:
                 self._step_asked(record, event)
             case StepCompleted() | StepFailed() | StepSkipped():
                 self._step_settled(record, event)
+                self._leave_items(event.step_id)
+            case StepReopened():
+                self._leave_items("")
+                self._single(record, event)
             case ExecutionRequest():
                 pass  # it is the execution's own span
             case _:
@@ -237,21 +245,37 @@ class _Builder:
 
     def _item_begun(self, record: Recorded, event: StepDelegated) -> None:
         step = self._attempt(record, event.step_id, event.attempt, "")
-        branches = self._branches.get(event.step_id, ())
-        known = 0 < event.item <= len(branches)
-        name = branches[event.item - 1] if known else f"{event.step_id} {event.item}"
+        name = self._name_of(event)
         said: dict[str, Any] = {"child": event.child}
         if event.max_cost is not None:
             said["max_cost"] = event.max_cost
-        self._open["item", event.child] = self._begin(record, "item", name, step, said)
+        key = ("item", event.step_id, event.child)
+        self._open[key] = self._begin(record, "item", name, step, said)
 
     def _item_changed(self, record: Recorded, event: StepItemChanged) -> None:
-        span = self._open.get(("item", event.child))
+        span = self._open.get(("item", event.step_id, event.child))
         if span is None:  # it was over before it began
-            self._single(record, event)
-            return
+            step = self._attempt(record, event.step_id, event.attempt, "")
+            span = self._begin(record, "item", self._name_of(event), step, {})
         said = {"result": event.result, "reason": event.reason, "question": event.question}
+        for name in said:
+            span.attributes.pop(name, None)  # what it was before
         _end(span, record, event.status, {name: each for name, each in said.items() if each})
+
+    def _name_of(self, event: StepDelegated | StepItemChanged) -> str:
+        branches = self._branches.get(event.step_id, ())
+        known = 0 < event.item <= len(branches)
+        return branches[event.item - 1] if known else f"{event.step_id} {event.item}"
+
+    def _leave_items(self, step_id: str) -> None:
+        """Nothing more comes of the items of *step_id* that are alive; "" for those of any step."""
+        for key in [k for k in self._open if k[0] == "item" and step_id in ("", k[1])]:
+            span = self._open.pop(key)
+            if span.status not in _ENDS_ITEM:
+                span.status = "cancelled"
+                around = self._steps.get(key[1])
+                if around is not None and around.status == "open":
+                    around.status = "cancelled"
 
     def _step_settled(
         self, record: Recorded, event: StepCompleted | StepFailed | StepSkipped

@@ -66,12 +66,16 @@ class ItemCount(NamedTuple):
     ended: int = 0
     failed: int = 0
     waiting: frozenset[str] = frozenset()  # executions
+    halted: frozenset[str] = frozenset()  # likewise
+    noun: str = "items"
 
     def activity(self) -> Activity:
         """The same as something that goes on."""
         failed = f", {self.failed:,} failed" if self.failed else ""
         waiting = f", {len(self.waiting):,} waiting" if self.waiting else ""
-        told = f"{self.step_id}: {self.ended:,} of {self.items:,} items{failed}{waiting}"
+        halted = f", {len(self.halted):,} halted" if self.halted else ""
+        many = f"{self.ended:,} of {self.items:,} {self.noun}"
+        told = f"{self.step_id}: {many}{failed}{halted}{waiting}"
         return Activity(told, self.since_s)
 
 
@@ -150,19 +154,19 @@ class Tally:
         where = event.execution_id, event.step_id
         if (count := self.items.get(where)) is None:
             return
-        waiting = count.waiting - {event.child}
-        if event.status in ("paused", "halted"):
-            waiting |= {event.child}
+        one = {event.child}
         self.items[where] = count._replace(
             ended=count.ended + (event.status in ("completed", "failed", "skipped")),
             failed=count.failed + (event.status == "failed"),
-            waiting=waiting,
+            waiting=count.waiting - one | (one if event.status == "paused" else set()),
+            halted=count.halted - one | (one if event.status == "halted" else set()),
         )
 
     def _step(self, event: Event, execution_id: str, now_s: float) -> None:
         match event:
             case StepFanned():
-                count = ItemCount(event.step_id, event.items, now_s)
+                noun = "branches" if event.branches else "items"
+                count = ItemCount(event.step_id, event.items, now_s, noun=noun)
                 self.items[execution_id, event.step_id] = count
             case StepItemChanged():
                 self._item(event)

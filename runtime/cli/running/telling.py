@@ -86,6 +86,7 @@ class Teller:
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
         self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
         self._parts: dict[tuple[str, str], int] = {}  # number of an item, by its execution and step
+        self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
@@ -135,13 +136,20 @@ class Teller:
         where = event.execution_id, event.step_id
         if isinstance(event, StepFanned):
             self._fans[where] = event.items, 0
-            said = f"{event.step_id}: {many(event.items, 'item')}, {event.at_once} at once"
+            self._branches[where] = event.branches
+            noun = ("branch", "branches") if event.branches else ("item", "items")
+            number = many(event.items, *noun)
+            said = f"{event.step_id}: {number}, {event.at_once} at once"
             return Told("items", said, "cyan")
         items, done = self._fans.get(where, (0, 0))
         told: Told | None = None
-        if event.status in ("paused", "halted", "failed"):
+        if event.status in ("paused", "halted", "failed", "skipped"):
+            branches = self._branches.get(where, ())
+            known = 0 < event.item <= len(branches)
+            name = f"branch {branches[event.item - 1]}" if known else f"item {event.item}"
             why = one_line(event.question or event.reason)
-            told = Told(event.status, f"{event.step_id}: item {event.item}: {why}", "yellow")
+            style = "dim" if event.status == "skipped" else "yellow"
+            told = Told(event.status, f"{event.step_id}: {name}: {why}", style)
         if event.status in _OVER:
             self._fans[where] = items, done + 1
             tenth = max(1, items // 10)

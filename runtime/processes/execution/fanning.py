@@ -263,13 +263,14 @@ def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
 def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
     done = fan.items - fan.failed - fan.skipped
     failed = f", {fan.failed} failed" if fan.failed else ""
+    skipped = f", {fan.skipped} skipped" if fan.skipped else ""
     voice.say(
         StepCompleted(
             execution_id=voice.state.execution_id,
             step_id=step.id,
             attempt=voice.state.attempt,
             result={"completed": done, "failed": fan.failed},
-            summary=f"{done} of {fan.items} items completed{failed}",
+            summary=f"{done} of {fan.items} {_noun(fan)} completed{failed}{skipped}",
         )
     )
     voice.drop_timeout(step)
@@ -326,8 +327,12 @@ def _reason_of(fan: Fan) -> str:
     if fan.branches:
         which = f"branch {fan.branches[first['item'] - 1]}"
     by = f" (execution {first['execution']})" if first["execution"] else ""
-    noun = "item" if fan.items == 1 else "items"
-    return f"{many} of {fan.items} {noun} failed: {which}{by}: {first['reason']}"
+    return f"{many} of {fan.items} {_noun(fan)} failed: {which}{by}: {first['reason']}"
+
+
+def _noun(fan: Fan) -> str:
+    one, more = ("branch", "branches") if fan.branches else ("item", "items")
+    return one if fan.items == 1 else more
 
 
 def _listed(children: list[str]) -> str:

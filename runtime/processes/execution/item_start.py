@@ -71,7 +71,8 @@ def begin_item(course: "Course", voice: Voice, fan: Fan, item: int, value: Any) 
     state, step = voice.state, course.step
     body = course.process.step(fan.branches[item - 1]) if fan.branches else step
     if fan.branches and body.when is not None and not evaluate(body.when, state.scope()):
-        say_changed(voice, Live(item=item), "", "skipped")
+        reason = "its condition `when` does not hold"
+        say_changed(voice, Live(item=item), "", "skipped", reason=reason)
         return
     named = {step.fan.name: value} if step.fan is not UNSET and not fan.branches else {}
     # A branch goes over its list itself.
