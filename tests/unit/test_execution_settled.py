@@ -23,7 +23,7 @@ from cortex.bus.events import (
     StepSkipped,
     StepUnclaimed,
 )
-from cortex.runtime.processes import Field, LinkedGate, MapOf, Template
+from cortex.runtime.processes import Continue, Field, LinkedGate, MapOf, Template
 from cortex.runtime.processes.execution import is_wanted
 
 from .execution_world import World, action_step, gate, process_of
@@ -71,6 +71,23 @@ def test_a_step_that_failed_is_skipped_and_it_is_recorded_who_said_so_and_why(
     assert (skipped.step_id, skipped.reason) == ("one", "alice skipped it: done by hand")
     assert [e.step_id for e in world.said(StepExecute)] == ["one", "two"]
     assert world.state().statuses == {"one": "skipped"}
+
+
+def test_an_earlier_step_that_failed_and_is_skipped_now_counts_as_skipped() -> None:
+    world = World(
+        process_of(action_step("one", on_failure=Continue()), action_step("two", output=(COUNT,)))
+    )
+    world.start()
+    for _ in range(2):
+        position, asked = world.open(StepExecute)[0]
+        failed = StepFailed(execution_id="x", step_id=asked.step_id, error="no", retry=False)
+        world.settle(position, failed)
+    assert world.state().status == "halted"
+
+    settle(world, "one", "skipped")
+
+    assert world.state().statuses == {"one": "skipped"}
+    assert world.state().results == {}
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -312,6 +312,9 @@ def _person_settled(state: Execution, event: StepSettled, _: int) -> Execution:
     """A person says what a step comes to: at once, where it is done."""
     if state.statuses.get(event.step_id) is None or event.step_id == state.step_id:
         return replace(state, settled={**state.settled, event.step_id: event})
+    if event.outcome == "skipped":
+        statuses = {**state.statuses, event.step_id: "skipped"}
+        return replace(state, results=without(state.results, event.step_id), statuses=statuses)
     return replace(
         state,
         results={**state.results, event.step_id: event.result},
