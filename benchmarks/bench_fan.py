@@ -2,15 +2,14 @@
 
 A process of one step that goes over a list of 1,000 numbers with a trivial action (it adds one),
 and a process of one such step that is run 1,000 times, 16 executions at a time: the same action,
-the same staff (ProcessDefinitionAccessor, ProcessManager, ProcessExecutionEngine and one worker),
-on SQLite. Both are in items a second. The bare limit is a loop of ``sqlite3`` transactions that
-write as many events as the fan has, two transactions for 16 items. All in one run and in turn.
+the same components (ProcessDefinitionAccessor, ProcessManager, ProcessExecutionEngine and one
+worker), on SQLite. Both are in items a second. The bare limit is a loop of ``sqlite3`` transactions
+that write as many events as the fan has, two transactions for 16 items. All in one run and in turn.
 
 Then, without a disk: how long the fold of one item takes where 1,000 and where 10,000 items came
 before it, and how large the state is. It must not grow with the number of items.
 """
 
-import sqlite3
 import statistics
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+from adding import COMPONENTS, INSERT, RECORD, bare_log, drive, submit
 from measure import (
     Figures,
     Ratios,
@@ -38,14 +38,11 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionRequest,
     ExecutionStarted,
-    ProcessSubmit,
-    StepCompleted,
     StepDelegated,
-    StepExecute,
     StepFanned,
     StepItemChanged,
 )
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, Serves, on
+from cortex.runtime.kernel import Config, Home, Runtime
 from cortex.runtime.processes.execution import ENGINE, Execution, evolve
 
 RESULT = Path(__file__).parent / "results" / "bench_fan.txt"
@@ -53,12 +50,6 @@ ITEMS = 1_000
 AT_ONCE = 16
 GOAL = 0.6  # of the speed of single executions
 ROWS = 6  # events of one item: begun, its start, asked, answered, its end, noted
-STAFF = (
-    "cortex.actors.accessors:ProcessDefinitionAccessor",
-    "cortex.actors.managers:ProcessManager",
-    "cortex.actors.engines:ProcessExecutionEngine",
-    "bench_fan:AddOne",
-)
 PROCESSES = {
     "fan": """
 process: fan
@@ -88,38 +79,6 @@ outputs:
 }
 
 
-class AddOne(Component):
-    """The trivial action."""
-
-    workers = 1
-    serves = (Serves("action", "add_one", effect="none"),)
-
-    @on(StepExecute, where={"action": "add_one"})
-    def carry_out(self, event: StepExecute, _: Delivery) -> Iterator[Event]:
-        """Add one."""
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result={"value": event.parameters["value"] + 1},
-        )
-
-
-def submit(runtime: Runtime, client: Client) -> None:
-    """Have the processes compiled."""
-    feed = client.follow(("process.compiled", None), ("process.rejected", None))
-    put = runtime.blobs.put
-    sources = {f"{name}.yaml": put(text.encode()) for name, text in PROCESSES.items()}
-    client.publish(ProcessSubmit(sources=sources))
-    compiled = 0
-    while compiled < len(PROCESSES):
-        for record in feed.next(30.0):
-            if record.topic != "process.compiled":
-                sys.exit(str(runtime.vocabulary.read(record)))
-            compiled += 1
-    feed.close()
-
-
 def fan_out(client: Client, name: str, items: int) -> float:
     """Seconds that one execution with so many items takes."""
     feed = client.follow(("execution.completed", None), ("execution.failed", None))
@@ -144,28 +103,11 @@ def fan_out(client: Client, name: str, items: int) -> float:
 
 def one_by_one(client: Client, name: str, items: int) -> float:
     """Seconds that so many executions take, a new one for each that has completed."""
-    feed = client.follow(("execution.completed", None), ("execution.failed", None))
-    began = time.perf_counter()
     asked = [
-        ExecutionRequest(execution_id=f"{name}{n}", process="single", inputs={"value": n})
+        ExecutionRequest(execution_id=f"{name}{n}", process="single", inputs={"value": 0})
         for n in range(items)
     ]
-    client.publish(*asked[:AT_ONCE])
-    done, sent = 0, min(AT_ONCE, items)
-    while done < items:
-        ended = feed.next(60.0)
-        if not ended:
-            sys.exit(f"{done} of {items} executions completed, then nothing for a minute")
-        for record in ended:
-            event = client.vocabulary.read(record)
-            if not isinstance(event, ExecutionCompleted):
-                sys.exit(str(event))
-        done += len(ended)
-        if fresh := asked[sent : sent + len(ended)]:
-            client.publish(*fresh)
-            sent += len(fresh)
-    took_s = time.perf_counter() - began
-    feed.close()
+    took_s: float = drive(client, asked, AT_ONCE, 1)
     return took_s
 
 
@@ -174,32 +116,24 @@ def ours(how: str, items: int) -> Figures:
     work = fan_out if how == "fan" else one_by_one
     with tempfile.TemporaryDirectory() as folder:
         home = Home.create(Path(folder) / ".cortex")
-        with Runtime(home, components=STAFF, config=Config()) as runtime:
+        with Runtime(home, components=COMPONENTS, config=Config()) as runtime:
             client = runtime.client("bench")
-            submit(runtime, client)
+            submit(runtime, client, PROCESSES)
             work(client, "warm", 2 * AT_ONCE)
             return {"items": items / work(client, "x", items)}
 
 
 def bare(items: int) -> Figures:
     """As many events in transactions of 16 items."""
-    body = b"x" * 350  # as large as our records are
     with tempfile.TemporaryDirectory() as folder:
-        connection = sqlite3.connect(Path(folder) / "log.db", isolation_level=None)
-        for pragma in ("journal_mode = wal", "synchronous = normal", "wal_autocheckpoint = 16000"):
-            connection.execute(f"pragma {pragma}")
-        connection.execute(
-            "create table events (position integer primary key, stream text, version integer, "
-            "record blob, unique (stream, version)) strict"
-        )
-        insert = "insert into events (stream, version, record) values (?, ?, ?)"
+        connection = bare_log(Path(folder), "normal")
         began = time.perf_counter()
         for first in range(0, items, AT_ONCE):
             batch = range(first, min(first + AT_ONCE, items))
             for versions in (range(3), range(3, ROWS)):  # begun and asked; answered and noted
                 connection.execute("begin immediate")
-                rows = [(f"execution/{n}", version, body) for n in batch for version in versions]
-                connection.executemany(insert, rows)
+                rows = [(f"execution/{n}", version, RECORD) for n in batch for version in versions]
+                connection.executemany(INSERT, rows)
                 connection.execute("commit")
         took_s = time.perf_counter() - began
         connection.close()

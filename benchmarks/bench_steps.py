@@ -1,7 +1,7 @@
 """How many durable steps a second does a process take, and what does a busy component do to that?
 
 A process of six steps of a trivial action (each adds one to what the step before gave), no gates
-and no model, on SQLite: 64 executions at a time and one at a time. Ours runs the real staff:
+and no model, on SQLite: 64 executions at a time and one at a time. Ours runs the real components:
 ProcessDefinitionAccessor, ProcessManager, ProcessExecutionEngine and one worker for the action.
 The peers run their natural program of six steps, at the same PRAGMAs: LangGraph with SqliteSaver,
 DBOS on SQLite. The bare limit is a loop of ``sqlite3`` transactions that write as many events as
@@ -12,7 +12,6 @@ the docs recommend for such a component, with ``cpu = True`` in a process of its
 at 64, and how long a single publish takes until it is acknowledged, alone and beside those steps.
 """
 
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -21,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import peers
+from adding import COMPONENTS, INSERT, RECORD, bare_log, drive, submit
 from measure import (
     Figures,
     Ratios,
@@ -39,13 +39,9 @@ from measure import (
 
 from cortex.bus import Client, Event, as_map
 from cortex.bus.events import (
-    ExecutionCompleted,
     ExecutionRequest,
-    ProcessSubmit,
-    StepCompleted,
-    StepExecute,
 )
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, Serves, on
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Runtime, on
 
 RESULT = Path(__file__).parent / "results" / "bench_steps.txt"
 MODES = ("normal", "full")
@@ -57,12 +53,6 @@ BUSY_GOALS = {"p99_us": 50_000, "steps": 500}
 EXECUTIONS = {"ours": {64: 2_000, 1: 300}, "peer": {64: 64, 1: 30}}
 BUSY_EXECUTIONS = 2_000
 PROBES = 600
-STAFF = (
-    "cortex.actors.accessors:ProcessDefinitionAccessor",
-    "cortex.actors.managers:ProcessManager",
-    "cortex.actors.engines:ProcessExecutionEngine",
-    "bench_steps:AddOne",
-)
 PROCESS = """
 process: six_steps
 version: 1
@@ -79,23 +69,6 @@ steps:
 outputs:
   value: { type: integer, value: "${steps.s6.value}" }
 """
-
-
-class AddOne(Component):
-    """The trivial action."""
-
-    workers = 1
-    serves = (Serves("action", "add_one", effect="none"),)
-
-    @on(StepExecute, where={"action": "add_one"})
-    def carry_out(self, event: StepExecute, _: Delivery) -> Iterator[Event]:
-        """Add one."""
-        yield StepCompleted(
-            execution_id=event.execution_id,
-            step_id=event.step_id,
-            attempt=event.attempt,
-            result={"value": event.parameters["value"] + 1},
-        )
 
 
 class Noted(Event, frozen=True, kw_only=True, tag="x.bench.noted"):
@@ -139,41 +112,11 @@ class ComputingApart(Computing):
 BUSY = {"thread": "bench_steps:Computing", "spawned": "bench_steps:ComputingApart"}
 
 
-def submit(runtime: Runtime, client: Client) -> None:
-    """Have the process compiled."""
-    feed = client.follow(("process.compiled", None), ("process.rejected", None))
-    client.publish(ProcessSubmit(sources={"six.yaml": runtime.blobs.put(PROCESS.encode())}))
-    for record in feed.next(30.0):
-        if record.topic != "process.compiled":
-            sys.exit(str(runtime.vocabulary.read(record)))
-    feed.close()
-
-
-def drive(client: Client, name: str, executions: int, at_once: int) -> float:
-    """Seconds that so many executions take; a new one begins when one has completed."""
-    feed = client.follow(("execution.completed", None), ("execution.failed", None))
-    started = time.perf_counter()
-    asked = [
+def requests(name: str, executions: int) -> list[ExecutionRequest]:
+    return [
         ExecutionRequest(execution_id=f"{name}{n}", process="six_steps", inputs={"value": 0})
         for n in range(executions)
     ]
-    client.publish(*asked[:at_once])
-    done, sent = 0, min(at_once, executions)
-    while done < executions:
-        ended = feed.next(60.0)
-        if not ended:
-            sys.exit(f"{done} of {executions} executions completed, then nothing for a minute")
-        for record in ended:
-            event = client.vocabulary.read(record)
-            if not isinstance(event, ExecutionCompleted) or event.outputs != {"value": STEPS}:
-                sys.exit(str(event))
-        done += len(ended)
-        if fresh := asked[sent : sent + len(ended)]:
-            client.publish(*fresh)
-            sent += len(fresh)
-    took_s = time.perf_counter() - started
-    feed.close()
-    return took_s
 
 
 def probe(client: Client, pause_s: float, until: threading.Event) -> list[float]:
@@ -191,12 +134,12 @@ def ours(mode: str, at_once: int, executions: int) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         home = Home.create(Path(folder) / ".cortex")
         config = Config(durability="full" if mode == "full" else "normal")
-        with Runtime(home, components=STAFF, config=config) as runtime:
+        with Runtime(home, components=COMPONENTS, config=config) as runtime:
             client = runtime.client("bench")
-            submit(runtime, client)
-            drive(client, "warm", at_once, at_once)
+            submit(runtime, client, {"six": PROCESS})
+            drive(client, requests("warm", at_once), at_once, STEPS)
             head = client.head
-            took_s = drive(client, "x", executions, at_once)
+            took_s = drive(client, requests("x", executions), at_once, STEPS)
             if client.head - head != ROWS * executions:
                 sys.exit(f"{client.head - head} events for {executions} executions")
     return {"steps": STEPS * executions / took_s}
@@ -204,13 +147,13 @@ def ours(mode: str, at_once: int, executions: int) -> Figures:
 
 def busy(where: str, executions: int) -> Figures:
     """Steps a second and latency beside a component that computes all the time."""
-    components = [*STAFF, BUSY[where]] if where in BUSY else [*STAFF]
+    components = [*COMPONENTS, BUSY[where]] if where in BUSY else [*COMPONENTS]
     with tempfile.TemporaryDirectory() as folder:
         home, flag = Home.create(Path(folder) / ".cortex"), Path(folder) / "computing"
         with Runtime(home, components=components, config=Config()) as runtime:
             client = runtime.client("bench")
-            submit(runtime, client)
-            drive(client, "warm", AT_ONCE, AT_ONCE)
+            submit(runtime, client, {"six": PROCESS})
+            drive(client, requests("warm", AT_ONCE), AT_ONCE, STEPS)
             flag.touch()
             client.publish(Compute(path=str(flag)))
             time.sleep(0.5)  # a spawned one takes a moment to be there
@@ -218,7 +161,7 @@ def busy(where: str, executions: int) -> Figures:
             over, beside = threading.Event(), list[float]()
             prober = threading.Thread(target=lambda: beside.extend(probe(client, 0.005, over)))
             prober.start()
-            took_s = drive(client, "x", executions, AT_ONCE)
+            took_s = drive(client, requests("x", executions), AT_ONCE, STEPS)
             over.set()
             prober.join()
             share = stop_computing(client, flag) if where in BUSY else 0.0
@@ -236,26 +179,17 @@ def stop_computing(client: Client, flag: Path) -> float:
 
 def bare(mode: str, at_once: int, executions: int) -> Figures:
     """As many events in as many transactions as durable steps cannot do without."""
-    body = b"x" * 350  # as large as our records are
     with tempfile.TemporaryDirectory() as folder:
-        connection = sqlite3.connect(Path(folder) / "log.db", isolation_level=None)
-        connection.execute("pragma journal_mode = wal")
-        connection.execute(f"pragma synchronous = {mode}")
-        connection.execute("pragma wal_autocheckpoint = 16000")
-        connection.execute(
-            "create table events (position integer primary key, stream text, version integer, "
-            "record blob, unique (stream, version)) strict"
-        )
-        insert = "insert into events (stream, version, record) values (?, ?, ?)"
+        connection = bare_log(Path(folder), mode)
         started = time.perf_counter()
         for first in range(0, executions, at_once):
             for step in range(STEPS):
                 versions = range(step * 2, ROWS if step == STEPS - 1 else step * 2 + 2)
                 connection.execute("begin immediate")
                 connection.executemany(
-                    insert,
+                    INSERT,
                     [
-                        (f"execution/{n}", version, body)
+                        (f"execution/{n}", version, RECORD)
                         for n in range(first, min(first + at_once, executions))
                         for version in versions
                     ],
