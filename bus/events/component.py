@@ -68,7 +68,8 @@ class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
     """Ask a component to handle an event once more that it gave up.
 
     What comes of it is recorded as if it had come at first; where it fails again,
-    `component.failed` parks it again. Components that are fed in order beside the hub hear it.
+    `component.failed` parks it again. Components that are fed in order hear it, whoever hosts them,
+    without a grant for it.
     """
 
     belongs = ("component", "component")

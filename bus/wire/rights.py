@@ -8,6 +8,7 @@ from ..access import WORKSPACE, Access
 from ..begun import ASKS, BEGINNINGS, INTENDED
 from ..errors import CortexError, EventInvalidError
 from ..event import Draft, Recorded
+from ..events.component import ComponentRetry
 from ..limits import is_too_long
 from ..local import LocalHub
 from ..placement import outside
@@ -30,6 +31,7 @@ from .frames import Ask, PutBlob, Serve, Unwatch, Watch
 HOLD = "hold"  # the verb of a denial that is about a name
 KEPT = 10_000  # answers; a client may ask about any names it likes
 BLOB = "blob"  # what a denial to put one is about
+RETRY = ComponentRetry.topic_name()  # of one's own components it needs no grant
 
 
 class Rights:
@@ -75,7 +77,10 @@ class Rights:
                 return spoken or self._holds(request.subscription)
             case Subscribe():
                 verb = "work" if request.kind == "work" else "subscribe"
-                return self._holds(request.name) or self._patterns(verb, request.filter)
+                pairs = request.filter
+                if verb == "subscribe":
+                    pairs = tuple(pair for pair in pairs if not self._is_asked_again(*pair))
+                return self._holds(request.name) or self._patterns(verb, pairs)
             case Claim():
                 pairs = self._hub.pairs_of(request.subscription)
                 return self._holds(request.subscription) or self._patterns("work", pairs)
@@ -106,7 +111,9 @@ class Rights:
         )
 
     def _only(self, verb: str, records: Sequence[Recorded]) -> tuple[Recorded, ...]:
-        return tuple(r for r in records if self.allows(verb, r.topic))
+        return tuple(
+            r for r in records if self.allows(verb, r.topic) or self._is_asked_again(r.topic, r.key)
+        )
 
     def _puts(self) -> CortexError | None:
         """A blob is the payload of an event or of work that is done; others have none to put."""
@@ -119,14 +126,21 @@ class Rights:
             return self._access.deny(self._client, HOLD, source)
         return self._holds(source) if source else None
 
+    def _is_asked_again(self, topic: str, key: str | None) -> bool:
+        """Whether these are requests to a component of the client's to try a parked event again."""
+        return topic == RETRY and key is not None and self._is_held(key)
+
     def _holds(self, name: str) -> CortexError | None:
+        return None if self._is_held(name) else self._access.deny(self._client, HOLD, name)
+
+    def _is_held(self, name: str) -> bool:
         held = self._held
         found = held.get(name)
         if found is None:
             if len(held) >= KEPT:
                 held.clear()
             found = held[name] = self._access.holds(self._client, name)
-        return None if found else self._access.deny(self._client, HOLD, name)
+        return found
 
     def _publishes(self, source: str, request: Publish | Commit | Finish) -> CortexError | None:
         denied = self._drafts(source, request.events)

@@ -25,6 +25,7 @@ from cortex.bus import (
     LocalHub,
     NotGrantedError,
     Once,
+    Pair,
     Peer,
     Publish,
     Refused,
@@ -32,12 +33,13 @@ from cortex.bus import (
     Subscribe,
     Withdraw,
 )
-from cortex.bus.events import ComponentFailed, EffectIntended, EffectUnknown
+from cortex.bus.events import ComponentFailed, ComponentRetry, EffectIntended, EffectUnknown
 
 from ..granted import Granted, client_of
 from ..repeats import Repeats
 from .policy import Meter
 
+RETRY = ComponentRetry.topic_name()
 PARKED = ComponentFailed.topic_name()  # with which a feed gives up an event, its own affair
 # Of its components alone: what it gives up, and the effects that it begins or lost sight of.
 OWN_AFFAIRS = frozenset(
@@ -62,6 +64,12 @@ class Pass:
         """Whether a subscription or a source is its own."""
         root = name.partition("/")[0]
         return root == self.client or root in self.names
+
+    def may_see(self, pair: Pair) -> bool:
+        """Whether it may subscribe to this: what it was granted, and what is asked of its own."""
+        topic, key = pair
+        own = topic == RETRY and key is not None and self.holds(key)
+        return own or self.granted.may_see(pair)
 
 
 class DoorAccess(Access):
@@ -245,7 +253,7 @@ class Guard:
         if each is None:
             return Refused.of(NotGrantedError(client, "publish", "*"))
         if isinstance(request, Subscribe):
-            beyond = [pair for pair in request.filter if not each.granted.may_see(pair)]
+            beyond = [pair for pair in request.filter if not each.may_see(pair)]
             if beyond:
                 return Refused.of(self._access.deny(client, "subscribe", _said(*beyond[0])))
         drafts = _drafts(request)

@@ -1,33 +1,42 @@
-"""Handling a parked event once more, when a person asks for it with `component.retry`."""
+"""Handling a parked event once more, when a person asks for it with `component.retry`.
 
-from collections.abc import Callable
+Every component that is fed in order hears of it, wherever it is hosted: the request is an event of
+its own subscription, and what it names is fetched by that subscription too, so that nobody sees
+more than what was handed to them before.
+"""
+
+from functools import partial
 
 import msgspec
 
-from cortex.bus import Page, Recorded
+from cortex.bus import Page, Pair, Recorded
 from cortex.bus.events import ComponentRetry
 
 from .intents import alone
 
 RETRY = ComponentRetry.topic_name()
-Find = Callable[[int], Recorded | None]  # the event at a position of the log
 
 _READ = msgspec.msgpack.Decoder(ComponentRetry).decode
 
 
-def up_to_retry(page: Page) -> tuple[Page, bool]:
+def hearing(component: str, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    """What a component that is fed in order subscribes to, with requests of this kind."""
+    return (*pairs, (RETRY, component)) if pairs else pairs
+
+
+def up_to_retry(page: Page, component: str) -> tuple[Page, bool]:
     """The part of *page* before its first request of this kind, or that one alone; whether that."""
     for record in page.records:
-        if record.topic == RETRY:
-            return alone(page, _asks_again), record is page.records[0]
+        if record.topic == RETRY and record.key == component:
+            return alone(page, partial(_asks_again, component)), record is page.records[0]
     return page, False  # as nearly always
 
 
-def parked_event(asked: Recorded, find: Find) -> Recorded | None:
-    """The event that *asked* names; None where it names none of an earlier time."""
+def position_of(asked: Recorded) -> int:
+    """Position of the event that *asked* names; 0 where it names none of an earlier time."""
     position = _READ(asked.body).position
-    return find(position) if 0 < position < asked.position else None
+    return position if 0 < position < asked.position else 0
 
 
-def _asks_again(record: Recorded) -> bool:
-    return record.topic == RETRY
+def _asks_again(component: str, record: Recorded) -> bool:
+    return record.topic == RETRY and record.key == component

@@ -35,7 +35,7 @@ from cortex.bus import (
     TailLostError,
 )
 
-from .again import Find, parked_event, up_to_retry
+from .again import position_of, up_to_retry
 from .async_host import AsyncHost
 from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
@@ -88,7 +88,6 @@ class Feeding(msgspec.Struct, frozen=True):
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
     contract: Contract | None = None  # None where all that it handles may just be repeated
     traces: Tracebacks | None = None  # shows and keeps what handlers raise
-    find: Find | None = None  # where parked events are tried again: the log's events
 
     @property
     def keyed(self) -> bool:
@@ -123,9 +122,7 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             feeding = yield from _taken_up(feeding, cursor, page.log_epoch)
         if contract is not None:
             page = up_to_once(contract, page)
-        again = False
-        if feeding.find is not None:
-            page, again = up_to_retry(page)
+        page, again = up_to_retry(page, feeding.name)
         idle, seen, ring = page.through == seen, page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
@@ -154,16 +151,16 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
             begun = yield from _begin(feeding, sync=keyed)
             counted = True
         blame = blamed(feeding.max_attempts, begun, "the process died of it")
-        if blame:
+        if again:
+            recall.leave()
+            effects = yield from _handle_again(feeding, host, page.records[0], blame)
+            cursor = seen = handled = yield from _commit(feeding, cursor, page.through, (effects,))
+            recall.arrive(cursor)
+        elif blame:
             effects = parked(feeding.name, page.records[0], blame, begun.attempts - 1)
             cursor = seen = yield from _commit(
                 feeding, cursor, page.records[0].position, (effects,)
             )
-        elif again:
-            recall.leave()
-            effects = _handle_again(feeding, host, page.records[0])
-            cursor = seen = handled = yield from _commit(feeding, cursor, page.through, (effects,))
-            recall.arrive(cursor)
         else:
             recall.leave()
             cursor, seen = yield from _handle_page(feeding, host, cursor, page, begun)
@@ -210,11 +207,18 @@ def _handle_once(
     return (yield from _commit(feeding, cursor, record.position, (effects,)))
 
 
-def _handle_again(feeding: Feeding, host: Host, asked: Recorded) -> Effects:
-    """Handle a parked event once more; what came of it. It is parked again where that fails."""
-    record = parked_event(asked, feeding.find) if feeding.find is not None else None
+def _handle_again(
+    feeding: Feeding, host: Host, asked: Recorded, blame: str
+) -> Generator[Step, Sequence[Answer], Effects]:
+    """Handle a parked event once more; what came of it. It is parked again where that fails.
+
+    *blame* says why it is not to be tried, as where its process died of that.
+    """
+    record = yield from _parked_event(feeding, asked)
     if record is None:
         return NOTHING
+    if blame:
+        return parked(feeding.name, record, blame, feeding.max_attempts)
     if feeding.contract is not None and feeding.contract.is_once(record):
         return parked(feeding.name, record, "it may happen once only, and may have happened", 1)
     outcome = host.handle((record,), 2)
@@ -223,6 +227,18 @@ def _handle_again(feeding: Feeding, host: Host, asked: Recorded) -> Effects:
     if feeding.traces is not None:
         feeding.traces.take(record, outcome, 1)
     return _given_up(feeding, record, outcome, 1)
+
+
+def _parked_event(
+    feeding: Feeding, asked: Recorded
+) -> Generator[Step, Sequence[Answer], Recorded | None]:
+    """The event that *asked* names; None where the component does not see it, or not any more."""
+    position = position_of(asked)
+    if not position:
+        return None
+    fetch = Fetch(feeding.name, position - 1, 1, ring_after=-1, log_epoch=feeding.log_epoch)
+    page = yield from _ask(fetch, Page)
+    return next((record for record in page.records if record.position == position), None)
 
 
 def _begin(feeding: Feeding, *, sync: bool = False) -> Generator[Step, Sequence[Answer], Attempted]:

@@ -117,7 +117,6 @@ class Runtime:
             self.config,
             self.blobs.put,
             self.mask,
-            retries=True,
         )
         self._started = self._stopped = False
 

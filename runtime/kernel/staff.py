@@ -19,16 +19,14 @@ from cortex.bus import (
     Pair,
     Publish,
     Query,
-    Recorded,
     Subscribe,
     UnansweredError,
     Vocabulary,
-    decode,
     lasting,
 )
 from cortex.runtime.secrets import Mask
 
-from .again import RETRY
+from .again import hearing
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
 from .component import Component, Route, contract_of, is_query, routes_of
@@ -93,15 +91,12 @@ class Staff:
         config: Config,
         keep: Callable[[bytes], str],
         mask: Mask,
-        *,
-        retries: bool = False,
     ) -> None:
         self._hub, self._log, self._vocabulary = hub, log, vocabulary
         self._snapshots, self._supervisor = snapshots, supervisor
         self._ports_for, self._home = ports_for, home
         self._config = config
         self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
-        self._retries = retries  # whether its ordered feeds hear `component.retry`
         self._leases = Leases(hub)
         self._posts: dict[str, Post] = {}
 
@@ -137,9 +132,11 @@ class Staff:
                     answered.append(route.event)
             if post.pairs():
                 # Here, or a component that is of the other kind by now would be started for ever.
-                kind = "ordered" if post.labels == (post.name,) else "work"
-                start = post.start if kind == "ordered" else "now"
-                self._hub.ask_one(post.name, Subscribe(post.name, kind, self._pairs(post), start))
+                subscribe = Subscribe(post.name, "work", post.pairs())
+                if post.labels == (post.name,):
+                    pairs = hearing(post.name, post.pairs())
+                    subscribe = Subscribe(post.name, "ordered", pairs, post.start)
+                self._hub.ask_one(post.name, subscribe)
         except CortexError:
             for query in answered:
                 self._hub.unanswer(query)
@@ -240,19 +237,7 @@ class Staff:
             return work(feeding, host, self._hub.steady_ns)
         version = component.recalls
         recall = Recall(post.name, version, Filter(pairs), host, self._log, self._snapshots)
-        if self._retries:
-            feeding = replace(feeding, filter=self._pairs(post), find=self._find)
-        return ordered(feeding, host, recall)
-
-    def _pairs(self, post: Post) -> tuple[Pair, ...]:
-        """What a component subscribes to, with requests to handle a parked event once more."""
-        pairs = post.pairs()
-        hears = self._retries and pairs and post.labels == (post.name,)
-        return (*pairs, (RETRY, post.name)) if hears else pairs
-
-    def _find(self, position: int) -> Recorded | None:
-        page = self._log.read(position - 1, 1, 1)
-        return decode(page[0]) if page else None
+        return ordered(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
 
     def _host(self, post: Post) -> Host:
         entry, emit = post.entry, self._emitter(post.name)

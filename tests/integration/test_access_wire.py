@@ -20,6 +20,7 @@ from cortex.bus import (
     CortexError,
     Draft,
     Due,
+    Fetch,
     Hub,
     HubAwayError,
     HubServer,
@@ -27,6 +28,7 @@ from cortex.bus import (
     LocalHub,
     NotGrantedError,
     OutcomeUnknownError,
+    Page,
     Publish,
     Refused,
     ServerTls,
@@ -41,6 +43,7 @@ from cortex.bus.events import (
     ClientConnected,
     ClientDenied,
     ClientLeft,
+    ComponentRetry,
     GrantGiven,
     RuntimeStarted,
     RuntimeStopped,
@@ -393,3 +396,23 @@ def test_a_refusal_can_be_read_as_the_error_it_is() -> None:
     ):
         again = Refused.of(error).error()
         assert (type(again), again.args) == (type(error), error.args)
+
+
+def test_a_client_hears_requests_for_its_own_components_alone(world: World) -> None:
+    name, token = world.client(subscribe=("runtime.started",), names=("Own",))
+
+    def pairs(key: str | None) -> Subscribe:
+        return Subscribe("Own", "ordered", (("runtime.started", None), ("component.retry", key)))
+
+    with connect(world.ipc, token=token, name=name) as client:
+        answers = client.hub.submit("Own", (pairs("Another"), pairs(None), pairs("Own")))
+        world.owner.publish(
+            ComponentRetry(component="Another", position=1),
+            ComponentRetry(component="Own", position=1),
+        )
+        client.hub.submit("Own", (Subscribe("Own", "ordered", (("component.*", None),)),))
+        page = client.hub.submit("Own", (Fetch("Own", 0),))[0]
+
+    assert [isinstance(each, Refused) for each in answers] == [True, True, False]
+    assert isinstance(page, Page)
+    assert [(each.topic, each.key) for each in page.records] == [("component.retry", "Own")]

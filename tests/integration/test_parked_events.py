@@ -32,6 +32,21 @@ class Picky(Component):
 class Working(Picky):
     workers = 1
 """
+WATCHFUL = """
+from collections.abc import Iterator
+from cortex.bus.events import ComponentRetry, ExecutionRated, TriggerReceived
+from cortex.runtime.kernel import Component, Delivery, Output, on
+
+
+class Watchful(Component):
+    @on(ComponentRetry)
+    def hear(self, event: ComponentRetry, delivery: Delivery) -> Iterator[Output]:
+        yield ExecutionRated(execution_id=event.component, verdict="good")
+
+    @on(TriggerReceived)
+    def see(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
+        yield ExecutionRated(execution_id="another", verdict="good")
+"""
 Say = Callable[..., tuple[int, Any]]
 
 
@@ -165,11 +180,8 @@ def test_one_that_takes_work_is_not_asked_again_and_that_says_why(
     code, refused = say("events", "retry", str(position))
 
     assert code == 1
-    assert (
-        "Working takes work, and work that it gave up was answered as failed"
-        in (refused["error"]["message"])
-    )
-    assert f"`cortex events drop {position}`" in refused["error"]["message"]
+    assert "have what caused it happen again: Working takes work" in refused["error"]["message"]
+    assert f"cortex events drop {position}" in refused["error"]["message"]
 
 
 def test_one_that_is_gone_is_named_as_such(home: Home, say: Say, tmp_path: Path) -> None:
@@ -181,4 +193,22 @@ def test_one_that_is_gone_is_named_as_such(home: Home, say: Say, tmp_path: Path)
     code, refused = say("events", "retry", str(position))
 
     assert code == 1
-    assert "no component Picky is subscribed any more" in refused["error"]["message"]
+    assert "start what hosts Picky, or cortex events drop" in refused["error"]["message"]
+
+
+def test_one_that_watches_what_others_are_asked_handles_the_request_and_not_the_event(
+    home: Home, say: Say, tmp_path: Path
+) -> None:
+    position = happen(home, "one", str(tmp_path / "there"))
+    (tmp_path / "there").write_text("x")
+    (home.plugins / "watchful.py").write_text(WATCHFUL)
+    with (home.path / "config.toml").open("a") as file:
+        file.write('[[components]]\nuse = "watchful:Watchful"\n')
+
+    with Runtime(home) as runtime:
+        client = runtime.client("tests")
+        at = client.publish(ComponentRetry(component="Picky", position=position))
+        while any(s.name == "Watchful" and s.cursor < at for s in runtime.log.state().standings):
+            pass
+
+    assert sorted(rated(home)) == ["Picky", "one"]

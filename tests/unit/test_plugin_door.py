@@ -203,3 +203,17 @@ def test_other_components_are_none_of_its_own(world: World) -> None:
     assert not world.access.holds("plugin.ticker", "Shell")
     assert world.access.holds("plugin.ticker", "Tick")
     assert world.access.holds("plugin.ticker", "plugin.ticker/feed/1")
+
+
+def test_it_hears_what_is_asked_of_its_own_components_and_of_no_other(world: World) -> None:
+    own = Subscribe("Tick", "ordered", (("component.retry", "Tick"),))
+    another = Subscribe("Tick", "ordered", (("component.retry", "Another"),))
+    any_of_them = Subscribe("Tick", "ordered", (("component.retry", None),))
+
+    answers = world.ask(own, another, any_of_them)
+
+    assert isinstance(answers[0], Subscribed)
+    assert [each.code for each in answers[1:] if isinstance(each, Refused)] == [
+        "NotGrantedError",
+        "NotGrantedError",
+    ]

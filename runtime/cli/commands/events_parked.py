@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RETRY_S = 60.0  # within which a component has to come to it
 LOOK_S = 0.05
+QUIET_S = 2.0  # after which it is said what is waited for
 
 
 class EventPosition(click.IntRange):
@@ -57,8 +58,10 @@ with_component = click.option(
 def parked(home: Home, screen: Screen) -> int:
     """Show the events that a component could not handle, the oldest first.
 
-    Each was tried several times; the component went on without it. `retry` has it handled once
-    more, `drop` takes it off this list.
+    Each was tried several times; the component went on without it. What to do stands with each:
+    `retry` has it handled once more by a component that is fed in order, wherever it is hosted; a
+    step that a worker of many gave up failed, and its execution is resumed. `drop` takes an event
+    off this list.
     """
     with History.open(home) as history:
         found = parked_of(history)
@@ -73,7 +76,8 @@ def parked(home: Home, screen: Screen) -> int:
             for p in found
         ),
     )
-    screen.line("cortex events retry EVENT", "cyan")
+    for remedy in dict.fromkeys(each.remedy for each in found):
+        screen.line(remedy, "cyan")
     return OK
 
 
@@ -86,14 +90,15 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
     """Have a parked event handled once more, by the component that gave it up.
 
     What comes of it is recorded as if it had come the first time. Ends with 1 if it fails again.
+    A component of a worker or a plugin comes to it once what hosts it is at work.
     """
     from ..running import Station
 
     with Station.open(home, screen) as station:
         event = _parked(station.history, position, component)
-        _refuse_unheard(station, event)
+        _refuse_unheard(event)
         asked = station.publish(ComponentRetry(component=event.component, position=position))
-        _until_handled(station, event.component, asked)
+        _until_handled(station, screen, event.component, asked)
         again = [each for each in parked_of(station.history) if _same(each, event)]
         screen.document(again)
         if again:
@@ -144,50 +149,40 @@ def _parked(history: History, position: int, component: str) -> ParkedEvent:
     return found[0]
 
 
-def _refuse_unheard(station: "Station", event: ParkedEvent) -> None:
+def _refuse_unheard(event: ParkedEvent) -> None:
     """See that its component hears of it.
 
     Raises:
-        RefusedError: It does not: it takes work, is hosted by somebody else, or is gone.
+        RefusedError: It does not: it takes work, subscribes to something else, or is gone.
     """
-    pair = (ComponentRetry.topic_name(), event.component)
-    standings = {each.name: each for each in station.log.state().standings}
-    standing = standings.get(event.component)
-    if standing is not None and pair in standing.filter:
-        return
-    if standing is None:
-        why = f"no component {event.component} is subscribed any more: start what has it, then"
-        instead = "ask again"
-    elif standing.kind == "work":
-        why = f"{event.component} takes work, and work that it gave up was answered as failed:"
-        instead = "ask for it anew"
-    else:
-        why = (
-            f"{event.component} is hosted by a worker or a plugin, which is handed each event of "
-            "its order once:"
+    if not event.retry:
+        raise RefusedError(
+            f"{event.component} cannot be asked to handle event {event.position} once more: "
+            f"{event.remedy}"
         )
-        instead = "have what depends on it asked for anew"
-    if event.execution and standing is not None:
-        instead = f"`cortex execution resume {event.execution}`"
-    raise RefusedError(
-        f"{why} {instead}, or take it off the list with `cortex events drop {event.position}`"
-    )
 
 
-def _until_handled(station: "Station", component: str, position: int) -> None:
+def _until_handled(station: "Station", screen: Screen, component: str, position: int) -> None:
     """Wait until *component* has come past *position*.
 
     Raises:
         RefusedError: It did not in time.
     """
-    until = time.monotonic() + RETRY_S
+    began = time.monotonic()
+    until, said = began + RETRY_S, False
     while time.monotonic() < until:
+        if not said and time.monotonic() > began + QUIET_S:
+            screen.note(f"waits for {component} to come to it, {RETRY_S:.0f} s at most")
+            said = True
         station.interrupts.check()
         standings = station.log.state().standings
         if any(each.name == component and each.cursor >= position for each in standings):
             return
         time.sleep(LOOK_S)
-    raise RefusedError(f"{component} has not come to it within {RETRY_S:.0f} s; it will")
+    raise RefusedError(
+        f"{component} has not come to it within {RETRY_S:.0f} s; it will once what hosts it is at "
+        "work: start that worker, or see `cortex plugin list`"
+    )
 
 
 def _same(one: ParkedEvent, other: ParkedEvent) -> bool:

@@ -2,12 +2,14 @@
 
 import msgspec
 
+from cortex.bus import Filter, Standing
 from cortex.bus.events import ComponentDrop, ComponentFailed, ComponentRetry
 
 from .history import History
 from .selection import Selection
 from .times import iso
 
+RESUMABLE = ("halted", "paused")  # executions that may wait for what a step failed of
 PARKED = Selection(topics=("component.failed", "component.retry", "component.drop"))
 
 
@@ -21,6 +23,9 @@ class ParkedEvent(msgspec.Struct):
     attempts: int
     since: str  # UTC
     execution: str = ""  # the one it serves
+    key: str = ""
+    retry: bool = False  # whether `cortex events retry` reaches it
+    remedy: str = ""  # what to do about it
 
 
 def parked_of(history: History) -> list[ParkedEvent]:
@@ -37,7 +42,36 @@ def parked_of(history: History) -> list[ParkedEvent]:
                     event.attempts,
                     iso(record.time_ns),
                     record.correlation or "",
+                    _key_at(history, position),
                 )
             case ComponentRetry() | ComponentDrop() as event:
                 found.pop((event.component, event.position), None)
+    log = history.log
+    standings = {each.name: each for each in log.state().standings} if log and found else {}
+    for each in found.values():
+        standing = standings.get(each.component)
+        if standing is not None and standing.kind == "ordered":
+            each.retry = Filter(standing.filter).matches(each.topic, each.key or None)
+        each.remedy = _remedy(history, each, standing)
     return sorted(found.values(), key=lambda each: (each.position, each.component))
+
+
+def _remedy(history: History, event: ParkedEvent, standing: Standing | None) -> str:
+    if event.retry:
+        return f"cortex events retry {event.position}"
+    drop = f"cortex events drop {event.position}"
+    if standing is None:
+        return f"start what hosts {event.component}, or {drop}"
+    if standing.kind == "ordered":
+        return f"{event.component} does not subscribe to {event.topic} any more: {drop}"
+    if not event.execution:
+        return f"have what caused it happen again: {event.component} takes work; then {drop}"
+    status = history.execution(event.execution).status
+    if status in RESUMABLE:
+        return f"cortex execution resume {event.execution}"
+    return f"execution {event.execution} is {status} and does not wait for it: {drop}"
+
+
+def _key_at(history: History, position: int) -> str:
+    record = history.at(position)
+    return (record.key if record else "") or ""
