@@ -132,31 +132,43 @@ class CompilationEngine(Component):
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
         """Compile the prompt of one step, or say why it cannot be."""
         event = with_window(event, self._config, self._blobs)
-        found = self._chosen(event, delivery)
+        try:
+            found = self._chosen(event, delivery)
+        except REFUSALS as error:
+            yield _refused(event, str(error))
+            return
         if isinstance(found, str):
-            yield _refused(event, found)
+            yield _refused(event, found, dear=self._is_dear(event, delivery))
             return
         selected, made = found
         yield _selected(event, selected)
         yield self._compiled(event, made, selected)
 
     def _chosen(self, event: ContextCompile, delivery: Delivery) -> tuple[Selected, _Made] | str:
-        """A model that can be paid and its prompt, or why there is none."""
+        """A model that can be paid and its prompt, or why there is none.
+
+        Raises:
+            One of REFUSALS: What must be in the prompt is not there, or does not fit.
+        """
         failed, models = self._failed(event, delivery), self._offered.models()
         selected = choose(event, models, self._config, failed)
         for _ in range(CHOICES):
             if isinstance(selected, str):
                 return selected
-            try:
-                made = self._made(event, selected.model, delivery)
-            except REFUSALS as error:
-                return str(error)
+            made = self._made(event, selected.model, delivery)
             call = too_dear(event, made.prompt, selected.model)
             if call is None:
                 return selected, made
             # Only now it is known what the call takes at most: another model may be cheaper.
             selected = choose(event, models, self._config, failed, call)
         return selected if isinstance(selected, str) else DEAR
+
+    def _is_dear(self, event: ContextCompile, delivery: Delivery) -> bool:
+        """Whether a model would be asked if there were more to spend."""
+        if event.left is None:
+            return False
+        unbounded, failed = msgspec.structs.replace(event, left=None), self._failed(event, delivery)
+        return isinstance(choose(unbounded, self._offered.models(), self._config, failed), Selected)
 
     def _failed(self, event: ContextCompile, delivery: Delivery) -> dict[str, str]:
         if not any(failure.get("step") == event.step_id for failure in event.failures):
@@ -261,13 +273,14 @@ def _selected(event: ContextCompile, selected: Selected) -> ModelSelected:
     )
 
 
-def _refused(event: ContextCompile, reason: str) -> ContextRefused:
+def _refused(event: ContextCompile, reason: str, *, dear: bool = False) -> ContextRefused:
     return ContextRefused(
         execution_id=event.execution_id,
         step_id=event.step_id,
         attempt=event.attempt,
         turn=event.turn,
         reason=reason,
+        dear=dear,
     )
 
 

@@ -83,6 +83,7 @@ class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
     attempt: int = 1
     turn: int = 0
     reason: str  # names what is too big and by how much
+    dear: bool = False  # whether a model would be asked if there were more to spend
 
 
 class ContextEdit(Event, frozen=True, kw_only=True, tag="context.edit"):

@@ -112,6 +112,19 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
             yield CompletionItem(model.name, help=f"{model.id} of {model.provider}")
 
 
+def _actions(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
+    """What may be done towards the goal of the execution that the command line names."""
+    from .reading import History
+    from .running import actions_of
+
+    named = context.params.get("execution_id") or next(iter(context.args), "")
+    with History.open(home) as history:
+        for each in actions_of(history, history.execution_id(named)):
+            if each.name.startswith(incomplete):
+                yield CompletionItem(each.name, help=each.about[:60])
+
+
+actions_of_goals = _completing_within(_actions)
 execution_ids = _completing(_executions)
 input_names = _completing_within(_inputs)
 with_inputs = click.option(

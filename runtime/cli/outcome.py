@@ -31,7 +31,6 @@ from .reading import (
 from .screen import Screen
 
 CONTEXTS = 3  # the newest of each step
-NAMED = 8  # names of actions in a hint
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
 ADD_ONE = "the answer is quoted from the context; [models] in config.toml says which are asked"
@@ -104,8 +103,8 @@ def hints_of(document: ExecutionDocument) -> list[str]:
         hints.append(f"{happened}   (or --do-it-again)")
     elif is_at_goal(document):
         if document.may:
-            one = brief(document.may)
-            hints.append(f"cortex execution do {document.id} ACTION   (one of {one})")
+            takes = "(without ACTION: what each of them takes)"
+            hints.append(f"cortex execution do {document.id} ACTION -i NAME=VALUE   {takes}")
         hints.append(f"cortex execution finish {document.id}   (or --give-up)")
     elif document.question:
         hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
@@ -121,12 +120,6 @@ def hints_of(document: ExecutionDocument) -> list[str]:
 def is_at_goal(document: ExecutionDocument) -> bool:
     """Whether a person is asked what is done next towards a goal."""
     return document.status == "paused" and document.reason == GOAL
-
-
-def brief(names: list[str]) -> str:
-    """A few of *names*."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def context_line(context: CompiledContext) -> str:
@@ -198,7 +191,9 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
         if review := review_of(document):
             _show_lines(screen, iter(review))
             screen.line()
-        screen.line(document.question, "bold")
+        screen.paragraph(document.question, style="bold")
+        if document.may:
+            screen.paragraph(", ".join(document.may), lead="you may do  ")
     else:
         _show_steps(screen, document)
 
@@ -278,6 +273,7 @@ def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
         ("reason", document.reason),
         ("waiting", _waiting(document)),
         ("asks", document.question),
+        ("may do", ", ".join(document.may)),
         ("verdict", document.verdict),
         ("asked by", document.requested_by),
     ):

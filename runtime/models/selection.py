@@ -158,6 +158,11 @@ def _weigh(model: ModelDescription, inferred: Mapping[str, Any], preferred: str)
     return _Weighed(model, tuple(lacks), short)
 
 
+def _dollars(amount: float) -> str:
+    """*amount* for people: one below a hundredth of a cent keeps its first digits."""
+    return f"${amount:.4f}" if amount >= 0.0001 or not amount else f"${amount:.2g}"
+
+
 def _passed_over(weighed: _Weighed) -> str:
     return f"{weighed.model.name} lacks {', '.join(weighed.lacks)} (inferred)"
 
@@ -183,5 +188,9 @@ def _lacks(
         lacks.append(f"a window of {needs['context_tokens']} tokens")
     price = cost(call, model.price)
     if left is not None and price > max(left, 0.0):
-        lacks.append(f"a price below the ${max(left, 0.0):.4f} that are left (${price:.4f})")
+        lacks.append(
+            f"a price below the {_dollars(left)} that are left ({_dollars(price)})"
+            if left > 0
+            else f"being free, and there is nothing to spend ({_dollars(price)})"
+        )
     return lacks

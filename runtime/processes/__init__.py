@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .shipped import SHIPPED, is_shipped
     from .stale import known_sources
     from .submitting import submit
+    from .suggest import nearest
     from .work import inferred_needs, said_needs
 else:
     lazily(__name__)
@@ -182,6 +183,7 @@ __all__ = [
     "known_sources",
     "language_schema",
     "linked_goal",
+    "nearest",
     "object_schema",
     "parse",
     "parse_condition",

@@ -175,13 +175,12 @@ def test_without_a_model_a_person_acts_and_says_when_it_is_done(user: User) -> N
     before = print_of(user.checkout)
 
     opened = user.json("run", "--goal", "the test passes", code=5)
-    user.cortex("execution", "do", opened["id"], "run_tests", "-i", f"command={TESTS}")
-    user.cortex(
-        "execution", "do", opened["id"], "shell", "-i", "run=sed -i s/-=/+=/ cart.py", "--note", "x"
-    )
+    do = ("execution", "do", opened["id"])
+    user.cortex(*do, "run_tests", "-i", f"command={TESTS}", code=5)
+    user.cortex(*do, "shell", "-i", "run=sed -i s/-=/+=/ cart.py", "--note", "x", code=5)
     again = user.json("execution", "resume", opened["id"], code=5)  # nobody else can go on
-    wrong = user.cortex("execution", "do", opened["id"], "run_tests", "-i", "no=1", code=2)
-    unknown = user.cortex("execution", "do", opened["id"], "fly", code=1)
+    wrong = user.cortex(*do, "run_tests", "-i", "no=1", code=2)
+    unknown = user.cortex(*do, "fly", code=1)
     done = user.json("execution", "finish", opened["id"], "--note", "it adds")
 
     assert (opened["status"], opened["reason"]) == ("paused", "goal")
@@ -192,15 +191,6 @@ def test_without_a_model_a_person_acts_and_says_when_it_is_done(user: User) -> N
     assert chosen == [("run_tests", "owner", "completed"), ("shell", "owner", "completed")]
     assert done["status"] == "completed"
     assert print_of(user.checkout) == before
-
-
-def test_a_person_gives_up(user: User) -> None:
-    opened = user.json("run", "--goal", "the moon is full", "--by-hand", code=5)
-
-    user.cortex("execution", "finish", opened["id"], "--give-up", "--note", "wait")
-
-    shown = user.json("execution", "show", opened["id"])
-    assert (shown["status"], shown["reason"]) == ("failed", "owner gave the goal up: wait")
 
 
 @pytest.mark.parametrize(

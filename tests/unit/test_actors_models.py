@@ -86,7 +86,9 @@ def test_what_cannot_be_paid_is_passed_over() -> None:
     assert isinstance(selected, Selected)
     assert (selected.model, selected.cost) == (CHEAP, 0.008)
     assert selected.rejected == ("dear lacks a price below the $0.0100 that are left ($0.0465)",)
-    assert "lacks a price below the $0.0000" in str(select([CHEAP], asked, left=-1.0))
+    assert "lacks being free, and there is nothing to spend" in str(
+        select([CHEAP], asked, left=-1.0)
+    )
 
 
 def test_a_model_that_takes_no_tools_is_passed_over_where_there_are_some() -> None:

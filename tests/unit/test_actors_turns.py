@@ -492,7 +492,7 @@ def test_another_model_takes_the_next_turn_where_the_earlier_one_cannot_be_paid(
 def test_a_step_that_cannot_be_paid_is_refused_in_one_line() -> None:
     reason = Step(AWAY).refused(left=0.0)
 
-    assert "away lacks a price below the $0.0000 that are left" in reason
+    assert "away lacks being free, and there is nothing to spend" in reason
     assert "\n" not in reason
 
 

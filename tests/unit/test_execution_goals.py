@@ -449,7 +449,7 @@ def test_a_person_may_give_up() -> None:
 @pytest.mark.parametrize(
     ("action", "parameters", "why"),
     [
-        ("rm", {}, "'rm' is not granted to it; it may do: test, push"),
+        ("rm", {}, "'rm' is not granted to it: it may do test, push"),
         ("test", {"which": 1}, "the parameters of test are not as declared"),
     ],
 )

@@ -17,8 +17,8 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home
 
 from .. import running  # not its names: what only reads gets along without a runtime
-from ..completing import execution_ids, process_names
-from ..exits import FAILED, OK, WAITING
+from ..completing import actions_of_goals, execution_ids, process_names
+from ..exits import OK, WAITING
 from ..options import question_of, with_home, with_screen
 from ..outcome import show_execution
 from ..reading import (
@@ -245,7 +245,7 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 
 @execution.command(name="do")
 @click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.argument("action")
+@click.argument("action", default="", shell_complete=actions_of_goals)
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -257,8 +257,15 @@ def do_(
 
     ACTION is an action, or a process, that may be done towards the goal. It becomes a step of the
     execution and is recorded like any other; then the execution waits for what is done next, or
-    asks its model. `finish` says that the goal is reached.
+    asks its model. `finish` says that the goal is reached. Without ACTION, all that may be done is
+    shown, with what it takes.
     """
+    if not action:
+        if inputs or note:
+            raise click.UsageError("name the ACTION that takes them")
+        with History.open(home) as history:
+            _show_actions(screen, running.actions_of(history, history.execution_id(execution_id)))
+        return OK
     pairs = running.pairs_of(inputs, "NAME")
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
@@ -298,8 +305,7 @@ def finish(
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         event = ExecutionFinish(execution_id=found, outputs=dict(given), gave_up=give_up, note=note)
-        code = station.finish(found, event)
-    return OK if give_up and code == FAILED else code
+        return station.finish(found, event)
 
 
 @execution.command()
@@ -319,6 +325,19 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
 
 for each in (approve, edit):
     execution.add_command(each)
+
+
+def _show_actions(screen: Screen, actions: "list[running.ActionItem]") -> None:
+    screen.document(actions)
+    for each in actions:
+        screen.line(each.name, "bold")
+        screen.paragraph(each.about, lead="  ")
+        for parameter in each.takes:
+            told = f": {parameter.about}" if parameter.about else ""
+            told += "" if parameter.required else "  (may be left out)"
+            screen.paragraph(f"-i {parameter.name}={parameter.type}{told}", lead="    ")
+        if each.gates:
+            screen.paragraph(f"after {', '.join(each.gates)}", lead="    ")
 
 
 def _found(history: History, hit: Hit) -> FoundExecution:

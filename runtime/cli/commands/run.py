@@ -14,6 +14,7 @@ from ..options import with_new_home, with_running, with_screen
 from ..reading import Catalog
 from ..running import (
     NO_CHECKOUT,
+    NO_MODEL,
     Station,
     goal_step,
     inputs_of,
@@ -145,6 +146,7 @@ def run(
                 home,
                 Catalog(station.history),
                 goal,
+                workspace,
                 may=may,
                 tools=tools,
                 check=check,
@@ -153,6 +155,8 @@ def run(
                 by_hand=by_hand,
             )
             max_cost = most_of(home, max_cost)
+            if step["by_hand"] and not by_hand:
+                screen.note(NO_MODEL, "yellow")
             if not is_in_checkout(workspace):
                 screen.note(NO_CHECKOUT, "yellow")
         request = ExecutionRequest(

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from .ending import told_to_end, wait_for
     from .endpoints import ModelCheck, check_model
     from .findings import Check
-    from .goals import NO_CHECKOUT, goal_step, is_in_checkout, most_of, proposal
+    from .goal_actions import ActionItem, actions_of
+    from .goals import (
+        NO_CHECKOUT,
+        NO_MODEL,
+        goal_at_hand_of,
+        goal_step,
+        is_in_checkout,
+        most_of,
+        proposal,
+    )
     from .granting import granting
     from .holding import HeldDocument, held_by, lines_of
     from .inputs import (
@@ -50,6 +59,8 @@ else:
 
 __all__ = [
     "NO_CHECKOUT",
+    "NO_MODEL",
+    "ActionItem",
     "Check",
     "DryRunDocument",
     "GateReport",
@@ -65,6 +76,7 @@ __all__ = [
     "Teller",
     "Terminated",
     "Told",
+    "actions_of",
     "announced_elsewhere",
     "answer_to",
     "asked_for_trust",
@@ -73,6 +85,7 @@ __all__ = [
     "check_model",
     "checks_of",
     "edited_inputs",
+    "goal_at_hand_of",
     "goal_step",
     "gone",
     "granting",

@@ -11,11 +11,20 @@ from msgspec import UNSET
 
 from cortex.bus.events import StepPropose
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.processes import Goal, LinkedProcess, Registry, errors_of, linked_goal
-from cortex.runtime.processes.execution import Execution, checked_as_declared, goal_at_hand
+from cortex.runtime.processes import (
+    Goal,
+    Granted,
+    LinkedProcess,
+    Registry,
+    errors_of,
+    linked_goal,
+    nearest,
+)
+from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, models_of
+from .goal_checks import check_of
 from .registry import registry_of
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
@@ -23,6 +32,10 @@ RUN_TESTS: Final = "run_tests"  # runs what the checkout says, in the work tree
 PACKS: Final = ("files", "knowledge")  # of tools that read, and that change the work tree alone
 MAX_COST: Final = 1.0  # US dollars, where nothing else bounds them
 WITHIN: Final = "30m"
+NO_MODEL: Final = (
+    "no model that can act is configured, so you choose what is done: `[[models.use]]` in "
+    "config.toml names one"
+)
 NO_CHECKOUT: Final = (
     "the workspace is no git checkout: nothing can be changed in it, and no program be run, as "
     "that is done in a work tree"
@@ -33,6 +46,7 @@ def goal_step(
     home: Home,
     catalog: Catalog,
     goal: str,
+    workspace: Path,
     *,
     may: Sequence[str],
     tools: Sequence[str],
@@ -59,7 +73,8 @@ def goal_step(
     if within or not by_hand:
         step["timeout"] = within or WITHIN
     if check:
-        step["check"] = [_gate(text, registry) for text in check]
+        allow = Config.shown(home).handlers.shell.allow
+        step["check"] = [check_of(text, registry.gates, workspace, allow) for text in check]
     processes = _processes(catalog)
     _, found = linked_goal(goal, step, registry, processes)
     wrong = [f"{each.message}: {each.remedy}" for each in errors_of(found)]
@@ -87,20 +102,14 @@ def proposal(
     """What a person wants to be done in an execution, its parameters typed as they are declared.
 
     Raises:
-        RefusedError: The execution works towards no goal, or what is named is not granted to it.
+        RefusedError: The execution stands at no goal, or what is named is not granted to it.
         click.BadParameter: A parameter does not fit.
     """
-    state = history.execution(execution_id)
-    goal = goal_of(history, state)
-    if goal is None:
-        raise RefusedError(
-            f"execution {execution_id} works towards no goal: `cortex run --goal TEXT` begins one"
-        )
-    grant = goal.grant(action)
+    goal = goal_at_hand_of(history, execution_id)
+    grant = _chosen(goal, action)
     if grant is None:
-        names = ", ".join(each.name for each in goal.grants) or "nothing"
         raise RefusedError(
-            f"{action!r} is not granted to execution {execution_id}, which may do: {names}"
+            f"{action!r} is not granted to execution {execution_id}: {_meant(goal, action)}"
         )
     properties = grant.parameters.get("properties", {})
     parameters = {name: _typed(value, properties.get(name)) for name, value in pairs.items()}
@@ -109,17 +118,48 @@ def proposal(
         takes = ", ".join(properties) or "nothing"
         raise click.BadParameter(f"{action} does not take that: {problem}; it takes {takes}")
     return StepPropose(
-        execution_id=execution_id, action=action, parameters=parameters, note=note, seen=seen
+        execution_id=execution_id, action=grant.name, parameters=parameters, note=note, seen=seen
     )
 
 
-def goal_of(history: History, state: Execution) -> Goal | None:
-    """The goal that an execution works towards; None where there is none."""
+def goal_at_hand_of(history: History, execution_id: str) -> Goal:
+    """The goal that an execution stands at.
+
+    Raises:
+        RefusedError: There is none; with what the execution is instead, and how it goes on.
+    """
+    state = history.execution(execution_id)
+    it = f"execution {execution_id}"
+    if state.over:
+        raise RefusedError(f"{it} is {state.status}: run it again instead")
     if state.started is None or not state.started.linked:
-        return None
+        raise RefusedError(f"{it} is led by nobody: `cortex execution finish` or `cancel` ends it")
+    if state.stage in ("child", "cleanup") and state.child:
+        raise RefusedError(f"{it} waits for execution {state.child}, which it runs: look at that")
     data = history.blobs.get(state.started.linked)
     step = goal_at_hand(msgspec.json.decode(data, type=LinkedProcess), state)
-    return None if step is None or step.goal is UNSET else step.goal
+    if step is None or step.goal is UNSET:
+        at = f", at its step {state.step_id}" if state.step_id else ""
+        raise RefusedError(
+            f"{it} is a run of {state.started.process}, which has no goal{at}: "
+            f"`cortex execution resume {execution_id}` goes on with it"
+        )
+    return step.goal
+
+
+def _chosen(goal: Goal, name: str) -> Granted | None:
+    """What is called *name*; a process also as it is granted on the command line."""
+    found = goal.grant(name)
+    if found is None and name.startswith(PROCESS):
+        found = goal.grant(name.removeprefix(PROCESS))
+        return found if found is not None and found.child is not None else None
+    return found
+
+
+def _meant(goal: Goal, name: str) -> str:
+    names = [each.name for each in goal.grants]
+    near = nearest(name.removeprefix(PROCESS), names)
+    return f"did you mean {near}?" if near else f"it may do {', '.join(names) or 'nothing'}"
 
 
 def _can_act(home: Home) -> Iterable[bool]:
@@ -144,26 +184,6 @@ def _granted(text: str) -> Any:
     if text.startswith(PROCESS):
         return {"process": text.removeprefix(PROCESS)}
     return text
-
-
-def _gate(text: str, registry: Registry) -> Any:
-    """A gate by its name, as NAME={...} with parameters, or a program that has to end with 0."""
-    name, equals, given = text.partition("=")
-    if name.strip() in registry.gates and (equals or not text.strip().count(" ")):
-        return {name.strip(): _map(given, text)} if equals else name.strip()
-    return {"command": {"run": text}}
-
-
-def _map(given: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(given)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise click.BadParameter(
-            f"--check {text!r}: after = a JSON object with the gate's parameters is expected"
-        )
-    return value
 
 
 def _processes(catalog: Catalog) -> dict[str, LinkedProcess]:

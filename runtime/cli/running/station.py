@@ -43,7 +43,7 @@ from ..reading import (
 )
 from ..screen import Screen
 from .ailments import Ailments, listen
-from .goals import goal_of
+from .goals import goal_at_hand_of
 from .ground import Ground, ground_of
 from .keyboard import Interrupts, Terminated
 from .people import has_person
@@ -284,13 +284,11 @@ class Station:
         """End the work towards a goal; as `run`.
 
         Raises:
-            RefusedError: It has ended, or works towards no goal.
+            RefusedError: It has ended, or stands at no goal.
         """
         state = self._unfinished(execution_id)
-        if not state.adhoc and goal_of(self.history, state) is None:
-            raise RefusedError(
-                f"execution {execution_id} works towards no goal, and ends by itself: cancel it"
-            )
+        if not state.adhoc:
+            goal_at_hand_of(self.history, execution_id)
         if event.outputs and not state.adhoc:
             raise RefusedError(
                 f"execution {execution_id} is led, and gives what was reached: say it with --note"
@@ -300,10 +298,7 @@ class Station:
         return self.run(execution_id, msgspec.structs.replace(event, seen=self.seen))
 
     def act(self, execution_id: str, event: StepPropose) -> int:
-        """Do something towards a goal; it is shown what came of it.
-
-        Returns:
-            0 where it was done, though the execution waits for what is done next.
+        """Do something towards a goal; as `run`, and 1 where it was not done.
 
         Raises:
             RefusedError: The execution has ended.
@@ -316,7 +311,7 @@ class Station:
         if len(after.grown) == len(state.grown):
             return FAILED  # it was refused
         done = after.statuses.get(after.grown[len(state.grown)].step_id, "")
-        return OK if done == "completed" else FAILED if done else code
+        return FAILED if done == "failed" else code
 
     def _asked(self, execution_id: str) -> tuple[str, int | None]:
         """Which execution, that or a child of it, asks a person, and the position at which."""

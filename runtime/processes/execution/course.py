@@ -24,7 +24,7 @@ from .dialogue import Dialogue, Offers, Ways
 from .growing import widened
 from .people import say_settled, show_edited, show_unedited
 from .promises import missing_tools, waits_for_tools
-from .spending import spent_by_execution
+from .spending import more_to_spend, spent_by_execution
 from .state import Execution, Grown
 from .values import not_as_declared, outputs_of
 from .voice import Voice
@@ -105,8 +105,13 @@ class Course:
         else:
             self.ask_model()
 
-    def not_compiled(self, reason: str) -> None:
-        """There is no prompt; towards a goal a person may do what no model can be asked."""
+    def not_compiled(self, reason: str, *, dear: bool = False) -> None:
+        """There is no prompt; towards a goal a person may do what no model can be asked.
+
+        Where it is too *dear*, it is said how more may be spent.
+        """
+        if dear and (more := more_to_spend(self._voice.state, self._step())):
+            reason = f"{reason}: {more}"
         if self._voice.state.editing is not None:
             show_unedited(self._voice, reason)
         elif self._step().goal is UNSET:

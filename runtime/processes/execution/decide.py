@@ -200,7 +200,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
         case ContextCompiled():
             course.show_prompt()
         case ContextRefused():
-            course.not_compiled(event.reason)
+            course.not_compiled(event.reason, dear=event.dear)
         case ModelResponded():
             course.answered()
         case ModelFailed():

@@ -10,6 +10,7 @@ from cortex.bus.events import ExecutionEdit, ExecutionResume
 
 from ..linked import Field
 from .course import Course
+from .goals import GOAL
 from .room import too_large
 from .spending import dollars
 from .state import Execution
@@ -77,7 +78,9 @@ def against(course: Course, state: Execution, from_step: str = "") -> str:
     if state.stage in ("child", "cleanup"):
         return f"execution {state.child}, which it runs, is what stands: change that"
     waits = state.question or (state.open_gate and state.status == "paused")
-    if waits and state.stage != "fan":  # there an item waits, and is answered by itself
+    # Of several items each is answered by itself; and at a goal nothing is asked that has to be
+    # answered before the work goes on: whoever can is to do something, or a model that fits is.
+    if waits and state.stage != "fan" and state.reason != GOAL:
         return "it waits for an answer: give that first"
     if from_step and from_step not in course.reached():
         return f"it was not at a step {from_step!r}"

@@ -18,6 +18,7 @@ from cortex.bus.events import (
 )
 
 from ..linked import LinkedGate, LinkedStep
+from ..suggest import did_you_mean
 from .asking import context_compile
 from .choices import said_reached
 from .goals import GOAL, come_back, pending
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .course import Course
 
 APPROVED: Final = "approved"  # the gate that asks a person
+NO_GOAL: Final = "the step at which it stands has no goal"
 CLAIMS: Final = 4  # in a row and in vain, that the goal is reached: then the work ends
 SHOWN_CHARS: Final = 600  # of what was said, in a question or a verdict
 EVIDENCE_CHARS: Final = 4_000
@@ -173,12 +175,14 @@ def act(course: "Course", voice: Voice, event: StepPropose) -> None:
     step = goal_at_hand(course.process, voice.state)
     refused = _not_to_act(voice, event.seen) or _gate_before(voice, step)
     if step is None or step.goal is UNSET:
-        refused = refused or "it works towards no goal"
+        refused = refused or NO_GOAL
     else:
         grant = step.goal.grant(event.action)
         if grant is None:
-            names = ", ".join(each.name for each in step.goal.grants) or "nothing"
-            refused = refused or f"{event.action[:80]!r} is not granted to it; it may do: {names}"
+            names = [each.name for each in step.goal.grants]
+            known = f"it may do {', '.join(names) or 'nothing'}"
+            meant = did_you_mean(event.action, names, known)
+            refused = refused or f"{event.action[:80]!r} is not granted to it: {meant}"
         elif not refused:
             by = asker(voice.source, "")
             given, note = event.parameters, event.note
@@ -202,7 +206,7 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
     if not event.gave_up:
         refused = refused or _gate_before(voice, step)
     if step is None:
-        refused = refused or "it works towards no goal"
+        refused = refused or NO_GOAL
     if refused or step is None:
         voice.refuse(event, refused)
         return

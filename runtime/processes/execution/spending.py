@@ -59,8 +59,26 @@ def spent_by_execution(state: Execution) -> str | None:
         return None
     return (
         f"the execution has spent {dollars(state.cost)} of the {dollars(allowed)} that it may: "
-        f"`cortex execution resume {state.execution_id} --max-cost USD` lets it spend more"
+        f"{may_spend_more(state)}"
     )
+
+
+def more_to_spend(state: Execution, step: LinkedStep) -> str:
+    """How a person lets the execution spend more, if its own bound is what there is too little of.
+
+    A bound of the step is that of its process, and stays.
+    """
+    allowed, of_step = state.begun().max_cost, step.budget.cost
+    if allowed is None:
+        return ""
+    if of_step is not None and of_step - state.attempt_cost < allowed - state.cost:
+        return ""
+    return may_spend_more(state)
+
+
+def may_spend_more(state: Execution) -> str:
+    """How a person lets the execution spend more."""
+    return f"`cortex execution resume {state.execution_id} --max-cost USD` lets it spend more"
 
 
 def spent(state: Execution, step: LinkedStep, *, correcting: bool = False) -> str | None:
