@@ -24,6 +24,17 @@ steps:
       - { id: one, action: shell, with: { run: echo one } }
       - { id: two, action: shell, with: { run: echo two } }
 """
+SLOW = """process: slow
+version: 1
+inputs: { names: list }
+steps:
+  - id: each
+    for_each: ${inputs.names}
+    as: name
+    at_once: 1
+    action: shell
+    with: { run: [sh, -c, 'test -e mended && sleep 1 || test "$0" != bad', "${name}"] }
+"""
 ASK = """process: ask
 version: 1
 inputs: { names: list }
@@ -40,7 +51,7 @@ steps:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    for name, source in (("check", CHECK), ("ask", ASK)):
+    for name, source in (("check", CHECK), ("slow", SLOW), ("ask", ASK)):
         (desk.home.processes / f"{name}.yaml").write_text(source)
     return desk
 
@@ -123,3 +134,17 @@ def test_what_a_process_will_do_says_how_many_at_once(desk: Desk) -> None:
     assert "for each name of ${inputs.names}, 4 at once" in inspected
     assert "one, two at the same time" in inspected
     assert "for each name of ${inputs.names}, 4 at once; 2 of them, the first is shown" in rehearsed
+
+
+def test_who_resumes_an_item_without_a_hub_sees_its_execution_to_its_stop(desk: Desk) -> None:
+    document = begun(desk, "slow", *names("bad", "b", "c", "d"))
+    item = document["items"]["waiting"][0]["execution"]
+    (desk.folder / "mended").touch()
+
+    resumed = desk.run("execution", "resume", item, "--json")
+
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["id"] == item
+    assert f"execution {document['id']} is completed" in resumed.stderr
+    shown = desk.run("execution", "show", document["id"], "--json")
+    assert json.loads(shown.stdout)["status"] == "completed"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         items_document,
         items_line,
         only_child,
+        outermost,
         waiting_child,
     )
     from .meaning import Hit, Hits, find_executions, find_processes
@@ -138,6 +139,7 @@ __all__ = [
     "not_ready_of",
     "only_child",
     "open_gate",
+    "outermost",
     "parked_of",
     "parse_end",
     "parse_time",

@@ -6,6 +6,8 @@ import msgspec
 
 from cortex.runtime.processes.execution import Execution, Live
 
+from .history import History
+
 SHOWN = 10  # items that are listed one by one
 
 
@@ -128,3 +130,12 @@ def asking_items(state: Execution) -> dict[str, Live]:
     """The items of the step at hand that ask a person something, by execution."""
     live = state.fan.live if state.fan is not None else {}
     return {child: each for child, each in live.items() if each.stands and each.question}
+
+
+def outermost(history: History, execution_id: str) -> str:
+    """The execution that *execution_id* is, directly or not, a part of; itself where of none."""
+    seen = {execution_id}
+    while (parent := history.execution(execution_id).parent) and parent not in seen:
+        seen.add(parent)
+        execution_id = parent
+    return execution_id

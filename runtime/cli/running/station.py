@@ -37,6 +37,7 @@ from ..reading import (
     document_of,
     exit_code,
     open_gate,
+    outermost,
     rows_of,
     waiting_child,
     worktree_of,
@@ -173,7 +174,10 @@ class Station:
     def follow(self, execution_id: str, after: int) -> int:
         """Follow an execution from position *after*; as `run`."""
         try:
-            return self._followed(execution_id, after)
+            code = self._followed(execution_id, after)
+            if code != INTERRUPTED and self._ground.embedded:
+                self._see_parent_to_its_stop(execution_id)
+            return code
         except HubAwayError as error:
             if self.history.execution(execution_id).status not in ("requested", "running"):
                 return self._shown(execution_id)  # it came to its stop, and nobody could say so
@@ -197,6 +201,27 @@ class Station:
         about = stopped.event.execution_id if stopped else execution_id
         # A child may have the question; of items there may be several that have one.
         return self._shown(execution_id if progress.is_item(about) else about)
+
+    def _see_parent_to_its_stop(self, execution_id: str) -> None:
+        """Wait for what *execution_id* is a part of: it went on, and would end with the command."""
+        parent = outermost(self.history, execution_id)
+        head = self.client.head
+        if parent == execution_id or self.history.execution(parent).status != "running":
+            return
+        self.screen.note(f"execution {parent}, which it is a part of, goes on", "yellow")
+        told = None if self.quiet else self.screen
+        tally = self._tally(parent)
+        progress = Progress(self.client, told, parent, self._ailments, self.interrupts, tally)
+        try:
+            progress.until_stopped(head)
+        except KeyboardInterrupt:
+            self._interrupted(progress)
+            return
+        state = self.history.execution(parent)
+        reason = f": {state.reason}" if state.reason and state.status != "completed" else ""
+        self.screen.note(f"execution {parent} is {state.status}{reason}", "yellow")
+        if not state.over:
+            self.screen.note(hints_of(self.document(parent))[0], "cyan")
 
     def pause(self, execution_id: str, event: ExecutionPause) -> int:
         """Pause an execution; as `run`.
