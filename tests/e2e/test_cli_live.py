@@ -10,7 +10,8 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,11 @@ class Desk:
         self,
         *args: str,
         columns: int = 80,
-        typed: Sequence[tuple[bytes, bytes | signal.Signals]] = (),
+        typed: Sequence[tuple[bytes, bytes | signal.Signals | Callable[[], None]]] = (),
     ) -> tuple[int, bytes]:
         """Exit code and all that was written; each of *typed* once the text before it was.
 
-        A signal is sent to the command alone.
+        A signal is sent to the command alone; what can be called is called.
         """
         mine, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -123,6 +124,8 @@ class Desk:
                 given = waiting.pop(0)[1]
                 if isinstance(given, bytes):
                     os.write(mine, given)
+                elif callable(given):
+                    given()
                 else:
                     process.send_signal(given)
         os.close(mine)
@@ -257,11 +260,14 @@ def test_a_trace_has_the_turns_the_calls_and_the_tools(
 
 
 def test_one_ctrl_c_keeps_the_answer_that_is_coming(desk: Desk) -> None:
-    slow = Answer(text=("It comes\n", *("and comes\n",) * 100, "end"), pause_s=0.05)
-    with ScriptedOpenAI(default=slow) as server:
+    asked_for = threading.Event()
+    answer = Answer(text=("It comes\n", "and comes\n", "end"), hold=asked_for)
+    with ScriptedOpenAI(default=answer) as server:
         desk.configure(MODELS.replace("URL", server.base_url))
 
-        code, shown = desk.terminal("run", "ask", typed=[(b"It comes", b"\x03")])
+        code, shown = desk.terminal(
+            "run", "ask", typed=[(b"It comes", b"\x03"), (b"pausing when", asked_for.set)]
+        )
 
     told = "\n".join(lines_of(shown, 80))
     assert code in (0, 130)  # the step at hand may be the last
@@ -271,7 +277,7 @@ def test_one_ctrl_c_keeps_the_answer_that_is_coming(desk: Desk) -> None:
 
 
 def test_two_leave_at_once_and_the_call_is_made_anew(desk: Desk) -> None:
-    slow = Answer(text=("It comes\n", *("and comes\n",) * 400, "end"), pause_s=0.05)
+    slow = Answer(text=("It comes\n", "and comes\n", "end"), hold=threading.Event())
     typed = [(b"It comes", b"\x03"), (b"Ctrl-C again leaves", b"\x03")]
     with ScriptedOpenAI(slow, default=Answer(text=("Under the mat.",))) as server:
         desk.configure(MODELS.replace("URL", server.base_url))

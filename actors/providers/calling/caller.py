@@ -147,13 +147,13 @@ class Caller:
                         answer.add(self._dialect.read(frame))
                     now = clock()
                     if now >= due or answer.stop:
-                        due = now + GATHER_S
                         if not answer.stop:
                             bound.reschedule(min(end, now + STALL_S))
                         elif not stopped:  # once: what comes later does not put it off
                             stopped = True
                             bound.reschedule(min(end, now + LINGER_S))
                         if text := answer.take():
+                            due = now + GATHER_S  # the first text goes out as it comes
                             yield text
         except CallFailedError:
             raise

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
+    from .ailments import Ailments
     from .checks import checks_of
     from .comparing import live_differences
     from .ending import told_to_end, wait_for
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .keyboard import Interrupts, Keyboard, Terminated
     from .live import LiveView
     from .people import answer_to, has_person, input_text, user_name, written_answer
-    from .progress import in_order
+    from .progress import Progress, in_order
     from .recorded import blobs_of
     from .registry import (
         announced_elsewhere,
@@ -61,6 +62,7 @@ __all__ = [
     "NO_CHECKOUT",
     "NO_MODEL",
     "ActionItem",
+    "Ailments",
     "Check",
     "DryRunDocument",
     "GateReport",
@@ -69,6 +71,7 @@ __all__ = [
     "Keyboard",
     "LiveView",
     "ModelCheck",
+    "Progress",
     "Rehearsal",
     "Station",
     "StepReport",

@@ -114,16 +114,24 @@ class Progress:
         self._questions = OpenQuestions()
         self._teller = Teller()
         self._tally = tally or Tally()
+        self._shown = 0  # position up to which it was shown
         self._live = LiveView() if screen is not None and is_terminal(sys.stderr) else None
 
-    def until_stopped(self, after: int, patience_s: float | None = None) -> Stopped | None:
+    def until_stopped(
+        self, after: int | None = None, patience_s: float | None = None
+    ) -> Stopped | None:
         """Follow from position *after* until it stops; None when *patience_s* is over before.
+
+        Args:
+            after: None for the last event that was shown: what came since then is shown, too.
+            patience_s: None for as long as it takes.
 
         Raises:
             UnwritableError: Nothing can be recorded any more.
             KeyboardInterrupt: Ctrl-C was pressed.
             Terminated: The command was told to end by SIGTERM.
         """
+        self._shown = after = self._shown if after is None else after
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
         shown: AbstractContextManager[object] = self._live or nullcontext()
         try:
@@ -163,6 +171,7 @@ class Progress:
 
     def _stops(self, records: list[Recorded]) -> Iterator[Stopped]:
         for record in in_order(records):
+            self._shown = max(self._shown, record.position)
             if record.correlation not in self._followed:
                 continue
             event = self._client.vocabulary.read(record)

@@ -398,8 +398,6 @@ class Station:
     def _interrupted(self, progress: Progress) -> int:
         """Pause after Ctrl-C; a second one does not wait for the step at hand."""
         execution_id = progress.execution_id
-        # Before the looks: what stops it after them and before the pause is seen all the same.
-        seen = self.history.stream(STREAM + execution_id)[-1].position
         asker, asked = self._asked(execution_id)
         if asked is not None:
             return self._unanswered(asker)  # it waits already
@@ -411,7 +409,7 @@ class Station:
             if not state.over and state.status not in ("paused", "halted"):
                 self.screen.note(what_pausing_does(state))
                 self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
-                self._until_paused(progress, seen)
+                self._until_paused(progress)
         except KeyboardInterrupt:
             self._leave(execution_id)
             return INTERRUPTED
@@ -421,19 +419,19 @@ class Station:
         self._say_how_to_go_on(execution_id)
         return INTERRUPTED
 
-    def _until_paused(self, progress: Progress, seen: int) -> None:
-        """Wait for the step at hand, if somebody has taken it.
+    def _until_paused(self, progress: Progress) -> None:
+        """Wait for the step at hand, if somebody has taken it; what is not shown yet is shown.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed again; or nobody has, and maybe nobody ever does.
         """
         if self._untaken(progress.execution_id):
-            if progress.until_stopped(seen, UNTAKEN_S):
+            if progress.until_stopped(patience_s=UNTAKEN_S):
                 return
             if action := self._untaken(progress.execution_id):
                 self.screen.note(UNTAKEN.format(action), "yellow")
                 raise KeyboardInterrupt
-        progress.until_stopped(seen)
+        progress.until_stopped()
 
     def _untaken(self, execution_id: str) -> str:
         """The action that waits on the hub for somebody to take it; "" where none does."""

@@ -1,0 +1,59 @@
+"""What is shown of an execution that is followed, across Ctrl-C."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from cortex.bus import Client, Hub, LocalHub, SystemClock, system_entropy
+from cortex.bus.events import (
+    VOCABULARY,
+    ExecutionCompleted,
+    ExecutionStarted,
+    StepCompleted,
+    StepExecute,
+)
+from cortex.runtime.cli.adding import Screen
+from cortex.runtime.cli.running import Ailments, Interrupts, Progress
+from cortex.runtime.log import MemoryLog
+from cortex.runtime.processes.execution import ENGINE
+
+STARTED = ExecutionStarted(
+    execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",
+    workspace="", trigger="",
+)  # fmt: skip
+
+
+def asked(step: str) -> StepExecute:
+    return StepExecute(execution_id="x", step_id=step, action="a", component=ENGINE)
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    log = MemoryLog()
+    hub = LocalHub(Hub(log, VOCABULARY, system_entropy), SystemClock())
+    yield Client(ENGINE, hub, log, VOCABULARY)
+    hub.close()
+
+
+def test_what_was_recorded_before_ctrl_c_and_not_shown_yet_is_shown_after_it(
+    client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Interrupts() as interrupts:
+        progress = Progress(client, Screen(), "x", Ailments(shown=False), interrupts)
+        client.publish(STARTED, asked("one"), StepCompleted(execution_id="x", step_id="one"))
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            progress.until_stopped(0)
+        before = capfd.readouterr().err
+
+        client.publish(asked("two"), StepCompleted(execution_id="x", step_id="two"))
+        client.publish(ExecutionCompleted(execution_id="x"))
+        stopped = progress.until_stopped()
+
+    assert before == ""
+    assert stopped is not None
+    assert isinstance(stopped.event, ExecutionCompleted)
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("done")]
+    assert [line.split()[1] for line in lines] == ["one", "two"]
