@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from .codes_process import INHERITANCE, LINK, PROCESS, VERSIONS
+from .codes_link import LINK, VERSIONS
+from .codes_process import INHERITANCE, PROCESS
 from .codes_source import FILE, VALUES
 from .diagnostics import Rule
 
