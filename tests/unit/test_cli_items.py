@@ -19,9 +19,9 @@ from cortex.bus.events import (
 from cortex.runtime.cli.reading import ItemsDocument, items_document, items_line, spans_of
 from cortex.runtime.cli.running import Tally, Teller
 
+from .execution_fan_world import answer, branches, each_of, fail, item, started
 from .execution_world import World, action_step, answer_to, compare, constant, gate
 from .test_cli_reading import ID, spans
-from .test_execution_fans import answer, branches, each_of, fail, item, started
 
 FOUR = [10, 20, 30, 40]
 
