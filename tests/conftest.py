@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cortex.actors.library import library_sources
 from cortex.runtime.kernel import Home, Runtime
@@ -19,6 +20,14 @@ from .staff_world import ANSWERING, QUICK, World
 STATE = tempfile.mkdtemp(prefix="cortex-tests-")
 os.environ["XDG_STATE_HOME"] = STATE
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+
+# The same examples on every run, and as many as it takes: whether a test passes is up to the code
+# alone, not to the draw nor to how busy the machine is. `--hypothesis-profile=default` looks for
+# other ones.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 # A shell that starts a command in the background has it ignore Ctrl-C, and so all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

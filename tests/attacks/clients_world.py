@@ -19,6 +19,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Service
 
 from ..staff_world import QUICK
+from .hub_process import MovedClock
 
 SOON_S = 60.0
 
@@ -40,6 +41,11 @@ class Served:
     def close(self) -> None:
         for client in self._clients:
             client.close()
+
+    def let_pass(self, clock: MovedClock, seconds: float) -> None:
+        """Move the clock of the hub on: what is due by then comes."""
+        assert self.service._runtime is not None
+        clock.move(seconds, self.service._runtime.hub)
 
     def client(self, name: str, url: str = "", **terms: Any) -> Client:
         """Let a client in, and connect it."""
@@ -101,11 +107,12 @@ class Served:
         return [event for event in events if isinstance(event, ClientDenied)]
 
 
-def served(folder: Path, components: Any = QUICK) -> Service:
+def served(folder: Path, components: Any = QUICK, clock: MovedClock | None = None) -> Service:
     """The service of the home in *folder*, not entered yet."""
     home = Home(folder / ".cortex")
     return Service(
         home if home.path.exists() else Home.create(home.path),
         listen=("tls+tcp://127.0.0.1:0",),
         components=components,
+        clock=clock,
     )

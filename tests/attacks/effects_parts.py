@@ -12,7 +12,7 @@ from cortex.runtime.kernel import Component, Delivery, Serves, on
 
 
 class Marking(msgspec.Struct):
-    """Where to leave a line, and how long to take after that."""
+    """Where to leave a line, and how long to take after that, the first time."""
 
     file: str
     seconds: float = 0.0
@@ -25,11 +25,12 @@ class Marked(msgspec.Struct):
 
 
 def leave(event: StepExecute) -> Iterator[Event]:
-    """Leave the line, and take some time."""
+    """Leave the line; the first one takes its time after it, as something that is killed in it."""
     asked = msgspec.convert(event.parameters, Marking)
     with Path(asked.file).open("a") as file:
+        first = file.tell() == 0
         file.write("mark\n")
-    time.sleep(asked.seconds)
+    time.sleep(asked.seconds if first else 0)
     place = (event.execution_id, event.step_id, event.attempt)
     yield StepCompleted(
         execution_id=place[0], step_id=place[1], attempt=place[2], result={"text": "marked"}
@@ -142,7 +143,7 @@ class Thinker(Component):
     @on(ModelInvoke, where={"provider": "thinkers"})
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Answer."""
-        calls = [{"id": "c1", "tool": "slowly.mark", "arguments": {"seconds": 4.0}}]
+        calls = [{"id": "c1", "tool": "slowly.mark", "arguments": {"seconds": 600.0}}]
         first = event.turn == 0
         yield ModelResponded(
             execution_id=event.execution_id,

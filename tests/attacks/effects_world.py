@@ -9,8 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,20 @@ from cortex.runtime.log import BlobStore
 from cortex.runtime.processes.execution import Execution, execution_of
 from cortex.runtime.serving import connected, found
 
+from ..waiting import until as until
+
 CORTEX = Path(sys.executable).parent / "cortex"
 STUCK_S = 120.0
-LOOK_S = 0.02
 SERVER = Path(__file__).with_name("effects_server.py")
 PARTS = Path(__file__).with_name("effects_parts.py")
+# Takes its time, but no longer than until the test says that it is over.
 PROGRAM = """
-import sys, time
+import os, sys, time
 with open(sys.argv[1], "a") as file:
     file.write("mark\\n")
-time.sleep(float(sys.argv[2]))
+ends = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < ends and not os.path.exists(sys.argv[1] + ".over"):
+    time.sleep(0.01)
 """
 PROCESSES = {
     "act": "inputs: {{ seconds: {{ type: number }} }}\nsteps:\n"
@@ -172,6 +175,10 @@ class EffectsWorld:
         """Wait until an effect has left its line: it is under way."""
         until(lambda: self.count() >= times)
 
+    def end_program(self) -> None:
+        """Let the program that is under way end."""
+        Path(f"{self.marks}.over").touch()
+
     def count(self) -> int:
         """How often an effect has begun."""
         with suppress(FileNotFoundError):
@@ -217,16 +224,6 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return not rest.startswith("Z")
-
-
-def until(done: Callable[[], Any], patience_s: float = 60.0) -> Any:
-    """What *done* gives, once that is something."""
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        if there := done():
-            return there
-        time.sleep(LOOK_S)
-    raise AssertionError("it did not come to that")
 
 
 def opened(folder: Path) -> Iterator[EffectsWorld]:

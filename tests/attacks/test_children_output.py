@@ -74,11 +74,11 @@ def test_a_server_that_writes_errors_without_end_is_bounded(mode: str, tmp_path:
     async def look() -> tuple[float, int]:
         server = server_of(tmp_path, mode)
         await server.tools()
-        began = time.process_time()
+        began, worked = time.monotonic(), time.process_time()
         await asyncio.sleep(LOOKED_S)
-        share = (time.process_time() - began) / LOOKED_S
+        share = (time.process_time() - worked) / (time.monotonic() - began)
         size = sum(path.stat().st_size for path in (tmp_path / "logs").iterdir())
-        await server.call("t", {}, 20.0)  # it works all the same
+        await server.call("t", {}, 60.0)  # it works all the same
         await server.close()
         return share, size
 

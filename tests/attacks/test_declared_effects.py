@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ..waiting import until
 from . import effects_world
-from .effects_world import EffectsWorld, until
+from .effects_world import EffectsWorld
 
 TELLS = """
 process: tells

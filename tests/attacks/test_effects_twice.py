@@ -21,7 +21,7 @@ def test_a_shell_step_that_was_killed_with_its_program_is_asked_about_and_not_re
     world: EffectsWorld,
 ) -> None:
     world.up()
-    execution_id = world.begin("program", seconds="60")
+    execution_id = world.begin("program", seconds="600")
     world.until_marked()
     world.kill(whole=True)
 
@@ -38,10 +38,11 @@ def test_a_program_that_outlives_its_hub_is_found_and_not_asked_about(
     world: EffectsWorld,
 ) -> None:
     world.up()
-    execution_id = world.begin("program", seconds="3")
+    execution_id = world.begin("program", seconds="600")
     world.until_marked()
     world.kill()
     world.up()
+    world.end_program()
 
     ended = world.until_status(execution_id, "completed", "paused", "halted", "failed")
 
@@ -74,7 +75,7 @@ def test_an_action_that_declares_nothing_is_done_again_only_where_a_person_says_
     world: EffectsWorld, times: int
 ) -> None:
     world.up()
-    execution_id = world.begin("act", seconds=3)
+    execution_id = world.begin("act", seconds=600)
     world.until_marked()
     world.kill()
     world.up()
@@ -102,7 +103,7 @@ def test_an_action_that_declares_nothing_is_done_again_only_where_a_person_says_
 
 def test_what_only_reads_is_run_again(world: EffectsWorld) -> None:
     world.up()
-    execution_id = world.begin("read", seconds=2)
+    execution_id = world.begin("read", seconds=600)
     world.until_marked()
     world.kill()
     world.up()
@@ -118,7 +119,7 @@ def test_a_step_of_a_worker_that_was_killed_is_not_handed_to_the_next(
 ) -> None:
     world.up()
     first = world.worker("effects_parts:Far")
-    execution_id = world.begin("far", seconds=60)
+    execution_id = world.begin("far", seconds=600)
     world.until_marked()
     first.kill()
     world.worker("effects_parts:Far")
@@ -130,7 +131,7 @@ def test_a_step_of_a_worker_that_was_killed_is_not_handed_to_the_next(
 
 def test_a_notification_whose_program_was_killed_is_asked_about(world: EffectsWorld) -> None:
     world.up()
-    execution_id = world.begin("tell", seconds="60")
+    execution_id = world.begin("tell", seconds="600")
     world.until_marked()
     world.kill(whole=True)
     world.up()
@@ -144,7 +145,7 @@ def test_a_step_that_runs_out_of_time_is_not_tried_again_while_nobody_knows_its_
     world: EffectsWorld,
 ) -> None:
     world.up()
-    execution_id = world.begin("again", seconds=60)
+    execution_id = world.begin("again", seconds=600)
     world.until_marked()
 
     asked = world.until_status(execution_id, "paused", "completed", "halted", "failed")

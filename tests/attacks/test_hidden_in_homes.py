@@ -11,7 +11,8 @@ import pytest
 from cortex.runtime.access.trust import UntrustedHomeError, digest_at, give_trust
 from cortex.runtime.kernel import Home
 
-from .test_untrusted_home import SETTINGS, commit, git, wait_until
+from ..waiting import until
+from .test_untrusted_home import SETTINGS, commit, git
 
 PROCESS = "process: p\nversion: {}\nsteps: []\n"
 
@@ -151,7 +152,7 @@ def test_what_git_is_just_bringing_is_no_own_edit(tmp_path: Path) -> None:
     merging = threading.Thread(target=git, args=(folder, "-c", slow, "merge", "-q", "their"))
     merging.start()
     try:
-        wait_until(lambda: "curl" in home.config_path.read_text())
+        until(lambda: "curl" in home.config_path.read_text())
         with pytest.raises(UntrustedHomeError, match="git is at work"):
             home.require_trust()
     finally:

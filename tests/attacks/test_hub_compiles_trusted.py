@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ from cortex.bus.events import ProcessAnswer, ProcessList, TriggerReceived
 from cortex.runtime.access.trust import UntrustedHomeError, give_trust
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Service, connected
+
+from ..waiting import until
 
 EVIL = """process: {0}
 version: 1
@@ -28,13 +30,6 @@ def git(folder: Path, *words: str) -> None:
     env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
     subprocess.run(["git", *who, *words], cwd=folder, env=env, capture_output=True, check=True)
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONG_S
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.02)
 
 
 @pytest.fixture

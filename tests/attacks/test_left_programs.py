@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ..waiting import until
 from . import effects_world
-from .effects_world import EffectsWorld, alive, until
+from .effects_world import EffectsWorld, alive
 
 # Writes its own process id and that of a child, and waits for longer than any test.
 PROGRAM = """
@@ -60,7 +61,7 @@ def test_a_gates_program_ends_with_its_hub(world: EffectsWorld, how: str) -> Non
         done = world.run(*how.split(), "--timeout", "2")
         assert done.returncode in (0, 3, 4), done.stderr
 
-    until(lambda: not any(map(alive, pids)), 30.0)
+    until(lambda: not any(map(alive, pids)))
 
 
 # Ends itself, as a kill at that moment would, when its program has been started: before the small
@@ -91,5 +92,5 @@ def test_a_program_that_nobody_holds_yet_never_begins(tmp_path: Path, moment: st
     )
 
     assert done.returncode == -signal.SIGKILL
-    until(lambda: not alive(int(group.read_text())), 30.0)
+    until(lambda: not alive(int(group.read_text())))
     assert not pids.exists()

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cortex.bus import Recorded
 from cortex.bus.events import ExecutionHalted, ExecutionRefused, ExecutionResume, ExecutionResumed
 from cortex.runtime.serving import connected
 
+from ..waiting import until
 from . import effects_world
-from .effects_world import EffectsWorld, until
+from .effects_world import EffectsWorld
 
 FAILS = """
 process: fails
@@ -85,11 +87,22 @@ def test_of_many_resumes_that_saw_one_halt_one_is_followed(world: EffectsWorld) 
     world.up()
     assert world.until_status(execution_id, "halted", "completed").status == "halted"
     assert world.count() == 2
-    with connected(world.home) as client:
-        records = list(client.read_stream(f"execution/{execution_id}"))
+    until(lambda: all_late_are_refused(world, execution_id))
+    records = recorded(world, execution_id)
     halts = [r.position for r in records if r.topic == ExecutionHalted.topic_name()]
     followed = [r for r in records if r.topic == ExecutionResumed.topic_name()]
-    refused = [r for r in records if r.topic == ExecutionRefused.topic_name()]
     assert (len(halts), len(followed)) == (2, 1)
-    late = [r for r in records if r.topic == topic and r.position > halts[1]]
-    assert {r.causation for r in refused} >= {r.position for r in late}
+
+
+def recorded(world: EffectsWorld, execution_id: str) -> list[Recorded]:
+    with connected(world.home) as client:
+        return list(client.read_stream(f"execution/{execution_id}"))
+
+
+def all_late_are_refused(world: EffectsWorld, execution_id: str) -> bool:
+    """Whether each resume that came after the second halt was answered so."""
+    records = recorded(world, execution_id)
+    halts = [r.position for r in records if r.topic == ExecutionHalted.topic_name()]
+    refused = {r.causation for r in records if r.topic == ExecutionRefused.topic_name()}
+    topic = ExecutionResume.topic_name()
+    return refused >= {r.position for r in records if r.topic == topic and r.position > halts[1]}

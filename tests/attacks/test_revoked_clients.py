@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog
 
+from ..waiting import until
 from .clients_world import SOON_S, Served, served
+from .hub_process import MovedClock
 
 STOPPED = RuntimeStopped(runtime="left behind")
 MAY: dict[str, Any] = {
@@ -66,8 +68,13 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def hub(folder: Path) -> Iterator[Served]:
-    with served(folder, ()) as service:
+def clock() -> MovedClock:
+    return MovedClock()
+
+
+@pytest.fixture
+def hub(folder: Path, clock: MovedClock) -> Iterator[Served]:
+    with served(folder, (), clock) as service:
         world = Served(Home(folder / ".cortex"), service)
         yield world
         world.close()
@@ -91,13 +98,6 @@ def held(folder: Path, client: str) -> Holdings:
         return holdings_of(client, log, VOCABULARY)
     finally:
         log.close()
-
-
-def eventually(done: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SOON_S
-    while not done():
-        assert time.monotonic() < ends, "it did not come about"
-        time.sleep(0.01)
 
 
 def in_force(world: Served) -> int:
@@ -131,16 +131,18 @@ def test_a_revocation_takes_all_that_was_left_in_its_own_transaction(
     assert topics[-2:] == ["grant.revoked", "component.withdrawn"]
 
 
-def test_a_deadline_goes_off_by_what_its_owner_may_do_then(folder: Path, hub: Served) -> None:
+def test_a_deadline_goes_off_by_what_its_owner_may_do_then(
+    folder: Path, hub: Served, clock: MovedClock
+) -> None:
     alice, bob, carol = (hub.client(name, **MAY) for name in ("alice", "bob", "carol"))
-    soon_ns = time.time_ns() + 3_000_000_000
     for client in (alice, bob, carol):
-        left_behind(client, soon_ns)
+        left_behind(client, clock.now_ns() + HOUR_NS)
 
     revoke(hub.owner, "alice")
     change(hub.owner, "bob", lambda terms: msgspec.structs.replace(terms, publish=("step.*",)))
     change(hub.owner, "carol", lambda terms: msgspec.structs.replace(terms, work=()))
-    eventually(lambda: in_force(hub) == 2)
+    hub.let_pass(clock, 3_601)
+    until(lambda: in_force(hub) == 2)
 
     assert sorted(recorded(hub)) == ["Doer", "carol"]
     (denied,) = [each for each in hub.denials("bob") if each.about == "runtime.stopped"]
@@ -148,14 +150,19 @@ def test_a_deadline_goes_off_by_what_its_owner_may_do_then(folder: Path, hub: Se
     assert held(folder, "bob").deadlines == ()
 
 
-def test_a_grant_that_expires_leaves_as_little(folder: Path, hub: Served) -> None:
+def test_a_grant_that_expires_leaves_as_little(
+    folder: Path, hub: Served, clock: MovedClock
+) -> None:
     alice = hub.client("alice", **MAY)
-    left_behind(alice, time.time_ns() + HOUR_NS)
-    ends_ns = time.time_ns() + 500_000_000
+    left_behind(alice, clock.now_ns() + 2 * HOUR_NS)
+    ends_ns = clock.now_ns() + HOUR_NS
 
     change(hub.owner, "alice", lambda terms: msgspec.structs.replace(terms, expires_ns=ends_ns))
+    before = held(folder, "alice")
+    hub.let_pass(clock, 3_601)
 
-    eventually(lambda: held(folder, "alice") == NOTHING)
+    until(lambda: held(folder, "alice") == NOTHING)
+    assert len(before.deadlines) == 2
     assert [e.name for e in withdrawn(hub)] == ["does-alice"]
 
 
@@ -177,7 +184,7 @@ def test_work_that_a_revoked_client_held_goes_to_another_at_once(hub: Served) ->
         found.extend(lease.record.position for lease in answer.leases)
         return bool(found)
 
-    eventually(claimed)
+    until(claimed)
     assert isinstance(taken, Claimed)
     assert [lease.record.position for lease in taken.leases] == [position]
     assert isinstance(nothing, Claimed)
@@ -199,14 +206,15 @@ def test_the_hub_says_what_a_connected_client_holds(hub: Served) -> None:
 
 
 def test_what_is_kept_for_whoever_comes_back_acts_by_the_grant_that_it_had(
-    folder: Path, hub: Served
+    folder: Path, hub: Served, clock: MovedClock
 ) -> None:
     alice = hub.client("alice", **MAY)
-    left_behind(alice, time.time_ns() + 2_000_000_000)
+    left_behind(alice, clock.now_ns() + HOUR_NS)
 
     kept = ("deadlines", "subscriptions", "announcements")
     revoke(hub.owner, "alice", "it comes back", keeps=kept)
-    eventually(lambda: in_force(hub) == 2)
+    hub.let_pass(clock, 3_601)
+    until(lambda: in_force(hub) == 2)
 
     assert len(held(folder, "alice").subscriptions) == 2
     hub.owner.publish(GrantRevoked(client="alice", reason="it does not"))
@@ -215,16 +223,16 @@ def test_what_is_kept_for_whoever_comes_back_acts_by_the_grant_that_it_had(
 
 def test_a_client_that_was_let_in_by_another_hub_leaves_nothing_for_the_next(folder: Path) -> None:
     """What an older hub let stay goes when the home is opened; no deadline fires before."""
-    with served(folder, ()) as service:
+    clock = MovedClock()
+    with served(folder, (), clock) as service:
         world = Served(Home(folder / ".cortex"), service)
         alice = world.client("alice", **MAY)
-        ends_ns = time.time_ns() + 1_000_000_000
+        ends_ns = clock.now_ns() + HOUR_NS
         left_behind(alice, ends_ns)
         change(world.owner, "alice", lambda t: msgspec.structs.replace(t, expires_ns=ends_ns - 1))
         world.close()
-    time.sleep(max(0.0, (ends_ns - time.time_ns()) / 1e9))  # it expires while no hub is up
 
-    with served(folder, ()) as service:
+    with served(folder, (), MovedClock(3_601)) as service:  # it expired while no hub was up
         world = Served(Home(folder / ".cortex"), service)
         assert held(folder, "alice") == NOTHING
         assert in_force(world) == 0
@@ -316,11 +324,11 @@ def test_nothing_stays_of_what_came_in_the_moment_of_a_revocation(
 
     thread = threading.Thread(target=leave_more)
     thread.start()
-    under_way.wait(SOON_S)
+    assert under_way.wait(SOON_S)
     revoke(hub.owner, "alice")
     thread.join(SOON_S)
 
-    eventually(lambda: held(folder, "alice") == NOTHING)
+    until(lambda: held(folder, "alice") == NOTHING)
 
 
 def test_client_show_lists_all_that_a_client_holds(
@@ -357,18 +365,19 @@ def test_client_show_lists_all_that_a_client_holds(
 
 
 def test_what_a_revocation_took_stays_away_when_the_hub_is_started_again(folder: Path) -> None:
-    with served(folder, ()) as service:
+    clock = MovedClock()
+    with served(folder, (), clock) as service:
         world = Served(Home(folder / ".cortex"), service)
         alice, bob = (world.client(name, **MAY) for name in ("alice", "bob"))
-        due_ns = time.time_ns() + 2_000_000_000
+        due_ns = clock.now_ns() + HOUR_NS
         left_behind(alice, due_ns)
         left_behind(bob, due_ns)
         revoke(world.owner, "alice")
         world.close()
 
-    with served(folder, ()) as service:
+    with served(folder, (), MovedClock(3_601)) as service:
         world = Served(Home(folder / ".cortex"), service)
-        eventually(lambda: in_force(world) == 2)
+        until(lambda: in_force(world) == 2)
         sources, subscriptions = recorded(world), held(folder, "alice").subscriptions
         world.close()
 

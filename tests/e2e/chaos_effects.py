@@ -25,10 +25,10 @@ from cortex.runtime.processes.execution import (
 )
 from cortex.runtime.serving import connected
 
-from ..attacks.effects_world import until
+from ..waiting import until
 from .chaos_parts import lines_in
 from .chaos_plugin import PLUGIN
-from .chaos_world import STEPS, STUCK_S, ChaosWorld
+from .chaos_world import STEPS, ChaosWorld
 from .power_cut import Cut, cut_power
 
 ENDED = ("completed", "failed", "halted", "cancelled")
@@ -209,7 +209,7 @@ class Chaos:
         self._one_of(PLUGGED)
 
     def _one_of(self, word: str) -> None:
-        pid = self.chance.choice(until(partial(self.world.below, word), STUCK_S))
+        pid = self.chance.choice(until(partial(self.world.below, word)))
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

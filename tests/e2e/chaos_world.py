@@ -10,7 +10,8 @@ from pathlib import Path
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import found
 
-from ..attacks.effects_world import CORTEX, PROGRAM, alive, descendants, until
+from ..attacks.effects_world import CORTEX, PROGRAM, alive, descendants
+from ..waiting import until
 from .chaos_parts import EACH
 
 HERE = Path(__file__).parent
@@ -112,7 +113,7 @@ class ChaosWorld:
     def up(self) -> None:
         """Start the hub; it listens when this returns."""
         self.hub = self._begin("hub", *self._noting, "up")
-        until(self._listens, STUCK_S)
+        until(self._listens)
 
     def _listens(self) -> bool:
         assert self.hub is not None

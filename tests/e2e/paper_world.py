@@ -9,8 +9,8 @@ from pathlib import Path
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.serving import found
 
+from ..waiting import until
 from .repair_world import User
-from .up_world import until
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
 SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))

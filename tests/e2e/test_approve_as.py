@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .up_world import Desk, until, up
+from ..waiting import until
+from .up_world import Desk, up
 
 ASK = """process: ask
 version: 1

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from ..waiting import until
 from .command_lines import CORTEX
-from .up_world import STUCK_S, Desk, until
+from .up_world import STUCK_S, Desk
 
 LOOK = """process: look
 version: 1

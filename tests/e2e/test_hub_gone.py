@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .up_world import STUCK_S, Desk, until, up
+from ..waiting import until
+from .up_world import STUCK_S, Desk, up
 
 
 @pytest.fixture

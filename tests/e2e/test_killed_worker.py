@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import pytest
 
 from cortex.runtime.serving import found
 
-from .up_world import STUCK_S, Desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk
 
-SOON_S = 12.0  # the lease is 30 s; a loaded machine takes its time
 STEPS = """
 import os, time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from cortex.runtime.kernel import Component, Delivery, Serves, on
 
 class Long(Component):
     workers = 1
+    lease_s = 3_600.0  # longer than any test: no other gets it because it lapsed
     serves = (Serves("action", "long", effect="idempotent"),)
 
     @on(StepExecute, where={"action": "long"})
@@ -59,11 +59,9 @@ def test_the_step_of_a_killed_worker_goes_to_another_at_once(desk: Desk) -> None
     holder = int(until(lambda: (desk.folder / "held").exists() and _text(desk.folder / "held")))
 
     os.kill(holder, signal.SIGKILL)
-    since = time.monotonic()
     _, said = running.communicate(timeout=STUCK_S)
 
     assert running.returncode == 0, said
-    assert time.monotonic() - since < SOON_S
 
 
 def _text(path: Path) -> str:

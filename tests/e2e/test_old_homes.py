@@ -11,8 +11,8 @@ import pytest
 from cortex.bus import Commit, Draft, Fetch, NotGrantedError, Page, Publish, Subscribe, connect
 from cortex.runtime.log import EventLog
 
+from ..waiting import until
 from .old_homes import BEGAN, MISSING, VERSIONS, OldHome
-from .up_world import until
 
 TALLY = "Tally"  # the subscription of a plugin that is not installed here
 WAITING = {

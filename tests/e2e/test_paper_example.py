@@ -16,6 +16,7 @@ import pytest
 from cortex.plugins.webhook import signature_of
 
 from ..servers import ScriptedOpenAI, ScriptedServer
+from ..waiting import until
 from .paper_world import MISSING, SEEDS, UNCONFINED, keep
 from .repair_world import (
     DIAGNOSIS,
@@ -29,7 +30,6 @@ from .repair_world import (
     print_of,
     use,
 )
-from .up_world import until
 
 SECRET = "a secret of the test"
 HOOK = """

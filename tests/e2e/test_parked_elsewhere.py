@@ -11,7 +11,8 @@ from cortex.bus.events import TriggerReceived
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.serving import connected, found
 
-from .up_world import STUCK_S, Desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk
 
 UNCONFINED = () if not unavailable() else ("--unconfined",)
 CODE = '''

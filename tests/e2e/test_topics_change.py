@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .up_world import STUCK_S, Desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk
 
 NEEDS_ROTA = """\
 process: rota

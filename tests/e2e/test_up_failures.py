@@ -2,7 +2,8 @@
 
 import json
 
-from .up_world import STUCK_S, Desk, desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk, desk
 
 __all__ = ["desk"]  # a fixture
 

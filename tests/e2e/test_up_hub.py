@@ -19,7 +19,8 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found, note
 
-from .up_world import STUCK_S, Desk, desk, until, up
+from ..waiting import until
+from .up_world import STUCK_S, Desk, desk, up
 
 __all__ = ["desk"]  # a fixture
 

@@ -8,7 +8,8 @@ from typing import Any
 from cortex.bus.events import StepUnclaimed
 from cortex.runtime.serving import connected, found
 
-from .up_world import STUCK_S, Desk, desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk, desk
 
 __all__ = ["desk"]  # a fixture
 

@@ -26,7 +26,8 @@ from cortex.bus.events import (
 )
 from cortex.runtime.serving import connected, found
 
-from .up_world import STUCK_S, Desk, until
+from ..waiting import until
+from .up_world import STUCK_S, Desk
 
 KILLS = 6
 SEED = 13

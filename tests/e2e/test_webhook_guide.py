@@ -15,9 +15,10 @@ import pytest
 
 from cortex.runtime.kernel import Home
 
+from ..waiting import until
 from .command_lines import CORTEX
 from .paper_world import UNCONFINED
-from .up_world import STUCK_S, until
+from .up_world import STUCK_S
 
 GUIDE = Path(__file__).parents[2] / "docs" / "webhook.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)

@@ -3,8 +3,7 @@
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found
 
+from ..waiting import until as until
 from .command_lines import CORTEX, run_many
 
 STUCK_S = 120.0
@@ -131,15 +131,6 @@ class Desk:
     def topics(self) -> list[str]:
         with connected(self.home) as client:
             return [record.topic for record in client.read()]
-
-
-def until(done: Callable[[], Any], patience_s: float = STUCK_S) -> Any:
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        if found := done():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not come to that")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Service, connected
 
+from ..waiting import until
+
 LONG_S = 60.0
 PUSHED = """process: {name}
 version: {version}
@@ -43,15 +45,6 @@ def home() -> Iterator[Home]:
     folder = Path(tempfile.mkdtemp(prefix="cx"))  # short: a socket's path has a bound
     yield Home.create(folder / ".cortex")
     shutil.rmtree(folder)
-
-
-def until(done: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + LONG_S
-    while time.monotonic() < deadline:
-        if found := done():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not come to that")
 
 
 def events(client: Client, *kinds: type[Event]) -> list[Any]:

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,9 @@ from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Service, connected
 
+from ..waiting import until
+
 PATIENCE_S = 60.0
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.05)
 
 
 def is_watched() -> bool:

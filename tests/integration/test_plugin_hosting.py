@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from cortex.bus.events import (
 from cortex.plugins.hosting import PluginManager, lines_of, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
+from ..waiting import until
 from . import plugin_probe
 
 PATIENCE_S = 120.0  # on a machine that is ten times slower, and has more to do
@@ -226,7 +227,7 @@ def test_its_log_holds_what_it_prints_without_its_secrets(world: World) -> None:
     world.step("act")
     home = world.folder / ".cortex"
 
-    wait_for(lambda: any("the token is [PROBE_TOKEN]" in x for x in lines_of(home, "probe", 100)))
+    until(lambda: any("the token is [PROBE_TOKEN]" in x for x in lines_of(home, "probe", 100)))
 
     for path in home.rglob("*"):
         if path.is_file() and path.suffix != ".sock":
@@ -372,10 +373,3 @@ def test_no_token_is_recorded_with_a_grant(world: World) -> None:
 
     assert given
     assert {event.token_sha256 for event in given if isinstance(event, GrantGiven)} == {""}
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.02)

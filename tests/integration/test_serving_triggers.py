@@ -2,8 +2,7 @@
 
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import submit
 from cortex.runtime.serving import Service, connected
+
+from ..waiting import until
 
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3_600 * SECOND_NS
@@ -158,11 +159,3 @@ def _seen(client: Client, after: int) -> list[str]:
     found = [r for r in client.read(after=after) if r.topic == "trigger.received"]
     events = [client.vocabulary.read(record) for record in found]
     return [path for e in events if isinstance(e, TriggerReceived) for path in e.inputs["paths"]]
-
-
-def until(met: Callable[[], bool]) -> None:
-    for _ in range(int(LONG_S * 50)):
-        if met():
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("it did not come to that")

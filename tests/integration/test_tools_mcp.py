@@ -9,9 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,8 @@ from cortex.bus.events import (
 from cortex.runtime.kernel import ComponentInvalidError, Config, Home
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.tools import NOT_YET
+
+from ..waiting import until
 
 SERVER = Path(__file__).with_name("tools_mcp_server.py")
 STDIO = {"name": "tiny", "command": [sys.executable, str(SERVER)], "env": ["TINY_TOKEN"]}
@@ -84,7 +85,7 @@ class World:
     def begin(self) -> list[ToolListed]:
         """What is recorded after a start, of servers that nothing is recorded of."""
         assert self.tell(STARTED) == []
-        wait_for(lambda: len(self.told) == self._servers)
+        until(lambda: len(self.told) == self._servers)
         return self.told
 
     def call(
@@ -172,7 +173,7 @@ def serving(port: int) -> Iterator[subprocess.Popen[bytes]]:
     words = [sys.executable, str(SERVER), "http", str(port)]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: is_open(port))
+        until(lambda: is_open(port))
         yield process
     finally:
         process.kill()
@@ -192,13 +193,6 @@ def is_open(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def wait_for(happened: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
 
 
 def listed(events: Iterable[Event]) -> dict[str, list[str]]:
@@ -350,7 +344,7 @@ def test_a_list_that_changes_in_mid_run_is_recorded(kind: str) -> None:
 
         with_call = it.call("tiny.grow")
 
-        wait_for(lambda: len(it.told) > 1 or len(with_call) > 1)
+        until(lambda: len(it.told) > 1 or len(with_call) > 1)
         news = listed([*with_call, *it.told[1:]])
         assert news == {"tiny": sorted([*NAMES, "hello"])}
         assert it.text("tiny.hello") == "hi\n"
@@ -384,7 +378,7 @@ def test_a_server_that_was_killed_is_started_again(tiny: World) -> None:
     with world(None, STDIO) as there:
         first = pid_of(there, "tiny")
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: not is_alive(first))
+        until(lambda: not is_alive(first))
 
         there.call("tiny.add", a=1, b=1)  # may meet the end of the first one
         second = pid_of(there, "tiny")
@@ -438,7 +432,7 @@ def is_alive(pid: int) -> bool:
 @needs_sdk
 def test_a_server_that_is_slow_to_start_is_asked_at_once_and_said_to_be_waited_for() -> None:
     with world(None, {"name": "slow", "command": ["sleep", "600"]}) as there:
-        wait_for(lambda: there.awaited)
+        until(lambda: there.awaited)
 
         assert there.tell(STARTED) == []
         assert there.told == []
@@ -448,7 +442,7 @@ def test_a_server_that_is_slow_to_start_is_asked_at_once_and_said_to_be_waited_f
 @needs_sdk
 def test_a_server_whose_tools_change_all_the_time_is_listed_seldom() -> None:
     with world(None, ODD | {"command": [*ODD["command"], "changes"]}) as there:
-        wait_for(lambda: len(there.told) > 2)
+        until(lambda: len(there.told) > 2)
 
     times = [int(each.tools[0]["description"]) for each in there.told]
     assert times[2] - times[0] > 2e9
@@ -671,7 +665,7 @@ def test_packages_that_cannot_be_installed_are_said_in_a_line(
 
     with world(home, {"name": "old", "command": ["python"], "packages": [gone]}) as there:
         there.begin()
-        wait_for(lambda: there.told[-1].reason != NOT_YET)
+        until(lambda: there.told[-1].reason != NOT_YET)
 
     assert there.told[-1].reason.startswith("old: its packages cannot be installed: ERROR: ")
     assert not there.told[-1].tools

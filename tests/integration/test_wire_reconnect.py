@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from cortex.bus import (
 )
 from cortex.runtime.log import MemoryLog
 
+from ..waiting import until
 from .wire_world import LONG_S, SAID, WORDS, Doubled, Said, Twice
 
 
@@ -49,15 +50,6 @@ class Coming:
         made = connect(self.url, name=name, vocabulary=WORDS, away_s=away_s)
         self.clients.append(made)
         return made
-
-
-def until(met: Callable[[], bool]) -> None:
-    """Wait for something that another thread does."""
-    for _ in range(int(LONG_S * 100)):
-        if met():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def under_way(client: Client) -> bool:

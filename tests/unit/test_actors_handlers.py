@@ -210,7 +210,7 @@ def test_read_text_says_why_a_file_cannot_be_read(path: str, reason: str, tmp_pa
 @settings(
     max_examples=100,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_what_is_written_is_read_again_as_it_was(text: str, tmp_path: Path) -> None:
     text = text.encode(errors="replace").decode()
@@ -461,7 +461,9 @@ def test_an_error_near_the_end_of_a_short_file_comes_through_to_the_prompt(
     assert shown == dict(enumerate((code + ending).removesuffix("\n").split("\n"), 1))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     lines=st.lists(st.sampled_from(["", "", " ", "x = 1", "\tpass"]), min_size=1, max_size=40),
     at=st.lists(st.integers(1, 40), min_size=1, max_size=3),
