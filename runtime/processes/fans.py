@@ -97,15 +97,15 @@ def fan_of(values: dict[str, Any]) -> FanDefinition | None:
 def check_fan(step: StepDefinition, reporter: Reporter) -> None:
     """Report keys that do nothing where they stand, and a name that stands for something else."""
     keys: Mapping[str, tuple[ScalarNode, Node]] = step.node.entries
-    alone = [key for key in _OF_FANS if "for_each" not in keys and "parallel" not in keys]
-    for key in (each for each in alone if each in keys):
+    is_fan = "for_each" in keys or "parallel" in keys
+    for key in () if is_fan else [each for each in _OF_FANS if each in keys]:
         message = f"`{key}:` of a step that works on one thing"
         remedy = "give it `for_each:` or `parallel:`, or remove the key"
         reporter.report("P218", message, keys[key][0], remedy=remedy)
     if "parallel" in keys:
         _check_parallel(step, reporter)
     if step.within:
-        for key in (each for each in _NOT_IN_BRANCH if each in keys):
+        for key in [each for each in _NOT_IN_BRANCH if each in keys]:
             message = f"`{key}:` in a branch of `{step.within}`"
             remedy = f"say it on `{step.within}`, or have the branch run a `process:`"
             reporter.report("P218", message, keys[key][0], remedy=remedy)

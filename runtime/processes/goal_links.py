@@ -65,17 +65,18 @@ class GoalLinker:
             message = f"nothing may be done towards the goal of `{definition.id}`"
             self._reporter.report("P217", message, entries["goal"][0])
         uses, by_hand = definition.grants, definition.by_hand
-        grants = [found for use in uses if (found := self._granted(use, by_hand=by_hand))]
+        granted = [(use, self._granted(use, by_hand=by_hand)) for use in uses]
+        grants = [(use, found) for use, found in granted if found is not None]
         self._check_names(definition, grants)
         return Goal(
             text=definition.goal.template,
-            grants=tuple(grants),
+            grants=tuple(grant for _, grant in grants),
             check=self._check(definition),
             by_hand=definition.by_hand,
         )
 
     def _granted(self, use: GrantUse, *, by_hand: bool) -> Granted | None:
-        place = self._place(use.node, "action" if use.action else "process")
+        place = _place(use.node, "action" if use.action else "process")
         gates = self._gates(use.gates)
         if use.process:
             found = self._binder.child(use.process, place)
@@ -121,17 +122,16 @@ class GoalLinker:
             checker.check_parameters(use.parameters, shape, f"gate `{use.name}`", use.node)
         return self._binder.linked_gate(use, spec, self._reporter.owner)
 
-    def _check_names(self, definition: StepDefinition, grants: Iterable[Granted]) -> None:
+    def _check_names(
+        self, definition: StepDefinition, grants: Iterable[tuple[GrantUse, Granted]]
+    ) -> None:
         """A model chooses by name alone."""
         seen = {use.name for use in definition.tools}
-        for grant, use in zip(grants, definition.grants, strict=False):
+        for use, grant in grants:
             if grant.name in seen:
                 message = f"`{grant.name}` stands for several things that may be chosen"
                 self._reporter.report("P420", message, use.node)
             seen.add(grant.name)
-
-    def _place(self, node: Node, key: str) -> Node:
-        return node.at(key) if isinstance(node, MappingNode) else node
 
 
 def schema_of(shape: Shape) -> dict[str, Any]:
@@ -141,6 +141,10 @@ def schema_of(shape: Shape) -> dict[str, Any]:
     schema = {"properties": {}, **shape.schema, "type": "object"}
     definitions = dict(shape.definitions)
     return {**schema, "$defs": definitions} if definitions else schema
+
+
+def _place(node: Node, key: str) -> Node:
+    return node.at(key) if isinstance(node, MappingNode) else node
 
 
 def _without(schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from .bind import Binder, child_of
 from .bound import Bound, bound_parameters, offered_by, without_required
 from .conditions import asked_about, check_condition
 from .definitions import (
+    Condition,
     FailureDefinition,
     Inherit,
     StepDefinition,
@@ -25,7 +26,7 @@ from .linked import (
     Budget,
     Carry,
     Continue,
-    Goal,
+    Find,
     GoTo,
     Halt,
     LinkedAction,
@@ -142,26 +143,19 @@ class Linker:
         topics = self._knowledge(step, knowledge)
         self._about(step.owner, f"step `{definition.id}`")
         if when:
-            named, self._names.named = self._names.named, {}  # it is looked at before any item is
-            check_condition(when, self._names, self._reporter)
-            self._names.named = named
+            self._condition(when)
         output = output_schema(definition, self._reporter)
         bound = self._bound(definition)
         action, child, result = self._work(step, guarded, output, bound)
-        found = linked_find(
-            definition.find,
-            ValueChecker(self._names, self._reporter, guarded),
-            self._world,
-            self._reporter,
-            asks_model=definition.abstract or asks_model(definition, action),
-        )
-        goal = self._goal(definition)
+        asks = definition.abstract or asks_model(definition, action)
+        found = self._find(definition, guarded, asks_model=asks)
+        goals = GoalLinker(self._binder, self._world, self._names, self._reporter)
         tools = self._world.registry.tools
         linked = LinkedStep(
             id=definition.id,
             action=action,
             child=child,
-            goal=goal,
+            goal=goals.goal(definition),
             description=definition.description,
             abstract=definition.abstract,
             parameters=bound.joined(map_of(definition.parameters)),
@@ -188,10 +182,21 @@ class Linker:
             origin=Origin(process=step.owner, overrides=step.overrides),
         )
         self._know(definition, result, unsure=bool(when) or isinstance(linked.on_failure, Continue))
-        return (
-            linked
-            if fan is None and not definition.within
-            else replace(linked, sees=seen_by(linked))
+        in_item = fan is not None or definition.within
+        return replace(linked, sees=seen_by(linked)) if in_item else linked
+
+    def _condition(self, when: Condition) -> None:
+        """Check what `when:` says, which is looked at before there is any item."""
+        named, self._names.named = self._names.named, {}
+        check_condition(when, self._names, self._reporter)
+        self._names.named = named
+
+    def _find(
+        self, definition: StepDefinition, guarded: frozenset[str], *, asks_model: bool
+    ) -> Find | UnsetType:
+        checker = ValueChecker(self._names, self._reporter, guarded)
+        return linked_find(
+            definition.find, checker, self._world, self._reporter, asks_model=asks_model
         )
 
     def _fan(self, step: ResolvedStep, guarded: frozenset[str]) -> LinkedFan | None:
@@ -222,11 +227,6 @@ class Linker:
             self._names.unsure.add(definition.id)
 
     # What a step does.
-
-    def _goal(self, definition: StepDefinition) -> Goal | UnsetType:
-        """What *definition* works towards, and by which means; unset where it says no goal."""
-        linker = GoalLinker(self._binder, self._world, self._names, self._reporter)
-        return linker.goal(definition)
 
     def _bound(self, definition: StepDefinition) -> Bound:
         """What the step leaves out and can be given; what only a trigger gives is an input then."""
