@@ -187,7 +187,7 @@ class CompilationEngine(Component):
         tools = show_tools(asked, (*self._offered.tools(), *chosen), told.enabled, home)
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
         request, notes = request_of(event, model, self._config, tools, told.turns, found)
-        private = Private(self._home, event.execution_id, users_folder(), self._mask)
+        private = Private(self._home, event.execution_id, users_folder(), self._mask, event.tree)
         inputs = Inputs(
             encoding=model.encoding,
             request=private.hide_in(request),

@@ -27,18 +27,25 @@ class Private:
     """
 
     def __init__(
-        self, home: Home | None, execution_id: str, user_folder: Path | None, mask: Mask
+        self,
+        home: Home | None,
+        execution_id: str,
+        user_folder: Path | None,
+        mask: Mask,
+        tree: str = "",
     ) -> None:
+        """Hide them in what is shown of *execution_id*, which works in the worktree of *tree*."""
         self._mask = mask
         found: dict[str, str] = {}
         for root in (home.path, home.path.resolve()) if home else ():
-            found[str(root / WORKTREES / execution_id)] = "."
+            found[str(root / WORKTREES / (tree or execution_id))] = "."
             found[str(root)] = "HOME"
         if user_folder is not None:
             found[str(user_folder)] = "~"
         self._instead = {path: name for path, name in found.items() if len(path) > LEAST_PATH_CHARS}
-        if len(execution_id) >= LEAST_ID_CHARS:
-            self._instead[execution_id] = "EXECUTION"
+        for each in (execution_id, tree):
+            if len(each) >= LEAST_ID_CHARS:
+                self._instead[each] = "EXECUTION"
         # The longest first: the worktree is in the home, and that in the user's folder.
         named = sorted(self._instead, key=lambda path: -len(path))
         alternatives = "|".join(re.escape(path) for path in named)

@@ -13,6 +13,7 @@ from ..handlers.repair import (
     RepairRecord,
     find_worktree,
     folder_of,
+    owner_of,
     recorded_repair,
     tree_of,
 )
@@ -80,7 +81,7 @@ class TestsPass(Component):
         """Where the tests ran: in the worktree where there is one."""
         if self._home is None:
             return place
-        folder = folder_of(self._home.path, event.execution_id)
+        folder = folder_of(self._home.path, owner_of(event))
         return folder if find_worktree(folder, event.timeout_s) is not None else place
 
 

@@ -22,6 +22,7 @@ from .repair import (
     folder_of,
     made_by,
     message_of,
+    owner_of,
     push,
     recorded_repair,
     remove_worktree,
@@ -93,10 +94,11 @@ class CommitAndPush(Component):
         try:
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
-            folder = folder_of(self._home.path, event.execution_id)
-            branch = asked.branch or branch_of(event.execution_id)
+            folder = folder_of(self._home.path, owner_of(event))
+            branch = asked.branch or branch_of(owner_of(event))
             made = self._commit(event, asked, sources, folder, branch)
-            remove_worktree(sources, folder)
+            if not (event.worktree and _holds_more(folder, event.timeout_s)):
+                remove_worktree(sources, folder)
             if asked.push:
                 push(sources.git, asked.remote, branch, hooks=asked.hooks, hidden=self._hidden)
         except CheckoutUnusableError as error:
@@ -135,3 +137,9 @@ class CommitAndPush(Component):
     def _written(self, execution_id: str) -> str:
         records = self._history(f"execution/{execution_id}")
         return recorded_repair(records, self._vocabulary).written
+
+
+def _holds_more(folder: Path, timeout_s: float) -> bool:
+    """Whether the worktree has what was not committed: towards a goal others may need it."""
+    tree = find_worktree(folder, timeout_s)
+    return tree is not None and not tree.is_clean()

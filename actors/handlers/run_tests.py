@@ -42,6 +42,7 @@ from .repair import (
     fresh_worktree,
     head_of,
     looked_at,
+    owner_of,
     read_output,
     sources_at,
     tree_of,
@@ -150,7 +151,7 @@ class RunTests(Component):
             return place, place
         if event.worktree:
             work_tree(self._home, event)
-        root = folder_of(self._home.path, event.execution_id)
+        root = folder_of(self._home.path, owner_of(event))
         tree = find_worktree(root, event.timeout_s)
         try:
             sources = sources_at(place, event.timeout_s)
@@ -159,7 +160,7 @@ class RunTests(Component):
                 raise
             return place, place  # sources need not be a checkout to be tested
         if tree is None:
-            branch = branch_of(event.execution_id)
+            branch = branch_of(owner_of(event))
             if not head_of(sources.git, branch):
                 return place, place
             fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
@@ -184,7 +185,7 @@ class RunTests(Component):
         if self._home is None:
             return said.excerpt
         try:
-            tree = find_worktree(folder_of(self._home.path, event.execution_id), event.timeout_s)
+            tree = find_worktree(folder_of(self._home.path, owner_of(event)), event.timeout_s)
             diff = tree.diff() if tree else ""
         except RepairError:
             diff = ""  # no reason to lose the run

@@ -28,7 +28,9 @@ from .repair import (
     find_worktree,
     folder_of,
     fresh_worktree,
+    keep_before,
     locked,
+    owner_of,
     planned,
     sources_at,
     uncommitted,
@@ -103,11 +105,11 @@ class WriteCode(Component):
             yield failed(event, NO_HOME, kind="refused", retry=False)
             return
         try:
-            folder = folder_of(self._home.path, event.execution_id)
+            folder = folder_of(self._home.path, owner_of(event))
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
             with locked(folder):
-                tree = fresh_worktree(sources, folder, branch_of(event.execution_id))
+                tree = _tree(event, sources, folder)
                 patched = _apply(tree, sources, asked.checkout, answer)
             left_out = uncommitted(sources, self._home.path)
         except PatchRefusedError as error:
@@ -134,7 +136,7 @@ class WriteCode(Component):
             folder = folder_of(self._home.path, event.execution_id)
             tree = find_worktree(folder, GIT_TIMEOUT_S)
             if tree is not None:
-                drop(folder, lambda: history(event.stream()), tree.reset)
+                drop(folder, event.execution_id, lambda: history(event.stream()), tree.reset)
 
     def _completed(
         self,
@@ -161,6 +163,19 @@ class WriteCode(Component):
         if left_out:
             line += f" (without {many(left_out, 'uncommitted path')} of the checkout)"
         return completed(event, result, line)
+
+
+def _tree(event: StepExecute, sources: Sources, folder: Path) -> Worktree:
+    """The worktree as it is for this attempt: without what the ones before changed.
+
+    Towards a goal others have changed files there, too, and committed nothing: that stays.
+    """
+    branch = branch_of(owner_of(event))
+    if not event.worktree:
+        return fresh_worktree(sources, folder, branch)
+    tree = find_worktree(folder, sources.timeout_s) or fresh_worktree(sources, folder, branch)
+    keep_before(tree, event.execution_id, event.step_id)
+    return tree
 
 
 def _apply(tree: Worktree, sources: Sources, checkout: str, answer: WriteCodeAnswer) -> list[str]:

@@ -29,6 +29,8 @@ from ..handlers.repair import (
     folder_of,
     fresh_worktree,
     locked,
+    owner_of,
+    restore_before,
     sources_at,
 )
 from .errors import ToolError
@@ -118,7 +120,7 @@ class Places:
         """Where the execution works by now."""
         workspace = self._workspace(event)
         if self._home is not None:
-            folder = folder_of(self._home, event.execution_id)
+            folder = folder_of(self._home, owner_of(event))
             if (folder / ".git").is_file():
                 with self.locked(event, shared=True):  # another call may be about to make it
                     pass
@@ -154,10 +156,10 @@ class Places:
         """
         if self._home is None:
             raise ToolError(NO_HOME)
-        folder = folder_of(self._home, event.execution_id)
+        folder = folder_of(self._home, owner_of(event))
         tree = find_worktree(folder, GIT_TIMEOUT_S)
         if tree is None:
-            tree = fresh_worktree(self.sources(event), folder, branch_of(event.execution_id))
+            tree = fresh_worktree(self.sources(event), folder, branch_of(owner_of(event)))
         return tree
 
     def sources(self, event: ToolCall) -> Sources:
@@ -176,7 +178,7 @@ class Places:
         """
         if self._home is None:
             raise ToolError(NO_HOME)
-        folder = folder_of(self._home, event.execution_id)
+        folder = folder_of(self._home, owner_of(event))
         self._drop(event, folder)
         with locked(folder, shared=shared):
             yield
@@ -185,12 +187,15 @@ class Places:
         """Drop a change that was dropped by going back, if nobody has done so yet."""
         history = self._history
         if history is not None and (folder / ".git").is_file():
-            branch = branch_of(event.execution_id)
-            drop(
-                folder,
-                lambda: history(event.stream()),
-                lambda: fresh_worktree(self.sources(event), folder, branch),
-            )
+            branch = branch_of(owner_of(event))
+
+            def put_back() -> None:
+                if event.worktree:  # what others did towards the goal stays
+                    restore_before(folder, event.execution_id, GIT_TIMEOUT_S)
+                else:
+                    fresh_worktree(self.sources(event), folder, branch)
+
+            drop(folder, event.execution_id, lambda: history(event.stream()), put_back)
 
     def _workspace(self, event: ToolCall) -> Path:
         workspace = Path(event.workspace or ".").absolute().resolve()

@@ -43,6 +43,7 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
     # text), "old", "new", "by", "note".
     edits: tuple[dict[str, str], ...] = ()
     new_edits: int = 0  # of those, the last ones: no prompt without them is wanted
+    tree: str = ""  # the execution in whose work tree it works; "" for its own, if it has one
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):

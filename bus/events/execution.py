@@ -16,6 +16,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     results: dict[str, dict[str, Any]] = {}  # of earlier steps, as far as the step refers to them
     statuses: dict[str, str] = {}  # of those steps
     requested_by: str = ""  # for whom
+    tree: str = ""  # the execution in whose work tree it works; "" for none
 
 
 class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"):
@@ -36,6 +37,9 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
     breakpoints: tuple[str, ...] = ()  # step ids to pause before, besides the process's own
     max_cost: float | None = None  # US dollars that it and its children may spend; None: no bound
     requested_by: str = ""  # for whom the engine or the process manager asks; of others it is void
+    # The execution in whose work tree it works, as a child of work towards a goal does; "" for
+    # none. The engine alone says so: of others it is void.
+    tree: str = ""
     wait_s: float | None = None  # if its process is unlinked; None, and at most: as configured
     # Ad-hoc work that is led: a step with the `goal`, as it would stand in a process without `id`.
     step: dict[str, Any] = {}

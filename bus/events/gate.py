@@ -25,7 +25,8 @@ class GateEvaluate(Event, frozen=True, kw_only=True, tag="gate.evaluate"):
     timeout_s: float = 60.0
     requested_by: str = ""  # who asked for the execution, or for the one above it; likewise
     component: str = ""  # who is asked; the answer of anybody else does not count
-    worktree: bool = False  # whether its programs run in the execution's own work tree
+    worktree: bool = False  # whether its programs run in a work tree, and files change there alone
+    tree: str = ""  # the execution whose work tree that is; "" for its own
 
 
 class GateEvaluated(Event, frozen=True, kw_only=True, tag="gate.evaluated"):

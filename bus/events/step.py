@@ -23,7 +23,8 @@ class StepExecute(Event, frozen=True, kw_only=True, tag="step.execute"):
     timeout_s: float = 600.0
     component: str = ""  # who is asked; the answer of anybody else does not count
     host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
-    worktree: bool = False  # whether its programs run in the execution's own work tree
+    worktree: bool = False  # whether its programs run in a work tree, and files change there alone
+    tree: str = ""  # the execution whose work tree that is; "" for its own
 
 
 class StepPropose(Event, frozen=True, kw_only=True, tag="step.propose"):

@@ -24,7 +24,8 @@ class ToolCall(Event, frozen=True, kw_only=True, tag="tool.call"):
     effect: str = ""  # what it does to the world, as it was listed; "" counts as "once"
     component: str = ""  # who is asked; the answer of anybody else does not count
     host: str = ""  # the client that announced it, whose answer counts, too; "" for the owner's
-    worktree: bool = False  # whether it changes nothing but the execution's own work tree
+    worktree: bool = False  # whether it changes nothing but a work tree
+    tree: str = ""  # the execution whose work tree that is; "" for its own
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):

@@ -27,7 +27,7 @@ from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import ActionSpec, Goal, Registry, linked_goal
 
 from ..integration.repair_world import repository
-from ..unit.execution_world import World
+from ..unit.execution_world import World, action_step, process_of
 
 STEP = {"may": ["work"], "check": []}
 SECRET = "the secret of another folder"
@@ -215,3 +215,14 @@ def test_a_model_hands_no_variables_of_the_environment_to_a_program() -> None:
         assert isinstance(goal, Goal)
         names.append(sorted(goal.grants[0].parameters["properties"]))
     assert names == [["run"], ["env", "run"]]
+
+
+@pytest.mark.parametrize("source", ["guest", "owner", "ProcessManager"])
+def test_nobody_but_the_engine_has_an_execution_work_in_the_tree_of_another(source: str) -> None:
+    world = World(process_of(action_step("one"), name="p"))
+
+    world.publish(ExecutionRequest(execution_id="x", process="p", tree="of-ada"), source=source)
+    world.play()
+
+    asked = world.said(StepExecute)[-1]
+    assert (asked.worktree, asked.tree) == (False, "")

@@ -248,6 +248,8 @@ def test_a_process_that_is_granted_runs_as_a_child() -> None:
     world.answer(StepExecute)
 
     assert (asked.process, asked.parent, asked.inputs) == ("triage", "x", {"log": "l"})
+    assert asked.tree == "x"
+    assert [(e.worktree, e.tree) for e in world.said(StepExecute)] == [(True, "x")]
     assert world.said(StepDelegated)[0].step_id == "fix.1"
     assert world.said(ContextCompile)[-1].turn == 1
 

@@ -1,6 +1,7 @@
 """Repairing a checkout: edits applied in a worktree, tests found and read, commits, the news."""
 
 from .apart import NO_TREE, work_tree
+from .before import keep_before, restore_before
 from .checkout import Sources, sources_at, uncommitted
 from .commands import PYTHONS, find_command, looked_at
 from .commits import check_branch, commit, made_by, message_of, push, trailers_of
@@ -29,6 +30,7 @@ from .worktree import (
     folder_of,
     fresh_worktree,
     head_of,
+    owner_of,
     remove_worktree,
 )
 
@@ -68,11 +70,13 @@ __all__ = [
     "hook_secret",
     "hook_signature",
     "hook_url",
+    "keep_before",
     "locked",
     "looked_at",
     "made_by",
     "message_of",
     "nearest_line",
+    "owner_of",
     "planned",
     "post_hook",
     "push",
@@ -80,6 +84,7 @@ __all__ = [
     "recorded_repair",
     "remove_worktree",
     "repair_of",
+    "restore_before",
     "sources_at",
     "trailers_of",
     "tree_of",

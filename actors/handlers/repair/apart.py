@@ -1,4 +1,4 @@
-"""The place of work towards a goal: the execution's work tree, and nowhere else."""
+"""The place of work towards a goal: one work tree, also for its children, and nowhere else."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +8,7 @@ from cortex.runtime.kernel import Home
 from .checkout import sources_at
 from .dropped import locked
 from .errors import CheckoutUnusableError
-from .worktree import branch_of, find_worktree, folder_of, fresh_worktree
+from .worktree import Asked, branch_of, find_worktree, folder_of, fresh_worktree, owner_of
 
 GIT_TIMEOUT_S = 60.0
 NO_TREE = (
@@ -17,13 +17,8 @@ NO_TREE = (
 )
 
 
-class Asked(Protocol):
-    """What asks for a program to be run."""
-
-    @property
-    def execution_id(self) -> str:
-        """The execution."""
-        ...
+class AskedThere(Asked, Protocol):
+    """What asks for a program to be run in a work tree."""
 
     @property
     def workspace(self) -> str:
@@ -31,7 +26,7 @@ class Asked(Protocol):
         ...
 
 
-def work_tree(home: Home | None, event: Asked, folder: str = "") -> Path:
+def work_tree(home: Home | None, event: AskedThere, folder: str = "") -> Path:
     """The *folder* of the workspace in the execution's work tree; made where it is missing.
 
     Raises:
@@ -44,10 +39,10 @@ def work_tree(home: Home | None, event: Asked, folder: str = "") -> Path:
         sources = sources_at(Path(event.workspace or ".").absolute(), GIT_TIMEOUT_S)
     except CheckoutUnusableError as error:
         raise CheckoutUnusableError(NO_TREE) from error
-    tree = folder_of(home.path, event.execution_id)
+    tree = folder_of(home.path, owner_of(event))
     with locked(tree):
         if find_worktree(tree, GIT_TIMEOUT_S) is None:
-            fresh_worktree(sources, tree, branch_of(event.execution_id))
+            fresh_worktree(sources, tree, branch_of(owner_of(event)))
     place = (tree / sources.prefix / folder).resolve()
     if not place.is_relative_to(tree.resolve()) or not place.is_dir():
         raise CheckoutUnusableError(f"have no folder {folder[:200]!r} in their work tree")

@@ -38,12 +38,16 @@ def drop_of(records: Iterable[Recorded]) -> str:
 
 
 def drop(
-    folder: Path, records: Callable[[], Iterable[Recorded]], reset: Callable[[], object]
+    folder: Path,
+    execution_id: str,
+    records: Callable[[], Iterable[Recorded]],
+    reset: Callable[[], object],
 ) -> None:
     """Have *reset* put the worktree at *folder* back, where going back asks for it, once.
 
     Args:
-        folder: The worktree, which is there.
+        folder: The worktree, which is there; several executions may work in it.
+        execution_id: The one that went back.
         records: Those of the execution by now. Whoever writes holds the lock as well, so that no
             attempt begins between this look and the reset.
         reset: Puts it back.
@@ -51,7 +55,8 @@ def drop(
     Raises:
         RepairError: As *reset* does; then the next who comes tries it.
     """
-    mark = folder.with_name(f".{folder.name}.dropped")
+    own = "" if execution_id == folder.name else f".{execution_id}"
+    mark = folder.with_name(f".{folder.name}{own}.dropped")
     with locked(folder):
         drop_id = drop_of(records())
         if not drop_id or (mark.is_file() and mark.read_text() == drop_id):

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from .checkout import Sources, forbidden
 from .errors import CheckoutUnusableError, GitFailedError
@@ -21,6 +22,20 @@ _DIFF = (
     *("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/", "HEAD"),
 )
+
+
+class Asked(Protocol):
+    """What is asked for in an execution."""
+
+    @property
+    def execution_id(self) -> str:
+        """The execution."""
+        ...
+
+    @property
+    def tree(self) -> str:
+        """The execution in whose worktree it works; "" for its own."""
+        ...
 
 
 class Worktree:
@@ -53,6 +68,10 @@ class Worktree:
         """Say that what stands in *paths* belongs to the next commit."""
         self.git.run("add", "--force", "--", *(f":(literal){path}" for path in paths))
 
+    def is_clean(self) -> bool:
+        """Whether everything there is committed, but for what git ignores."""
+        return not self.git.run("status", "--porcelain", "--ignore-submodules=dirty").strip()
+
     def stage_all(self) -> None:
         """Say that whatever changed belongs to the next commit."""
         self.git.run("add", "--all")
@@ -65,6 +84,11 @@ class Worktree:
     def diff(self) -> str:
         """What the next commit changes."""
         return self.git.run(*_DIFF)
+
+
+def owner_of(event: Asked) -> str:
+    """The execution whose worktree it is that *event* is about."""
+    return event.tree or event.execution_id
 
 
 def branch_of(execution_id: str) -> str:

@@ -115,10 +115,11 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
     """Show what an execution was given and what came of it."""
     with History.open(home) as history:
         found = history.execution_id(execution_id)
-        document = document_of(history.execution(found), rows_of(history, found), history.blobs)
+        state = history.execution(found)
+        document = document_of(state, rows_of(history, found), history.blobs)
         document.waiting = running.waiting_for(history, found)
-        if document.chosen:
-            document.worktree = worktree_of(home, found)
+        if document.chosen or state.tree:
+            document.worktree = worktree_of(home, state.tree or found)
     show_execution(screen, document)
 
 

@@ -123,8 +123,8 @@ class Station:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
         document = document_of(state, rows_of(self.history, execution_id), self.history.blobs)
-        if document.chosen:
-            document.worktree = worktree_of(self.home, execution_id)
+        if document.chosen or state.tree:
+            document.worktree = worktree_of(self.home, state.tree or execution_id)
         return document
 
     def until_started(self, execution_id: str) -> None:

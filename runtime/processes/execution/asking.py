@@ -61,7 +61,8 @@ def gate_evaluate(
         requested_by=state.requested_by,
         component=gate.component,
         timeout_s=CHECK_TIMEOUT_S if of_goal else GATE_TIMEOUT_S,
-        worktree=state.pursuit is not None,
+        worktree=state.apart,
+        tree=state.tree,
     )
 
 
@@ -141,6 +142,7 @@ def context_compile(
         verdict=verdict,
         edits=(*state.edits.get(step.id, ()), *new_edits),
         new_edits=len(new_edits),
+        tree=state.tree,
     )
 
 
@@ -185,7 +187,8 @@ def tool_call(
         effect=spec.effect,
         component=spec.component,
         host=spec.host,
-        worktree=state.pursuit is not None,
+        worktree=state.apart,
+        tree=state.tree,
     )
 
 
@@ -210,7 +213,8 @@ def step_execute(
         answer=answer or {},
         timeout_s=step.timeout_s or STEP_TIMEOUT_S,
         component=step.action.component if step.action else "",
-        worktree=state.pursuit is not None,
+        worktree=state.apart,
+        tree=state.tree,
     )
 
 
@@ -231,6 +235,8 @@ def child_request(
         parent_step=step_id,
         max_cost=left_over,
         requested_by=state.requested_by,
+        # What is done towards a goal stays in one work tree, whoever does it.
+        tree=state.tree or (state.execution_id if state.apart else ""),
     )
 
 

@@ -93,7 +93,8 @@ def evolve(
     if after.pursuit is not None and after is not state and not own:
         after = goals.ticked(after, time_ns)
     if after.status == "requested" and isinstance(event, ExecutionRequest) and after is not state:
-        return replace(after, requested_by=asker(source, event.requested_by))
+        tree = event.tree if source == ENGINE else ""
+        return replace(after, requested_by=asker(source, event.requested_by), tree=tree)
     return after
 
 

@@ -85,6 +85,7 @@ def begin_item(course: "Course", voice: Voice, fan: Fan, item: int, value: Any) 
         results=results,
         statuses=statuses,
         requested_by=state.requested_by,
+        tree=state.tree,
     )
     child, max_cost = voice.new_execution(), _share(state, step, fan)
     started = _started(state, step, child, inputs, part, max_cost)

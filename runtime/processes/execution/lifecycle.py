@@ -45,6 +45,7 @@ def started(state: Execution, event: ExecutionStarted, time_ns: int) -> Executio
             results=event.part.results,
             statuses=event.part.statuses,
             requested_by=event.part.requested_by,
+            tree=event.part.tree,
         )
     return replace(
         state,

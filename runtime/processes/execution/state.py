@@ -142,6 +142,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     started_ns: int = 0
     stage: Stage = "idle"
     requested_by: str = ""  # who asked for it, or for the one that it is a child of
+    tree: str = ""  # the execution in whose work tree it works; "" for none, or its own
     step_id: str = ""  # the step it stands at; "" at the gates of the process
     gate: str = ""  # the gate that was asked last
     asked: tuple[str, ...] = ()  # whose answer counts; empty for anybody's, as in older logs
@@ -207,6 +208,11 @@ class Execution(Struct, frozen=True, kw_only=True):
     def over(self) -> bool:
         """Whether nothing can happen to it any more."""
         return self.status in OVER
+
+    @property
+    def apart(self) -> bool:
+        """Whether it changes files in a work tree and nowhere else: what it does is for a goal."""
+        return bool(self.tree) or self.pursuit is not None
 
     @property
     def adhoc(self) -> bool:
