@@ -16,6 +16,7 @@ from cortex.bus import CortexError, Event
 from cortex.bus.events import ToolCall
 from cortex.runtime.kernel import Component, Delivery, Serves
 from cortex.runtime.log import Blobs
+from cortex.runtime.processes import misfit
 from cortex.runtime.secrets import MaskedTextError
 
 from .answers import failed, late, returned, unknown
@@ -51,7 +52,7 @@ def carry_out(
     try:
         asked = msgspec.convert(event.arguments, serves.parameters, strict=False)
     except msgspec.ValidationError as error:
-        yield failed(event, _wrong(serves, error), "wrong_arguments")
+        yield failed(event, _wrong(serves, event, error), "wrong_arguments")
         return
     method: Method = getattr(component, event.tool)
     try:
@@ -106,9 +107,10 @@ def _problem(error: Exception) -> tuple[str, str]:
     return said, "failed"
 
 
-def _wrong(serves: Serves, error: msgspec.ValidationError) -> str:
+def _wrong(serves: Serves, event: ToolCall, error: msgspec.ValidationError) -> str:
     fields = [] if serves.parameters is None else msgspec.structs.fields(serves.parameters)
     takes = ", ".join(
         f.encode_name if f.required else f"{f.encode_name} (may be left out)" for f in fields
     )
-    return f"{serves.name}: {str(error)[:1].lower()}{str(error)[1:]}; it takes {takes or 'nothing'}"
+    problem = misfit(event.arguments, str(error))
+    return f"{serves.name}: {problem[:1].lower()}{problem[1:]}; it takes {takes or 'nothing'}"

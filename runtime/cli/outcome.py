@@ -21,8 +21,8 @@ from .reading import (
     items_line,
     local,
     log_lines,
+    named_values,
     parse_time,
-    readable,
     review_of,
     scalars,
     task_first,
@@ -167,7 +167,7 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
 
 def _show_result(screen: Screen, document: ExecutionDocument) -> None:
     if document.outputs:
-        _show_lines(screen, readable(document.outputs))
+        _show_lines(screen, named_values(document.outputs))
     elif document.results:
         last = list(document.results)[-1]
         if summary := document.summaries.get(last):
@@ -253,7 +253,7 @@ def _show_hints(screen: Screen, document: ExecutionDocument) -> None:
 def _show_named(screen: Screen, name: str, values: dict[str, Any]) -> None:
     if values:
         screen.line(name)
-        _show_lines(screen, readable(values, "  "))
+        _show_lines(screen, named_values(values, "  "))
 
 
 def _show_lines(screen: Screen, lines: Iterable[str]) -> None:

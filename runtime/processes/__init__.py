@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Trigger,
     )
     from .load import compile_folder, read_folder, read_source
+    from .misfits import misfit
     from .parse import Parsed, parse
     from .parts import part_of, seen_by
     from .registry import (
@@ -183,6 +184,7 @@ __all__ = [
     "known_sources",
     "language_schema",
     "linked_goal",
+    "misfit",
     "nearest",
     "object_schema",
     "parse",

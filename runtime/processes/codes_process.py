@@ -88,9 +88,9 @@ PROCESS: tuple[Rule, ...] = (
     Rule(
         "P213",
         "step does nothing",
-        "A step runs an `action:` or a `process:`, or works towards a `goal:`. An override "
-        "replaces the whole step, its action included.",
-        "add `action:`, `process:` or `goal:`",
+        "A step runs an `action:` or a `process:`, works towards a `goal:`, or has steps under "
+        "`parallel:`. An override replaces the whole step, its action included.",
+        "add `action:`, `process:`, `goal:` or `parallel:`",
     ),
     Rule(
         "P214",

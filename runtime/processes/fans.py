@@ -15,11 +15,10 @@ from .expressions import Constant, Ref
 from .linked import LinkedFan
 from .nodes import Node, Reporter, ScalarNode, SequenceNode
 from .readers import read_value
-from .scope import Found, Names
+from .scope import ITEM, Found, Names
 from .shapes import Shape, kind_of
 from .values import ValueChecker
 
-ITEM: Final = "item"  # what an item is called where `as:` says nothing
 AT_ONCE: Final = 8  # items, where `at_once:` says nothing
 MOST_AT_ONCE: Final = 256
 MOST_BRANCHES: Final = 64

@@ -28,6 +28,8 @@ class StepItem(Struct, frozen=True, kw_only=True):
     bound: tuple[str, ...] = ()  # "log: ${inputs.log}": parameters that the source leaves out
     may: tuple[str, ...] = ()  # towards a goal: "run_tests", "process triage, after approved"
     check: tuple[Item, ...] = ()  # gates that decide whether a goal is reached
+    breakpoint: bool = False  # whether it pauses before the step, or shows its prompt
+    asks_model: bool = False
     items: str = ""  # "for each path of ${steps.list.files}, 8 at once", or that it is a branch
 
 
@@ -89,6 +91,8 @@ def _step(step: LinkedStep) -> StepItem:
         ),
         may=tuple(_granted(each) for each in step.goal.grants) if step.goal is not UNSET else (),
         check=_gates(step.goal.check) if step.goal is not UNSET else (),
+        breakpoint=step.breakpoint,
+        asks_model=step.asks_model,
         items=items_of(step),
     )
 
@@ -96,7 +100,8 @@ def _step(step: LinkedStep) -> StepItem:
 def _granted(grant: Granted) -> str:
     kind = "process " if grant.child else ""
     gates = ", ".join(gate.name for gate in grant.gates)
-    return f"{kind}{grant.name}{f', after {gates}' if gates else ''}"
+    stops = ", with a breakpoint" if grant.breakpoint else ""
+    return f"{kind}{grant.name}{f', after {gates}' if gates else ''}{stops}"
 
 
 def items_of(step: LinkedStep) -> str:
@@ -140,6 +145,10 @@ def _lines(inspection: Inspection) -> Iterable[str]:
         yield f"step {number:<6} {step.id} -> {step.runs}  from {step.origin}{instead}"
         if step.items:
             yield f"            {step.items}"
+        if step.breakpoint:
+            shown = "shows the prompt before it is sent"
+            told = shown if step.asks_model else "pauses before this step"
+            yield f"            breakpoint: it {told}"
         for binding in step.bound:
             yield f"            bound {binding}"
         for gate in step.gates:

@@ -225,7 +225,7 @@ def _report_nothing_done(
         line = f"\n{' ' * column_of(place[0].start)}{key}: {work}"
         fix = (TextEdit(point(end_of(place[1])), line),)
     remedy = f"repeat `{key}: {work}`: an override replaces the whole step" if work else None
-    message = f"step `{step.id}` has neither `action:` nor `process:` nor `goal:`"
+    message = f"step `{step.id}` has no `action:`, `process:`, `goal:` or `parallel:`"
     reporter.report("P213", message, step.node, remedy=remedy, fix=fix)
 
 

@@ -7,6 +7,7 @@ from .expressions import Ref
 from .shapes import Shape
 from .suggest import did_you_mean, listed
 
+ITEM = "item"  # what the item of a list is called, unless `as:` says otherwise
 STATUSES = ("completed", "failed", "skipped")
 _STATUS = Shape({"enum": [*STATUSES]})
 _INTEGER = Shape({"type": "integer"})
@@ -47,8 +48,7 @@ class Names:
         if root in self.named:
             return self._descend(ref, rest, self.named[root], missing=False)
         if not rest:
-            remedy = did_you_mean(root, self.named, "write `${inputs.x}` or `${steps.id.x}`")
-            return NotFound("P202", f"`${{{root}}}` is not a reference", remedy)
+            return NotFound("P202", f"`${{{root}}}` is not a reference", self._meant(root))
         if root == "inputs":
             return self._descend(ref, rest, self._inputs, missing=False)
         if root == "execution":
@@ -60,7 +60,8 @@ class Names:
             return NotFound("P204", f"`{'.'.join(ref.path)}` is not known", remedy)
         if root == "steps":
             return self._step(ref, rest)
-        remedy = did_you_mean(root, ("inputs", "steps", "execution", *self.named), "")
+        remedy = self._meant_item(root)
+        remedy = remedy or did_you_mean(root, ("inputs", "steps", "execution", *self.named), "")
         message = f"`{root}` is not `inputs`, `steps` or `execution`"
         return NotFound("P204", message, remedy or None)
 
@@ -88,6 +89,25 @@ class Names:
     def add_inputs(self, inputs: Shape) -> None:
         """From here on *inputs* are known: what was known before and more."""
         self._inputs = inputs
+
+    def _meant(self, name: str) -> str:
+        """What a reference of one word is likely to mean."""
+        if item := self._meant_item(name):
+            return item
+        ways = [ref for ref, _ in self.called(name)]
+        if not ways and name in self.results:
+            ways = [Ref(("steps", name, field)) for field in self.results[name].properties]
+        if len(ways) == 1:
+            return f"did you mean `{'.'.join(ways[0].path)}`?"
+        return did_you_mean(name, self.named, "write `${inputs.x}` or `${steps.id.x}`")
+
+    def _meant_item(self, name: str) -> str:
+        """How the item of a list is called here, where *name* is what it is called elsewhere."""
+        if name != ITEM:
+            return ""
+        if not self.named:
+            return f"`${{{ITEM}}}` is for a step with `for_each:`"
+        return f"the item is `${{{next(iter(self.named))}}}` here, as `as:` says"
 
     def _step(self, ref: Ref, rest: list[str]) -> Found | NotFound:
         step, *fields = rest

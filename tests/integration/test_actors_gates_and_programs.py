@@ -141,7 +141,7 @@ def test_a_gate_whose_parameter_came_out_wrong_halts_with_one_clear_line(quick: 
     run = quick.run("wrong_parameter")
 
     assert run.outcome == "halted"
-    assert "file_exists: Expected `str`, got `array`" in run.last(ExecutionHalted).reason
+    assert "file_exists: `path` is a list, expected a string" in run.last(ExecutionHalted).reason
 
 
 @pytest.mark.parametrize(("answer", "outcome"), [("approved", "completed"), ("denied", "halted")])
@@ -336,4 +336,4 @@ def test_a_step_whose_parameter_came_out_wrong_is_refused_in_one_line(quick: Wor
 
     failed = run.last(StepFailed)
     assert (failed.kind, failed.retry) == ("refused", False)
-    assert failed.error.startswith("shell: Expected `str`, got `int`")
+    assert failed.error.startswith("shell: `folder` is the number 3, expected a string")

@@ -27,7 +27,15 @@ from cortex.bus.events import (
     StepFailed,
     StepFanned,
 )
-from cortex.runtime.cli.reading import Selection, Span, duration, iso, parse_time, spans_of
+from cortex.runtime.cli.reading import (
+    Selection,
+    Span,
+    duration,
+    iso,
+    named_values,
+    parse_time,
+    spans_of,
+)
 
 NOW_NS = 1_800_000_000_000_000_000
 ID = "k3f9q2m7"
@@ -234,4 +242,23 @@ def test_durations_have_the_unit_that_suits_them() -> None:
         "62.0 s",
         "2 min 05 s",
         "2 h 10 min",
+    ]
+
+
+def test_what_a_process_declares_is_shown_though_it_is_empty() -> None:
+    values: dict[str, Any] = {
+        "found": [],
+        "by": {},
+        "said": "",
+        "left": None,
+        "digest": "a" * 64,
+        "context": [1],
+    }
+
+    assert [*named_values(values)] == [
+        "found: []",
+        "by: {}",
+        'said: ""',
+        "left: null",
+        f"digest: {'a' * 64}",
     ]

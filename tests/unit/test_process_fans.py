@@ -10,6 +10,7 @@ from cortex.runtime.processes import (
     Registry,
     TopicTable,
     compile_sources,
+    inspect,
 )
 
 REPORT = {"type": "object", "properties": {"report": {"type": "string"}}, "required": ["report"]}
@@ -222,3 +223,43 @@ def test_a_process_without_them_is_linked_as_it_always_was() -> None:
     plain = linked("  - {id: one, action: work}\n")
 
     assert plain.digest == "4ed20aa028c4bbb0478807aa4ad97c1a9b0d6c21ab95e7befde92c4d4f71de12"
+
+
+@pytest.mark.parametrize(
+    ("step", "remedy"),
+    [
+        ("{for_each: '${inputs.names}', as: file, action: review, with: {path: '${item}'}}",
+         "the item is `${file}` here, as `as:` says"),
+        ("{for_each: '${inputs.names}', as: file, action: review, with: {path: '${item.name}'}}",
+         "the item is `${file}` here, as `as:` says"),
+        ("{for_each: '${inputs.names}', action: review, with: {path: '${itm}'}}",
+         "did you mean `item`?"),
+        ("{for_each: '${inputs.names}', as: file, action: review, with: {path: '${name}'}}",
+         "did you mean `inputs.name`?"),
+        ("{action: review, with: {path: '${item}'}}",
+         "`${item}` is for a step with `for_each:`"),
+        ("{action: review, with: {path: '${list}'}}",
+         "did you mean `steps.list.files`?"),
+        ("{action: review, with: {path: '${other}'}}",
+         "write `${inputs.x}` or `${steps.id.x}`"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_no_reference_is_answered_by_the_one_that_is_meant(
+    step: str, remedy: str
+) -> None:
+    (found,) = compiled(f"{LIST}  - {step.replace('{', '{id: one, ', 1)}\n").diagnostics
+
+    assert (found.code in ("P202", "P204"), found.remedy) == (True, remedy)
+
+
+def test_a_step_that_does_nothing_is_told_all_that_it_could_do() -> None:
+    (found,) = compiled("  - {id: one, description: nothing}\n").diagnostics
+
+    assert found.message == "step `one` has no `action:`, `process:`, `goal:` or `parallel:`"
+    assert found.remedy == "add `action:`, `process:`, `goal:` or `parallel:`"
+
+
+def test_inspect_says_where_a_process_stops_and_what_is_shown_there() -> None:
+    told = str(inspect(linked("  - {id: one, action: work, breakpoint: true}\n")))
+
+    assert "            breakpoint: it pauses before this step" in told

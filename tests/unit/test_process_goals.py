@@ -175,12 +175,16 @@ def test_what_disappears_makes_the_process_stale_and_only_that() -> None:
 
 
 def test_inspect_says_what_may_be_done_and_what_checks_it() -> None:
-    process = linked("may: [{action: work, gates: [approved]}, {process: triage}]")
+    process = linked(
+        "may: [{action: work, gates: [approved], breakpoint: true}, {process: triage}]\n"
+        "    breakpoint: true"
+    )
 
     told = str(inspect(process))
 
     assert "fix -> goal, by a model" in told
-    assert "may work, after approved" in told
+    assert "may work, after approved, with a breakpoint" in told
+    assert "breakpoint: it shows the prompt before it is sent" in told
     assert "may process triage" in told
     assert "check approved -> Approved" in told
 

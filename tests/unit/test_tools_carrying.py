@@ -113,10 +113,10 @@ def test_a_tool_may_record_events_with_its_result() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "missing required field `town`"),
-        ({"town": 5}, "expected `str`, got `int`"),
-        ({"town": "x", "days": "many"}, "expected `int`, got `str`"),
-        ({"town": "x", "weeks": 1}, "unknown field `weeks`"),
+        ({}, "needs `town`"),
+        ({"town": 5}, "`town` is the number 5, expected a string"),
+        ({"town": "x", "days": "many"}, "`days` is the text 'many', expected an integer"),
+        ({"town": "x", "weeks": 1}, "does not take `weeks`"),
     ],
 )
 def test_wrong_arguments_are_told_in_one_line_with_what_is_expected(

@@ -10,7 +10,7 @@ from cortex.runtime.kernel import Home, many
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..reading import Catalog, dollars, needs_line, readable
+from ..reading import Catalog, dollars, named_values, needs_line
 from ..running import (
     DryRunDocument,
     GateReport,
@@ -77,7 +77,7 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             screen.paragraph(step.items, lead="  ", style="dim")
         for gate in step.gates:
             _show_gate(screen, gate, "  ")
-        for line in readable(step.parameters, "  "):
+        for line in named_values(step.parameters, "  "):
             screen.line(line)
         if step.later:
             screen.paragraph(", ".join(step.later), lead="  from earlier steps: ", style="dim")

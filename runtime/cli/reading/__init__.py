@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
     from .plugins import plugins_of
-    from .results import brief_value, readable, scalars
+    from .results import brief_value, named_values, readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
     from .selection import Selection
@@ -133,6 +133,7 @@ __all__ = [
     "log_lines",
     "mended_document",
     "models_of",
+    "named_values",
     "narrowed",
     "needs_line",
     "not_ready_lines",

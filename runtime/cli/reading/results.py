@@ -31,6 +31,17 @@ def readable(value: Any, indent: str = "") -> Iterator[str]:
         yield from _text(_plain(value), indent)
 
 
+def named_values(values: dict[str, Any], indent: str = "") -> Iterator[str]:
+    """The lines of what a process declares, inputs and outputs: what is empty is there, too."""
+    if isinstance(values.get(REPORT), str):
+        yield from _text(values[REPORT], indent)
+        return
+    for name, value in values.items():
+        if name not in _FOR_PROGRAMS:
+            shown = '""' if value == "" else value
+            yield from _named(f"{indent}{name}:", shown, indent)
+
+
 def scalars(result: dict[str, Any]) -> Iterator[str]:
     """A line for each field of *result* that is one short value, and a `report` as it is."""
     if isinstance(result.get(REPORT), str):
