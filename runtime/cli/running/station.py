@@ -1,6 +1,5 @@
 """Where a command works: on the hub that is up, or on a runtime that lasts as long as it does."""
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes.execution import GOAL, VERDICTS, Execution
 
 from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
-from ..exits import FAILED, INTERRUPTED, OK, TERMINATED, WAITING
+from ..exits import FAILED, INTERRUPTED, OK, WAITING
 from ..outcome import hints_of, show_outcome
 from ..reading import (
     STREAM,
@@ -43,22 +42,20 @@ from ..reading import (
     worktree_of,
 )
 from ..screen import Screen
+from . import leaving
 from .ailments import Ailments, listen
 from .goals import goal_at_hand_of
 from .ground import Ground, ground_of
 from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
-from .questions import CTRL_C, Questions
+from .questions import Questions
 from .settlements import refuse_unanswered, refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
-from .telling import LEAVING, LEFT_TO_HUB, LEFT_TO_PAUSE, UNTAKEN, what_pausing_does
-from .untaken import untaken_action
 
 START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
-UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
 
 
 class Station:
@@ -75,7 +72,7 @@ class Station:
         self.home = home
         self.client: Client = ground.client
         self.log: Log = ground.log
-        self._ground = ground
+        self.ground = ground
         self.history = History(home, ground.log, ground.blobs, ground.client.vocabulary)
         self.screen = screen
         self.submitter = Submitter(home, self.client, self.history, screen)
@@ -175,32 +172,30 @@ class Station:
         """Follow an execution from position *after*; as `run`."""
         try:
             code = self._followed(execution_id, after)
-            if code != INTERRUPTED and self._ground.embedded:
+            if code != INTERRUPTED and self.ground.embedded:
                 self._see_parent_to_its_stop(execution_id)
             return code
         except HubAwayError as error:
             if self.history.execution(execution_id).status not in ("requested", "running"):
-                return self._shown(execution_id)  # it came to its stop, and nobody could say so
+                return self.shown(execution_id)  # it came to its stop, and nobody could say so
             raise HubGoneError(execution_id, error.url, error.problem) from error
         except Terminated:
-            return self._terminated(execution_id)
+            return leaving.terminated(self, execution_id)
 
     def _followed(self, execution_id: str, after: int) -> int:
-        told = None if self.quiet else self.screen
-        tally = self._tally(execution_id)
-        progress = Progress(self.client, told, execution_id, self._ailments, self.interrupts, tally)
+        progress = self._progress(execution_id)
         stopped: Stopped | None = None
         try:
             stopped = progress.until_stopped(after)
             while stopped and (answer := self._answer(stopped)) is not None:
                 stopped = progress.until_stopped(self.publish(answer) - 1)
         except click.Abort:
-            return self._unanswered(stopped.event.execution_id if stopped else execution_id)
+            return leaving.unanswered(self, stopped.event.execution_id if stopped else execution_id)
         except KeyboardInterrupt:
-            return self._interrupted(progress)
+            return leaving.interrupted(self, progress)
         about = stopped.event.execution_id if stopped else execution_id
         # A child may have the question; of items there may be several that have one.
-        return self._shown(execution_id if progress.is_item(about) else about)
+        return self.shown(execution_id if progress.is_item(about) else about)
 
     def _see_parent_to_its_stop(self, execution_id: str) -> None:
         """Wait for what *execution_id* is a part of: it went on, and would end with the command."""
@@ -209,13 +204,11 @@ class Station:
         if parent == execution_id or self.history.execution(parent).status != "running":
             return
         self.screen.note(f"execution {parent}, which it is a part of, goes on", "yellow")
-        told = None if self.quiet else self.screen
-        tally = self._tally(parent)
-        progress = Progress(self.client, told, parent, self._ailments, self.interrupts, tally)
+        progress = self._progress(parent)
         try:
             progress.until_stopped(head)
         except KeyboardInterrupt:
-            self._interrupted(progress)
+            leaving.interrupted(self, progress)
             return
         state = self.history.execution(parent)
         reason = f": {state.reason}" if state.reason and state.status != "completed" else ""
@@ -248,7 +241,7 @@ class Station:
         if event.from_step:
             self._refuse_step(state, event.from_step)
             return self.run(execution_id, event)
-        asker, asked = self._asked(execution_id)
+        asker, asked = self.asked(execution_id)
         if asked is not None:
             if event.answer in VERDICTS:
                 raise RefusedError(
@@ -272,9 +265,9 @@ class Station:
                 seen = self.client.head
                 answer = self.questions.ask(self.document(execution_id), state.question)
             except click.Abort:
-                return self._unanswered(execution_id)
+                return leaving.unanswered(self, execution_id)
             except Terminated:
-                return self._terminated(execution_id)
+                return leaving.terminated(self, execution_id)
             event = msgspec.structs.replace(event, answer=answer, seen=seen)
         if event.answer:
             event = msgspec.structs.replace(event, gate=open_gate(self.history, execution_id))
@@ -338,11 +331,11 @@ class Station:
         done = after.statuses.get(after.grown[len(state.grown)].step_id, "")
         return FAILED if done == "failed" else code
 
-    def _asked(self, execution_id: str) -> tuple[str, int | None]:
+    def asked(self, execution_id: str) -> tuple[str, int | None]:
         """Which execution, that or a child of it, asks a person, and the position at which."""
         state = self.history.execution(execution_id)
         if inner := waiting_child(state):
-            return self._asked(inner)
+            return self.asked(inner)
         rows = rows_of(self.history, execution_id)
         asked = asked_of_person(execution_id, (event for _, event in rows))
         places = [record.position for record, event in rows if event == asked]
@@ -385,91 +378,15 @@ class Station:
     def _answer(self, stopped: Stopped) -> Event | None:
         return self.questions.answer(stopped, self.document(stopped.event.execution_id))
 
-    def _tally(self, execution_id: str) -> Tally:
-        """What the execution took before it is followed."""
+    def _progress(self, execution_id: str) -> Progress:
+        """What follows the execution, and counts from what it took before."""
         state = self.history.execution(execution_id)
-        return Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
+        tally = Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
+        told = None if self.quiet else self.screen
+        return Progress(self.client, told, execution_id, self._ailments, self.interrupts, tally)
 
-    def _shown(self, execution_id: str) -> int:
+    def shown(self, execution_id: str) -> int:
+        """Show an execution as it stands; the exit code comes back."""
         document = self.document(execution_id)
         show_outcome(self.screen, document)
         return WAITING if document.person else exit_code(document.status)
-
-    def _interrupted(self, progress: Progress) -> int:
-        """Pause after Ctrl-C; a second one does not wait for the step at hand."""
-        execution_id = progress.execution_id
-        asker, asked = self._asked(execution_id)
-        if asked is not None:
-            return self._unanswered(asker)  # it waits already
-        state = self.history.execution(execution_id)
-        try:
-            if state.status == "requested":
-                self._leave(execution_id)  # it has no step between which it could pause
-                return INTERRUPTED
-            if not state.over and state.status not in ("paused", "halted"):
-                self.screen.note(what_pausing_does(state))
-                self.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
-                self._until_paused(progress)
-        except KeyboardInterrupt:
-            self._leave(execution_id)
-            return INTERRUPTED
-        if (state := self.history.execution(execution_id)).over:
-            return self._shown(execution_id)  # the step at hand was its last
-        self.screen.note(f"execution {execution_id} is {state.status}", "yellow")
-        self._say_how_to_go_on(execution_id)
-        return INTERRUPTED
-
-    def _until_paused(self, progress: Progress) -> None:
-        """Wait for the step at hand, if somebody has taken it; what is not shown yet is shown.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C was pressed again; or nobody has, and maybe nobody ever does.
-        """
-        if self._untaken(progress.execution_id):
-            if progress.until_stopped(patience_s=UNTAKEN_S):
-                return
-            if action := self._untaken(progress.execution_id):
-                self.screen.note(UNTAKEN.format(action), "yellow")
-                raise KeyboardInterrupt
-        progress.until_stopped()
-
-    def _untaken(self, execution_id: str) -> str:
-        """The action that waits on the hub for somebody to take it; "" where none does."""
-        if self._ground.embedded:
-            return ""  # its components are here, and take it in a moment
-        return untaken_action(self.history, self._ground.log, execution_id)
-
-    def _terminated(self, execution_id: str) -> int:
-        """Leave after SIGTERM, which waits for no step and no answer."""
-        asker, asked = self._asked(execution_id)
-        if asked is not None or self.history.execution(asker).status in ("paused", "halted"):
-            self._unanswered(asker)
-        else:
-            self._leave(execution_id)
-        return TERMINATED
-
-    def _leave(self, execution_id: str) -> None:
-        """Leave in the middle of a step."""
-        said, verbs = LEAVING, ["resume"]
-        if not self._ground.embedded:
-            pausing = self.history.execution(execution_id).pausing is not None
-            said, verbs = (LEFT_TO_PAUSE, verbs) if pausing else (LEFT_TO_HUB, ["show", "pause"])
-        self.screen.note(said.format(execution_id), "yellow")
-        for verb in verbs:
-            self.screen.note(f"cortex execution {verb} {execution_id}", "cyan")
-        self.screen.document(self.document(execution_id))
-        # Calls that are dropped in the middle are what was asked for, not news.
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-        self._ground.leave()
-
-    def _unanswered(self, execution_id: str) -> int:
-        """Leave a question open that was not answered but interrupted."""
-        self.screen.note("")
-        self.screen.note(f"execution {execution_id} waits until it is answered", "yellow")
-        self._say_how_to_go_on(execution_id)
-        return INTERRUPTED
-
-    def _say_how_to_go_on(self, execution_id: str) -> None:
-        document = self.document(execution_id)
-        self.screen.document(document)
-        self.screen.note(hints_of(document)[0], "cyan")
