@@ -21,6 +21,7 @@ from cortex.runtime.serving import PluginFared, plugin_after
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError
+from ..granted import client_of
 from ..installed import Installed, installed_as, manifest_here
 from .house import PluginHouse
 from .keeper import Keeper
@@ -175,7 +176,8 @@ class PluginManager(Component):
         try:
             for component, name in zip(found.manifest.components, found.names, strict=True):
                 entry = Entry(component, settings=settings, effects=effects, start=event.start)
-                self._runtime.add(entry)
+                # Not in the runtime's name, which stands for its owner: who asks is the plugin.
+                self._runtime.add(entry, client=client_of(event.plugin))
                 added.append(name)
         except NotReadyError as error:
             for name in added:

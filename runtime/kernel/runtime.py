@@ -118,6 +118,7 @@ class Runtime:
             self.blobs.put,
             self.mask,
         )
+        self._speakers: dict[str, Client] = {}  # by import string, of those that have their own
         self._started = self._stopped = False
 
     def __enter__(self) -> Self:
@@ -191,8 +192,13 @@ class Runtime:
             self.hub.close()
             self.log.close()
 
-    def add(self, component: Startable, *, wait_s: float = READY_S) -> None:
+    def add(self, component: Startable, *, wait_s: float = READY_S, client: str = "") -> None:
         """Start one more component while the runtime runs.
+
+        Args:
+            component: Which.
+            wait_s: How long it may take until it is ready.
+            client: In whose name it publishes what no handler was asked for; "" for the runtime's.
 
         Raises:
             NotReadyError: It did not start within *wait_s*, and is not tried again.
@@ -200,13 +206,16 @@ class Runtime:
         """
         cls = class_of(component, load)
         self.vocabulary.adopt(vocabulary_of([cls]))
-        wait = self._staff.begin(cls, entry_of(component))
+        entry = entry_of(component)
+        if client:
+            self._speakers[entry.component] = self.client(client)
+        wait = self._staff.begin(cls, entry)
         try:
             wait(wait_s)
         except NotReadyError:
             self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
             raise
-        announce(self._client, [(cls, entry_of(component))], self.config)
+        announce(self._client, [(cls, entry)], self.config)
 
     def remove(self, component: str) -> None:
         """Stop the component of that name, withdraw what it announced, drop its subscription."""
@@ -237,7 +246,7 @@ class Runtime:
             self.blobs,
             self.log,
             self.vocabulary,
-            self._client,
+            self._speakers.get(entry.component, self._client),
             entry.settings,
             self._user_preferences,
         )

@@ -131,3 +131,31 @@ def test_a_post_beyond_what_the_hook_grants_is_refused_with_a_reason_that_is_rec
         assert reason in answer["error"]
         assert reason in recorded
     assert reader.json("execution list") == []
+
+
+def test_a_post_is_asked_for_by_the_plugin_so_that_the_user_of_the_home_may_approve_it(
+    reader: Reader,
+) -> None:
+    path = reader.home.processes / "look_into_ci.yaml"
+    path.write_text(
+        path.read_text()
+        .replace("be read?", "be read?", 1)
+        .replace("approved: { question", "approved: { not_by_requester: true, question")
+        .replace("version: 1", "version: 2")
+    )
+    reader.bash("cortex process list")
+    reader.bash(reader.block("bash", 1))
+    ((execution,)) = until(
+        lambda: [e for e in reader.json("execution list") if e["status"] == "paused"]
+    )
+    shown = reader.bash(f"cortex execution show {execution['id']}")
+    traced = reader.bash(f"cortex trace {execution['id']}")
+    listed = reader.bash("cortex execution list")
+    reader.bash(f"cortex execution resume {execution['id']} --approve")
+    ended = reader.json(f"execution show {execution['id']}")
+
+    assert (execution["requested_by"], ended["requested_by"]) == ("plugin.webhook",) * 2
+    assert (ended["status"], ended["version"]) == ("completed", 2)
+    assert [each["by"] for each in ended["answers"]] == ["owner"]
+    for said in (shown, traced, listed):
+        assert "plugin.webhook" in said

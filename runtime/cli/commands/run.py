@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import click
 
 from cortex.bus.events import ExecutionRequest, TriggerMatched
+from cortex.runtime.access import OWNER
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
@@ -26,7 +27,6 @@ from ..running import (
     refuse_breaks,
     refuse_secrets,
     refuse_wrong,
-    user_name,
 )
 from ..screen import Screen
 
@@ -178,7 +178,7 @@ def run(
             execution_id=request.execution_id,
             process=name,
             digest=linked.digest if linked else "",
-            because=f"{user_name()} asked for it on the command line",
+            because=f"{OWNER} asked for it on the command line",
         )
         return station.run(request.execution_id, asked, request)
 

@@ -65,6 +65,7 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         ("goal", execution.goal),
         ("workspace", execution.workspace),
         ("requested", execution.requested),
+        ("asked by", execution.requested_by),
         ("reason", execution.reason),
         ("tokens", f"{execution.tokens:,}"),
         ("cost", dollars(execution.cost) if execution.cost else ""),

@@ -28,6 +28,7 @@ from cortex.bus.events import (
     ToolDenied,
     ToolFailed,
 )
+from cortex.runtime.access import OWNER
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes.execution import (
     VERDICTS,
@@ -67,6 +68,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
     waiting: str = ""  # for whom it waits: "nobody carries out greet", or UNHELD
+    requested_by: str = ""  # the client, as the hub authenticated it; "owner" for who owns the home
 
 
 class CompiledContext(msgspec.Struct, kw_only=True):
@@ -142,7 +144,6 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     person: str = ""  # who is asked in a model's place, and has not answered
     answer_shape: str = ""  # what that answer has to be
     gate: str = ""  # "process/gate" that asks the question
-    requested_by: str = ""  # as the hub authenticated them, and so below
     answers: list[GivenAnswer] = []  # that people gave to gates and in a model's place
     items: ItemsDocument | None = None  # of the step that it is at, where that has several
     edits: list[PersonEdit] = []  # what people changed of it
@@ -186,7 +187,6 @@ def document_of(
         person=asked.model if asked else "",
         answer_shape=shape_of(asked) if asked else "",
         gate=state.open_gate,
-        requested_by=state.requested_by,
         answers=_answers(rows),
         items=items_document(state),
         edits=edits_of(rows),
@@ -262,8 +262,13 @@ def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...
         local(requested_ns) if now_ns is None else recent(requested_ns, now_ns),
         duration(row.duration_s),
         f"{row.tokens:,}",
-        row.reason or row.waiting or row.goal,
+        f"{_asker(row)}{row.reason or row.waiting or row.goal}",
     )
+
+
+def _asker(row: ExecutionSummary) -> str:
+    """Who asked, where it was another than the owner: a plugin, a client, a component."""
+    return f"for {row.requested_by}: " if row.requested_by not in ("", OWNER) else ""
 
 
 def took_s(rows: Iterable[Row]) -> float:
@@ -308,6 +313,7 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
         "reason": state.reason if state.status != "completed" else "",
         "verdict": _verdict(event for _, event in rows),
         "parent": state.parent,
+        "requested_by": state.requested_by,
     }
 
 

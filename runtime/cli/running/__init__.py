@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from .keyboard import Interrupts, Keyboard, Terminated
     from .live import LiveView
-    from .people import answer_to, has_person, input_text, user_name, written_answer
+    from .people import answer_to, has_person, input_text, written_answer
     from .progress import Progress, in_order
     from .recorded import blobs_of
     from .registry import (
@@ -124,7 +124,6 @@ __all__ = [
     "trusted_when_asked",
     "typed",
     "untaken_action",
-    "user_name",
     "wait_for",
     "waiting_for",
     "written_answer",

@@ -1,7 +1,5 @@
 """Who is at the keyboard, and what they are asked."""
 
-import getpass
-import os
 import sys
 
 import click
@@ -10,14 +8,6 @@ from .keyboard import Interrupts, Keyboard
 
 YES = ("y", "yes")
 NO = ("n", "no", "")
-
-
-def user_name() -> str:
-    """Who is at the keyboard, as far as the system can tell."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number alone
-        return f"uid {os.getuid()}"
 
 
 def has_person() -> bool:
