@@ -198,7 +198,8 @@ class Runtime:
         Args:
             component: Which.
             wait_s: How long it may take until it is ready.
-            client: In whose name it publishes what no handler was asked for; "" for the runtime's.
+            client: In whose name it is announced, and publishes what no handler was asked for; ""
+                for the runtime's.
 
         Raises:
             NotReadyError: It did not start within *wait_s*, and is not tried again.
@@ -215,7 +216,7 @@ class Runtime:
         except NotReadyError:
             self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
             raise
-        announce(self._client, [(cls, entry)], self.config)
+        announce(self._speaker(entry), [(cls, entry)], self.config)
 
     def remove(self, component: str) -> None:
         """Stop the component of that name, withdraw what it announced, drop its subscription."""
@@ -239,6 +240,9 @@ class Runtime:
     def _configured(self) -> list[Startable]:
         return list(configured(self.home, self.config) if self.home else built_in())
 
+    def _speaker(self, entry: Entry) -> Client:
+        return self._speakers.get(entry.component, self._client)
+
     def _ports_for(self, entry: Entry) -> dict[str, Any]:
         ports = ports_in_runtime(
             self.home,
@@ -246,7 +250,7 @@ class Runtime:
             self.blobs,
             self.log,
             self.vocabulary,
-            self._speakers.get(entry.component, self._client),
+            self._speaker(entry),
             entry.settings,
             self._user_preferences,
         )

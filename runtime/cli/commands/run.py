@@ -84,6 +84,14 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     metavar="TIME",
     help="Towards a goal: how long the work may take, as 90s or 2h [default: 30m].",
 )
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(min=0.0),
+    metavar="SECONDS",
+    help="How long to wait where the PROCESS lacks what a worker or a plugin served, 0 for not at "
+    "all [default, and at most: `wait_s` in [processes]; 5 where no hub is up].",
+)
 @click.option("--by-hand", is_flag=True, help="You choose what is done towards the goal.")
 @with_running
 @with_new_home
@@ -102,6 +110,7 @@ def run(
     check: tuple[str, ...],
     turns: int | None,
     within: str | None,
+    wait_s: float | None,
     by_hand: bool,
     yes: bool,
     quiet: bool,
@@ -169,7 +178,7 @@ def run(
             trigger=station.client.new_id(),
             breakpoints=breaks,
             max_cost=max_cost,
-            wait_s=station.wait_s,
+            wait_s=station.wait_s if wait_s is None else wait_s,
             step=step,
         )
         # A person who asks is what set it going; that is recorded with the request.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
     from .selection import Selection
+    from .served import ways_back
     from .spans import PRIMITIVES, Primitive, Span, spans_of
     from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
     from .summary import (
@@ -161,6 +162,7 @@ __all__ = [
     "took_s",
     "unedited_line",
     "waiting_child",
+    "ways_back",
     "why_of",
     "worktree_of",
     "wrong_gate",

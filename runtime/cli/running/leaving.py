@@ -9,7 +9,14 @@ from ..exits import INTERRUPTED, TERMINATED
 from ..outcome import hints_of
 from .progress import Progress
 from .questions import CTRL_C
-from .telling import LEAVING, LEFT_TO_HUB, LEFT_TO_PAUSE, UNTAKEN, what_pausing_does
+from .telling import (
+    LEAVING,
+    LEFT_TO_HUB,
+    LEFT_TO_PAUSE,
+    LEFT_WAITING,
+    UNTAKEN,
+    what_pausing_does,
+)
 from .untaken import untaken_action
 
 if TYPE_CHECKING:
@@ -87,8 +94,12 @@ def _leave(station: "Station", execution_id: str) -> None:
     """Leave in the middle of a step."""
     said, verbs = LEAVING, ["resume"]
     if not station.ground.embedded:
-        pausing = station.history.execution(execution_id).pausing is not None
-        said, verbs = (LEFT_TO_PAUSE, verbs) if pausing else (LEFT_TO_HUB, ["show", "pause"])
+        state = station.history.execution(execution_id)
+        said, verbs = LEFT_TO_HUB, ["show", "pause"]
+        if state.status == "requested":  # it has no step between which it could pause
+            said, verbs = LEFT_WAITING, ["show", "cancel"]
+        elif state.pausing is not None:
+            said, verbs = LEFT_TO_PAUSE, ["resume"]
     station.screen.note(said.format(execution_id), "yellow")
     for verb in verbs:
         station.screen.note(f"cortex execution {verb} {execution_id}", "cyan")

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
@@ -12,6 +12,7 @@ from cortex.bus import Client, Event, Feed, Recorded, TailLostError
 from cortex.bus.events import (
     ExecutionCancelled,
     ExecutionCompleted,
+    ExecutionDeferred,
     ExecutionFailed,
     ExecutionHalted,
     ExecutionPaused,
@@ -98,7 +99,9 @@ class Progress:
         ailments: Ailments,
         interrupts: Interrupts,
         tally: Tally | None = None,
+        said: Callable[[ExecutionDeferred], None] = lambda _: None,
     ) -> None:
+        self._deferred = said  # is called when it waits for what its process lacks
         self.execution_id = execution_id
         self._client = client
         self._screen = screen
@@ -187,6 +190,8 @@ class Progress:
                         self._of_many.add(event.child)
             self._questions.fold(event)
             self._show(record, event)
+            if isinstance(event, ExecutionDeferred):
+                self._deferred(event)
             if stopped := self._stop(record, event):
                 yield stopped
 

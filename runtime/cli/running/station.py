@@ -53,6 +53,7 @@ from .questions import Questions
 from .settlements import refuse_unanswered, refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
+from .untaken import say_what_is_missing, waiting_for
 
 START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
@@ -120,6 +121,7 @@ class Station:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
         document = document_of(state, rows_of(self.history, execution_id), self.history.blobs)
+        document.waiting = waiting_for(self.history, execution_id)
         if document.chosen or state.tree:
             document.worktree = worktree_of(self.home, state.tree or execution_id)
         return document
@@ -383,7 +385,15 @@ class Station:
         state = self.history.execution(execution_id)
         tally = Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
         told = None if self.quiet else self.screen
-        return Progress(self.client, told, execution_id, self._ailments, self.interrupts, tally)
+        return Progress(
+            self.client,
+            told,
+            execution_id,
+            self._ailments,
+            self.interrupts,
+            tally,
+            lambda event: say_what_is_missing(self.screen, self.history, event, quiet=self.quiet),
+        )
 
     def shown(self, execution_id: str) -> int:
         """Show an execution as it stands; the exit code comes back."""

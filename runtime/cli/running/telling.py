@@ -65,6 +65,11 @@ UNTAKEN = "nobody is there to carry out {}: it waits for whoever comes"
 LEFT_TO_PAUSE = (
     "execution {} pauses on the hub as soon as nothing of it is at work; it goes on with"
 )
+# After what a request waits for, and how that comes back.
+HOW_LONG = (
+    "`cortex run --wait SECONDS`, or `wait_s` in [processes], says how long that is waited for"
+)
+LEFT_WAITING = "execution {} waits on the hub; look at it, or cancel it, with"
 LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
 
 

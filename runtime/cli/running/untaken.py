@@ -1,4 +1,4 @@
-"""Whether the step at hand waits for somebody to take it."""
+"""Whether the step at hand waits for somebody to take it, or a request for what is missing."""
 
 import time
 
@@ -6,9 +6,10 @@ from cortex.bus import Log, State
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.serving import is_untaken
 
-from ..reading import STREAM, UNHELD, History, only_child
+from ..reading import STREAM, UNHELD, History, only_child, ways_back
+from ..screen import Screen
 from .holder import is_held
-from .telling import what_is_missing
+from .telling import HOW_LONG, what_is_missing
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
@@ -46,6 +47,17 @@ def waiting_for(history: History, execution_id: str) -> str:
         return ""
     action = untaken_action(history, history.log, state.execution_id)
     return f"nobody carries out {action}" if action else ""
+
+
+def say_what_is_missing(
+    screen: Screen, history: History, event: ExecutionDeferred, *, quiet: bool
+) -> None:
+    """Say how what a request waits for comes back; where nothing else is told, that it waits."""
+    if quiet:
+        screen.note(what_is_missing(event), "yellow")
+    for way in ways_back(event.missing, history.stream, history.event):
+        screen.note(way, "cyan")
+    screen.note(HOW_LONG)
 
 
 def _waits(state: State, position: int, *, reported: bool) -> bool:
