@@ -65,6 +65,7 @@ class CommitAndPush(Component):
             "commit_and_push",
             CommitAndPushParameters,
             CommitAndPushResult,
+            traits={"programs": ["hooks"]},
             effect="idempotent",
         ),
     )

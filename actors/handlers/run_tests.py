@@ -90,7 +90,14 @@ class RunTests(Component):
 
     workers = 2
     serves = (
-        Serves("action", "run_tests", RunTestsParameters, RunTestsResult, effect="idempotent"),
+        Serves(
+            "action",
+            "run_tests",
+            RunTestsParameters,
+            RunTestsResult,
+            traits={"programs": ["command"]},
+            effect="idempotent",
+        ),
     )
 
     def __init__(

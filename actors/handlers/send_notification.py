@@ -94,6 +94,7 @@ class SendNotification(Component):
             "send_notification",
             SendNotificationParameters,
             SendNotificationResult,
+            traits={"programs": ["command", "webhook"]},
             effect="once",
         ),
     )

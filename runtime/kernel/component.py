@@ -70,7 +70,9 @@ class Serves(msgspec.Struct, frozen=True):
     name: str
     parameters: type[msgspec.Struct] | None = None  # what `with:` may hold
     result: type[msgspec.Struct] | None = None  # what later steps may refer to
-    traits: dict[str, Any] = {}  # "asks_model" for an action, "read_only" for a gate
+    # "asks_model" and "programs" (parameters that name a program to start, or an address to send
+    # to: towards a goal no model chooses them) for an action, "read_only" for a gate.
+    traits: dict[str, Any] = {}
     answer: type[msgspec.Struct] | None = None  # what a model has to answer for the action
     effect: Effect | None = None  # of an action or tool, on the world; None counts as "once"
 

@@ -92,7 +92,14 @@ def _action(event: ComponentAnnounced) -> ActionSpec:
         answer=event.answer or UNSET,
         answers_output=True if traits.get("answers_output") else UNSET,
         needs=stated(traits.get("needs")) or UNSET,
+        programs=_names(traits.get("programs")) or UNSET,
     )
+
+
+def _names(said: Any) -> tuple[str, ...]:
+    """The names that a trait lists, which anybody may have written."""
+    listed = said if isinstance(said, list | tuple) else ()
+    return tuple(each for each in listed if isinstance(each, str))
 
 
 def _gate(event: ComponentAnnounced) -> GateSpec:

@@ -85,6 +85,8 @@ class GrantUse(Struct, gc=False, kw_only=True):
     process: str = ""  # one of the two is set
     gates: list[GateUse | Inherit] = []  # before each time that it is done
     breakpoint: bool = False
+    parameters: Value | None = None  # `with:`, that nobody chooses
+    any_program: bool = False  # a model chooses programs and addresses, too
     node: Node
 
 

@@ -8,8 +8,9 @@ from msgspec import UNSET, UnsetType
 from .bind import Binder, child_of
 from .definitions import GateUse, GrantUse, Inherit, StepDefinition
 from .goal_uses import APPROVED, GOAL_KEYS
-from .linked import Goal, Granted, LinkedAction, LinkedGate
+from .linked import Goal, Granted, LinkedAction, LinkedGate, without
 from .nodes import MappingNode, Node, ScalarNode
+from .readers import map_of
 from .registry import ActionSpec
 from .scope import Names
 from .shapes import Shape
@@ -32,8 +33,8 @@ OF_GOAL: Final = Shape(
 )
 OF_TEXT: Final = Shape({"type": "string"})
 ANYTHING: Final = Shape({})
-# Names of variables whose values a program is handed, which may be secrets: no model chooses them.
-FOR_PEOPLE: Final = ("env",)
+# Names of variables whose values are handed on, which may be secrets: no model chooses them.
+FOR_PEOPLE: Final = ("env", "secret_env", "webhook_env")
 _NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 
@@ -64,8 +65,7 @@ class GoalLinker:
         if not (definition.grants or definition.tools or definition.abstract):
             message = f"nothing may be done towards the goal of `{definition.id}`"
             self._reporter.report("P217", message, entries["goal"][0])
-        uses, by_hand = definition.grants, definition.by_hand
-        granted = [(use, self._granted(use, by_hand=by_hand)) for use in uses]
+        granted = [(use, self._granted(use)) for use in definition.grants]
         grants = [(use, found) for use, found in granted if found is not None]
         self._check_names(definition, grants)
         return Goal(
@@ -75,7 +75,7 @@ class GoalLinker:
             by_hand=definition.by_hand,
         )
 
-    def _granted(self, use: GrantUse, *, by_hand: bool) -> Granted | None:
+    def _granted(self, use: GrantUse) -> Granted | None:
         place = _place(use.node, "action" if use.action else "process")
         gates = self._gates(use.gates)
         if use.process:
@@ -86,22 +86,38 @@ class GoalLinker:
                 name=found.name,
                 child=child_of(found),
                 description=found.description or f"Run the process {found.name}.",
-                parameters=schema_of(self._world.inputs_of(found)),
+                parameters=self._chosen(use, self._world.inputs_of(found)),
                 gates=gates,
                 breakpoint=use.breakpoint,
+                given=map_of(use.parameters),
             )
         spec = self._binder.granted(use.action, place)
         if spec is None:
             return None
         shape = self._world.parameters_of(spec)
+        programs = () if spec.programs is UNSET or use.any_program else spec.programs
+        chosen = self._chosen(use, shape)
+        known = chosen.get("properties", {})
         return Granted(
             name=spec.name,
             action=self._binder.linked_action(spec),
             description=_about(spec, shape),
-            parameters=schema_of(shape) if by_hand else _without(schema_of(shape), FOR_PEOPLE),
+            parameters=chosen,
             gates=gates,
             breakpoint=use.breakpoint,
+            given=map_of(use.parameters),
+            # What declares no parameters takes any.
+            people=tuple(n for n in (*FOR_PEOPLE, *programs) if n in known or not known),
         )
+
+    def _chosen(self, use: GrantUse, shape: Shape) -> dict[str, Any]:
+        """The schema of what is chosen: all of *shape* but what `with:` lays down."""
+        if use.parameters is None:
+            return schema_of(shape)
+        checker = ValueChecker(self._names, self._reporter, frozenset())
+        partial = Shape({**shape.schema, "required": []}, shape.definitions)
+        checker.check(use.parameters, partial, f"`{use.action or use.process}`")
+        return without(schema_of(shape), [name for name, _ in map_of(use.parameters).entries])
 
     def _check(self, definition: StepDefinition) -> tuple[LinkedGate, ...]:
         """The gates that decide; where nothing is said, a person does."""
@@ -145,13 +161,6 @@ def schema_of(shape: Shape) -> dict[str, Any]:
 
 def _place(node: Node, key: str) -> Node:
     return node.at(key) if isinstance(node, MappingNode) else node
-
-
-def _without(schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """*schema* without the properties *names*."""
-    properties = schema.get("properties", {})
-    kept = {name: each for name, each in properties.items() if name not in names}
-    return schema if len(kept) == len(properties) else {**schema, "properties": kept}
 
 
 def _about(spec: ActionSpec, shape: Shape) -> str:

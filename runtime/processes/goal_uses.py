@@ -6,7 +6,7 @@ from typing import Final
 from .definitions import GateUse, GrantUse, StepDefinition
 from .forms import Boolean, Key, ListOf, OneOf, Record, Text
 from .nodes import MappingNode, Node, Reporter
-from .readers import PUBLIC_NAME, any_map, read_gate, read_value
+from .readers import PARAMETERS, PUBLIC_NAME, any_map, read_gate, read_value
 
 APPROVED: Final = "approved"  # the gate that asks a person, where a goal has no check of its own
 
@@ -20,6 +20,15 @@ _GRANT = Record(
         "process": Key(PUBLIC_NAME, "the process or interface to run as a child execution"),
         "gates": Key(_GATES, "what has to hold each time before it is done"),
         "breakpoint": Key(Boolean(), "whether to pause each time before it is done"),
+        "with": Key(
+            PARAMETERS,
+            "parameters that are laid down: whoever works towards the goal does not choose them",
+            field="parameters",
+        ),
+        "any_program": Key(
+            Boolean(),
+            "whether a model chooses the programs that it starts, and the addresses it sends to",
+        ),
     },
     exclusive=(("action", "process"),),
 )

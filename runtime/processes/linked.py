@@ -4,6 +4,7 @@ Every reference in it is resolved: an action names its component, a topic its fi
 its digest. It is plain data, so that it can stand in an event or a blob and be read back the same.
 """
 
+from collections.abc import Collection
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -207,9 +208,25 @@ class Granted(Struct, gc=False, frozen=True, kw_only=True):
     action: LinkedAction | None = None
     child: LinkedChild | None = None  # one of the two is set
     description: str = ""
-    parameters: dict[str, Any] = {}  # JSON Schema of an object
+    parameters: dict[str, Any] = {}  # JSON Schema of an object: of what is chosen
     gates: tuple[LinkedGate, ...] = ()  # evaluated in order, each time before it is done
     breakpoint: bool = False
+    given: MapOf = MapOf(())  # parameters that are laid down, and not chosen
+    people: tuple[str, ...] = ()  # parameters that only a person chooses
+
+    def for_model(self) -> dict[str, Any]:
+        """JSON Schema of what a model chooses."""
+        return without(self.parameters, self.people)
+
+
+def without(schema: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """*schema* of an object, without the properties *names*."""
+    properties = schema.get("properties", {})
+    kept = {name: each for name, each in properties.items() if name not in names}
+    if len(kept) == len(properties):
+        return schema
+    required = [name for name in schema.get("required", ()) if name in kept]
+    return {**schema, "properties": kept, "required": required}
 
 
 class Goal(Struct, gc=False, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ def seen_by(step: LinkedStep) -> tuple[tuple[str, ...], ...]:
     if step.goal is not UNSET:
         gates = [*step.goal.check, *(gate for each in step.goal.grants for gate in each.gates)]
         templates += [step.goal.text, *(gate.parameters for gate in gates)]
+        templates += [each.given for each in step.goal.grants]
     paths = [path for each in templates for path in refs(each)]
     paths += [("steps", carry.step, *filter(None, (carry.field,))) for carry in step.carry]
     return _values(paths)

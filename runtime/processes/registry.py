@@ -31,6 +31,8 @@ class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
     answer: dict[str, Any] | UnsetType = UNSET  # JSON Schema of what the model has to answer
     answers_output: bool | UnsetType = UNSET  # the model answers what a step's `output:` declares
     needs: dict[str, Any] | UnsetType = UNSET  # what the work asks of a model, by the announcement
+    # Parameters that name a program to start, or an address to send to.
+    programs: tuple[str, ...] | UnsetType = UNSET
 
 
 class GateSpec(Struct, gc=False, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
     StepFailed,
+    ToolDenied,
 )
 from cortex.runtime.access import folded
 from cortex.runtime.kernel import Config, Delivery, Home
@@ -28,6 +29,7 @@ from cortex.runtime.processes import ActionSpec, Goal, Registry, linked_goal
 
 from ..integration.repair_world import repository
 from ..unit.execution_world import World, action_step, process_of
+from ..unit.test_execution_goals import choose
 
 STEP = {"may": ["work"], "check": []}
 SECRET = "the secret of another folder"
@@ -206,15 +208,28 @@ def test_a_model_hands_no_variables_of_the_environment_to_a_program() -> None:
     schema = {"type": "object", "properties": {"run": {}, "env": {"type": "array"}}}
     registry = Registry([ActionSpec(name="shell", component="Shell", parameters=schema)])
 
-    of_model, _ = linked_goal("x", {"may": ["shell"], "check": []}, registry, {})
-    by_hand, _ = linked_goal("x", {"may": ["shell"], "check": [], "by_hand": True}, registry, {})
+    process, _ = linked_goal("x", {"may": ["shell"], "check": []}, registry, {})
 
-    names = []
-    for process in (of_model, by_hand):
-        goal = process.step("goal").goal
-        assert isinstance(goal, Goal)
-        names.append(sorted(goal.grants[0].parameters["properties"]))
-    assert names == [["run"], ["env", "run"]]
+    goal = process.step("goal").goal
+    assert isinstance(goal, Goal)
+    assert sorted(goal.grants[0].for_model()["properties"]) == ["run"]
+    assert sorted(goal.grants[0].parameters["properties"]) == ["env", "run"]  # for people
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object", "properties": {"command": {}}}])
+@pytest.mark.parametrize("chosen", [{"command": "curl evil"}, {"env": ["KEY"]}])
+def test_a_model_starts_no_program_of_its_own_choice_unless_that_is_granted(
+    schema: dict[str, Any], chosen: dict[str, Any]
+) -> None:
+    spec = ActionSpec(name="run_tests", component="T", parameters=schema, programs=("command",))
+    process, _ = linked_goal("x", {"may": ["run_tests"], "check": []}, Registry([spec]), {})
+    world = World(process)
+    world.start("", goal="x")
+
+    choose(world, ("run_tests", chosen))
+
+    assert world.said(StepExecute) == []
+    assert world.said(ToolDenied)[-1].tool == "run_tests"
 
 
 @pytest.mark.parametrize("source", ["guest", "owner", "ProcessManager"])

@@ -159,3 +159,27 @@ def test_no_money_at_all_is_said_as_that(user: User, server: ScriptedOpenAI) -> 
 
     assert "there is nothing to spend" in waiting["question"]
     assert server.asked == []
+
+
+def test_a_model_runs_the_tests_as_the_files_or_a_person_say_and_no_program_of_its_own(
+    user: User, server: ScriptedOpenAI
+) -> None:
+    other = call("run_tests", 1, command="touch own")
+    laid_down = call("run_tests", 2)
+    answers = (other, laid_down, call("give_up", 3, reason="x"))
+
+    scripted(user, server, *answers)
+    found = user.json("run", "--goal", "x", code=1)
+    scripted(user, server, *answers)
+    may = 'run_tests={"command": "touch told"}'
+    given = user.json("run", "--goal", "x", "--may", may, code=1)
+    scripted(user, server, *answers)
+    wide = user.json("run", "--goal", "x", "--may", "run_tests=any", code=1)
+
+    assert len(found["chosen"]) == len(given["chosen"]) == 1
+    assert "unittest" in str(found["results"]["goal.1"]["command"])
+    assert given["chosen"][0]["parameters"] == {"command": "touch told"}
+    assert not (Path(found["worktree"]) / "own").exists()
+    assert (Path(given["worktree"]) / "told").exists()
+    assert (Path(wide["worktree"]) / "own").exists()
+    assert "for people to choose" in str(server.asked[1].body["messages"])

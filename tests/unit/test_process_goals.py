@@ -11,6 +11,7 @@ from cortex.runtime.processes import (
     Compilation,
     GateSpec,
     Goal,
+    Granted,
     LinkedProcess,
     Registry,
     TopicTable,
@@ -195,3 +196,50 @@ def test_a_linked_goal_is_read_back_as_it_was() -> None:
     again = msgspec.json.decode(msgspec.json.encode(process), type=LinkedProcess)
 
     assert again == process
+
+
+PROGRAMS = {
+    "type": "object",
+    "properties": {"command": {"type": "string"}, "env": {"type": "array"}, "all": {}},
+    "required": ["command"],
+}
+
+
+def granted_by(may: str, **more: Any) -> Granted:
+    """What the one grant of a goal is linked to."""
+    known = registry(**{"parameters": PROGRAMS} | more)
+    return goal_of(linked(f"may: [{may}]\n    check: []", known)).grants[0]
+
+
+def test_a_model_names_no_program_unless_that_is_granted() -> None:
+    programs = ("command",)
+
+    usual = granted_by("run_tests", programs=programs)
+    wide = granted_by("{action: run_tests, any_program: true}", programs=programs)
+
+    assert set(usual.for_model()["properties"]) == {"all"}
+    assert usual.for_model()["required"] == []
+    assert set(usual.parameters["properties"]) == {"command", "env", "all"}  # for people
+    assert set(wide.for_model()["properties"]) == {"command", "all"}
+
+
+def test_what_is_laid_down_for_an_action_is_chosen_by_nobody() -> None:
+    grant = granted_by("{action: run_tests, with: {command: 'make ${inputs.package}'}}")
+
+    assert set(grant.parameters["properties"]) == {"env", "all"}
+    assert [name for name, _ in grant.given.entries] == ["command"]
+
+
+@pytest.mark.parametrize(
+    ("may", "code"),
+    [
+        ("{action: run_tests, with: {comand: x}}", "P405"),
+        ("{action: run_tests, with: {command: [1]}}", "P407"),
+        ("{action: run_tests, with: {command: '${inputs.pakage}'}}", "P204"),
+        ("{action: run_tests, any_program: perhaps}", "P103"),
+    ],
+)
+def test_what_is_laid_down_is_checked_as_the_parameters_of_a_step_are(may: str, code: str) -> None:
+    found = compiled(f"may: [{may}]\n    check: []", registry(parameters=PROGRAMS)).diagnostics
+
+    assert [each.code for each in found] == [code]

@@ -57,7 +57,8 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--may",
     multiple=True,
     metavar="ACTION",
-    help="Towards a goal: an action, or process:NAME, that may be chosen, too "
+    help="Towards a goal: an action, or process:NAME, that may be chosen, too; ACTION={...} lays "
+    "parameters down, ACTION=any lets a model choose the programs that it starts "
     "[default: run_tests, and all there are for you by hand].",
 )
 @click.option(

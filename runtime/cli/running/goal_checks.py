@@ -40,7 +40,7 @@ def check_of(text: str, gates: Collection[str], workspace: Path, allow: Sequence
         name, given = of_gate.groups()
         if name not in gates:
             raise _wrong(f"there is no gate `{name}`: {_known(name, gates)}")
-        return {name: _map(given, text)}
+        return {name: object_of(given, f"--check {text!r}")}
     if text.strip() in gates:
         return text.strip()
     words = _words(text)
@@ -90,13 +90,18 @@ def _programs(letter: str) -> Iterator[str]:
             continue
 
 
-def _map(given: str, text: str) -> dict[str, Any]:
+def object_of(given: str, whose: str) -> dict[str, Any]:
+    """The parameters that *given* has as JSON, behind the `=` of *whose*.
+
+    Raises:
+        click.BadParameter: It is no JSON object.
+    """
     try:
         value = json.loads(given)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise _wrong(f"{text!r}: after = a JSON object with the gate's parameters is expected")
+        raise click.BadParameter(f"{whose}: after = a JSON object with parameters is expected")
     return value
 
 

@@ -24,10 +24,11 @@ from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, models_of
-from .goal_checks import check_of
+from .goal_checks import check_of, object_of
 from .registry import registry_of
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
+ANY: Final = "any"  # after the name of an action: any program may be started
 RUN_TESTS: Final = "run_tests"  # runs what the checkout says, in the work tree
 PACKS: Final = ("files", "knowledge")  # of tools that read, and that change the work tree alone
 MAX_COST: Final = 1.0  # US dollars, where nothing else bounds them
@@ -169,7 +170,7 @@ def _can_act(home: Home) -> Iterable[bool]:
 
 def _usual(registry: Registry, named: Sequence[str], *, by_hand: bool) -> list[str]:
     """What may be done without being named: by hand all there is, by a model the tests."""
-    taken = {*named, *(registry.tools.packs if registry.tools else ())}
+    taken = {*map(_name, named), *(registry.tools.packs if registry.tools else ())}
     usual = registry.actions if by_hand else {RUN_TESTS} & registry.actions.keys()
     return [name for name in usual if name not in taken]
 
@@ -179,11 +180,25 @@ def _usual_tools(registry: Registry, named: Sequence[str]) -> list[str]:
     return [name for name, pack in known.items() if pack in PACKS and name not in named]
 
 
+def _name(text: str) -> str:
+    """What *text* grants, without what it lays down for it."""
+    return text.partition("=")[0]
+
+
 def _granted(text: str) -> Any:
-    """An action, or `process:NAME`, as it stands in a process."""
-    if text.startswith(PROCESS):
-        return {"process": text.removeprefix(PROCESS)}
-    return text
+    """An action, or `process:NAME`, as it stands in a process.
+
+    After `=` come parameters that are laid down as a JSON object, or `any`: a model chooses the
+    programs that it starts, too.
+    """
+    name, equals, given = text.partition("=")
+    kind = "process" if name.startswith(PROCESS) else "action"
+    grant: dict[str, Any] = {kind: name.removeprefix(PROCESS)}
+    if given == ANY and kind == "action":
+        grant["any_program"] = True
+    elif equals:
+        grant["with"] = object_of(given, f"--may {text!r}")
+    return grant
 
 
 def _processes(catalog: Catalog) -> dict[str, LinkedProcess]:

@@ -51,7 +51,7 @@ def choices(step: LinkedStep) -> tuple[ToolSpec, ...]:
         ToolSpec(
             name=grant.name,
             description=grant.description,
-            parameters=grant.parameters,
+            parameters=grant.for_model(),
             provider="",
             pack="",
             effect=grant.action.effect

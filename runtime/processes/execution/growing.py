@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from cortex.bus.events import StepProposed
 
 from ..answers import wrong_answer
+from ..errors import MissingValueError
+from ..evaluate import fill
 from ..expressions import Constant, MapOf
 from ..linked import Continue, Goal, Granted, LinkedProcess, LinkedStep, Origin
 from .goals import come_back, revived
@@ -31,9 +33,14 @@ def propose(
     What is wrong comes back, and nothing was said then; None where all is well.
     """
     state = voice.state
-    problem = checked_as_declared(parameters, grant.parameters)
+    problem = _not_to_choose(grant, parameters, by_model=bool(call_id))
+    problem = problem or checked_as_declared(parameters, grant.parameters) or ""
     if problem:
         return f"the parameters of {grant.name} are not as declared: {problem}"
+    try:
+        parameters = {**parameters, **fill(grant.given, state.scope())}
+    except MissingValueError as error:
+        return f"what is laid down for {grant.name} has no value: {error}"
     under_way = state.pursuit or state.suspended
     at_hand = under_way is not None and under_way.step_id == step.id
     attempt = under_way.attempt if at_hand and under_way else _next(state, step)
@@ -54,6 +61,17 @@ def propose(
     if too_much is None:
         voice.say(proposed)
     return too_much
+
+
+def _not_to_choose(grant: Granted, parameters: dict[str, Any], *, by_model: bool) -> str:
+    """Which of *parameters* whoever chose them does not choose, and what to do; "" for none."""
+    given = {name for name, _ in grant.given.entries}
+    for name in parameters:
+        if name in given:
+            return f"{name[:100]} is laid down: leave it out"
+        if by_model and name in grant.people:
+            return f"{name[:100]} is for people to choose: leave it out"
+    return ""
 
 
 def left_s(state: Execution, step: LinkedStep, now_ns: int) -> float | None:
