@@ -18,12 +18,12 @@ from cortex.runtime.models import (
     select,
     without_stand_ins,
 )
+from cortex.runtime.processes.execution import PERSON
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
 ANSWER_TOKENS = 1_500  # that a model may answer with where the compiler set no headroom apart
 LET_GO = "`needs: { sensitivity: internal }` lets it go to others"
-PERSON = "human"  # the provider whose models are people
 NOBODY_CHOOSES = (
     "no model is configured that chooses what is done: name one under [models] in config.toml"
 )

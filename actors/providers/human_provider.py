@@ -19,11 +19,10 @@ from cortex.runtime.context import counter_for
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Usage, endpoints
-from cortex.runtime.processes.execution import ENGINE
+from cortex.runtime.processes.execution import ENGINE, PERSON
 
 from .calling import CallFailedError, announced, failed, responded
 
-PROVIDER = "human"
 Ending = ExecutionCancelled | ExecutionCompleted | ExecutionFailed | ExecutionHalted | StepFailed
 
 
@@ -38,14 +37,14 @@ class HumanProvider(Component):
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:
         """The people that the home configures."""
-        return announced(config, PROVIDER)
+        return announced(config, PERSON)
 
     def __init__(self, blobs: Blobs, config: Config) -> None:
         self._blobs = blobs
-        self._endpoints = endpoints(config.models, PROVIDER)
+        self._endpoints = endpoints(config.models, PERSON)
         self._open: dict[str, ModelInvoke] = {}  # by execution: each asks one thing at a time
 
-    @on(ModelInvoke, where={"provider": PROVIDER})
+    @on(ModelInvoke, where={"provider": PERSON})
     def invoke(self, event: ModelInvoke, delivery: Delivery) -> Iterator[Event]:
         """Ask."""
         self._open[event.execution_id] = event

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from .shipped import SHIPPED, is_shipped
     from .stale import known_sources
     from .submitting import submit
-    from .suggest import nearest
+    from .suggest import did_you_mean, listed, nearest
     from .work import inferred_needs, said_needs
 else:
     lazily(__name__)
@@ -167,6 +167,7 @@ __all__ = [
     "compile_home",
     "compile_sources",
     "diagnostics_reference",
+    "did_you_mean",
     "diff",
     "errors_of",
     "evaluate",
@@ -184,6 +185,7 @@ __all__ = [
     "known_sources",
     "language_schema",
     "linked_goal",
+    "listed",
     "misfit",
     "nearest",
     "object_schema",

@@ -178,7 +178,7 @@ def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) 
     gave = desk.run(*resume, given, "--result", result)
 
     assert [each.returncode for each in wrong] == [1, 2, 2, 2, 1], wrong
-    assert "did you mean one?" in wrong[0].stderr
+    assert "did you mean `one`?" in wrong[0].stderr
     assert all("Traceback" not in each.stderr for each in wrong)
     assert (done.returncode, gave.returncode) == (0, 0), (done, gave)
     assert document(desk, skipped)["steps"] == {"one": "skipped", "two": "completed"}

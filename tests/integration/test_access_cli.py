@@ -232,7 +232,7 @@ def test_a_grant_to_approve_a_gate_that_there_is_not_is_refused_with_the_nearest
 
     assert "did you mean deploy/approved?" in refused("add", "deploi/approved")
     assert "did you mean deploy/approved?" in refused("add", "deploy/aproved")
-    assert "there are approved, file_exists" in refused("grant", "deploy/xyz")
+    assert "there are `approved`, `file_exists`" in refused("grant", "deploy/xyz")
     assert "did you mean */approved?" in refused("grant", "*/aprovd")
     for gate in ("deploy/approved", "deploy/*", "*/approved", "*", "deploy/file_exists"):
         shell.run("grant", "early", "--approve", gate)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .acting import lines_of as acting_lines
     from .acting import path_of as home_in
     from .amounts import counted, dollars, plus
-    from .asked import PERSON, OpenQuestions, asked_of_person, open_gate, shape_of, task_first
+    from .asked import OpenQuestions, asked_of_person, open_gate, shape_of, task_first
     from .catalog import Catalog, Compiled
     from .choices import ModelCall, ModelChoice, WhyDocument, why_of
     from .chosen import Chosen, worktree_of
@@ -64,7 +64,6 @@ else:
 
 __all__ = [
     "GAP",
-    "PERSON",
     "PRIMITIVES",
     "REQUESTS",
     "REVIEW_LINES",

@@ -13,12 +13,11 @@ from cortex.bus.events import (
     ModelResponded,
     StepFailed,
 )
+from cortex.runtime.processes.execution import PERSON
 
 from ..errors import RefusedError
 from .history import History
 from .items import asking_items
-
-PERSON = "human"  # the provider whose models are people
 
 TASK = "=== step ==="  # the heading of what is to be done
 _ENDS = ExecutionCancelled | ExecutionCompleted | ExecutionFailed | ExecutionHalted

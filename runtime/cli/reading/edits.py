@@ -9,9 +9,8 @@ from cortex.bus import Event, Recorded
 from cortex.bus.events import ContextEdited, ExecutionEdited, ExecutionStarted, StepSettled
 from cortex.runtime.processes.execution import is_own
 
+from .results import brief_value
 from .times import iso
-
-LONGEST = 60  # characters of a value
 
 Change: TypeAlias = ExecutionEdited | ContextEdited | StepSettled
 
@@ -57,7 +56,7 @@ def edit_of(event: Change, max_cost: float | None = None, at: str = "") -> Perso
 
 def edit_line(edit: PersonEdit) -> str:
     """A change in a line: what, by whom, and why."""
-    values = ", ".join(f"{name} = {_brief(value)}" for name, value in edit.changed.items())
+    values = ", ".join(f"{name} = {brief_value(value)}" for name, value in edit.changed.items())
     what = values
     if "context" in edit.what:
         places = (each["item"] or f"the {each['section']} itself" for each in edit.texts)
@@ -82,9 +81,3 @@ def _edits(rows: Sequence[tuple[Recorded, Event | None]]) -> Iterator[PersonEdit
         elif isinstance(event, Change) and is_own(record):
             yield edit_of(event, max_cost, iso(record.time_ns))
             max_cost = event.max_cost if isinstance(event, ExecutionEdited) else max_cost
-
-
-def _brief(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

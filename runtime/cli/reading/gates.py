@@ -1,16 +1,14 @@
 """The gates that a grant to approve can be about: those of the processes that a home knows."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
-from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes import LinkedProcess, listed, nearest
 
 from ..errors import RefusedError
 from .catalog import Catalog
 from .history import History
 
 ANY = "*"
-SHOWN = 8  # names in a hint
 
 
 def wrong_gate(history: History, patterns: Iterable[str]) -> str:
@@ -24,14 +22,14 @@ def wrong_gate(history: History, patterns: Iterable[str]) -> str:
         if not gate:
             continue  # "*" alone, or no pattern, which is said elsewhere
         if process != ANY and process not in gates:
-            near = get_close_matches(process, gates, n=1)
-            hint = f"did you mean {near[0]}/{gate}?" if near else _some("there are", gates)
+            near = nearest(process, gates)
+            hint = f"did you mean {near}/{gate}?" if near else f"there are {listed(gates)}"
             return f"{pattern!r}: there is no process {process}: {hint}"
         of = gates.values() if process == ANY else [gates[process]]
         names = sorted({name for each in of for name in each})
         if gate != ANY and gate not in names:
-            near = get_close_matches(gate, names, n=1)
-            hint = f"did you mean {process}/{near[0]}?" if near else _some("there are", names)
+            near = nearest(gate, names)
+            hint = f"did you mean {process}/{near}?" if near else f"there are {listed(names)}"
             lacks = f"no process has a gate {gate}" if process == ANY else f"it has no gate {gate}"
             return f"{pattern!r}: {lacks}: {hint}"
     return ""
@@ -50,9 +48,3 @@ def gates_of(history: History) -> Mapping[str, tuple[str, ...]]:
             steps = (gate.name for step in linked.steps for gate in step.gates)
             found[name] = tuple(dict.fromkeys((*(gate.name for gate in linked.gates), *steps)))
     return found
-
-
-def _some(lead: str, names: Iterable[str]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return f"{lead} {', '.join(listed[:SHOWN]) or 'none'}{more}"

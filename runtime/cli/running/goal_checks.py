@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from cortex.runtime.processes import nearest
+from cortex.runtime.processes import did_you_mean, listed, nearest
 
 COMMAND: Final = "command"  # the gate that runs a program
 _OF_A_GATE: Final = re.compile(r"\s*([\w.-]+)\s*=(.*)", re.DOTALL)
@@ -76,7 +76,7 @@ def _refuse_no_program(
         meant = f"the gate `{near}`" if near else ""
         if not meant and (near := nearest(program, set(_programs(program[0])))):
             meant = f"the program `{near}`"
-        hint = f"did you mean {meant}?" if meant else f"there are the gates {_listed(gates)}"
+        hint = f"did you mean {meant}?" if meant else f"there are the gates {listed(gates)}"
         raise _wrong(f"`{program}` is no gate and no program: {hint}")
 
 
@@ -106,12 +106,7 @@ def object_of(given: str, whose: str) -> dict[str, Any]:
 
 
 def _known(name: str, gates: Collection[str]) -> str:
-    near = nearest(name, gates)
-    return f"did you mean `{near}`?" if near else f"there are {_listed(gates)}"
-
-
-def _listed(gates: Collection[str]) -> str:
-    return ", ".join(sorted(gates))
+    return did_you_mean(name, gates, f"there are {listed(gates)}")
 
 
 def _wrong(message: str) -> click.BadParameter:

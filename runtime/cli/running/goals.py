@@ -20,7 +20,7 @@ from cortex.runtime.processes import (
     linked_goal,
     nearest,
 )
-from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
+from cortex.runtime.processes.execution import PERSON, checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, models_of
@@ -165,7 +165,7 @@ def _meant(goal: Goal, name: str) -> str:
 
 def _can_act(home: Home) -> Iterable[bool]:
     """Of each model of *home*, whether it can be given tools; stand-ins and people are none."""
-    return (row.provider not in ("extractive", "human", "replay") for row in models_of(home))
+    return (row.provider not in ("extractive", PERSON, "replay") for row in models_of(home))
 
 
 def _usual(registry: Registry, named: Sequence[str], *, by_hand: bool) -> list[str]:

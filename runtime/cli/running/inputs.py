@@ -3,7 +3,6 @@
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import msgspec
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import Config, Home, mask_for
-from cortex.runtime.processes import Field, LinkedProcess
+from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
 from cortex.runtime.processes.execution import checked_inputs
 from cortex.runtime.secrets import Mask
 
@@ -103,8 +102,7 @@ def refuse_breaks(process: LinkedProcess, breaks: Sequence[str]) -> None:
     ]
     for name in breaks:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            meant = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
+            meant = did_you_mean(name, names, f"it has {listed(names)}")
             raise click.BadParameter(
                 f"{process.name} has no step {name!r}: {meant}", param_hint="--break"
             )

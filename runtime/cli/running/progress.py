@@ -109,9 +109,8 @@ class Progress:
         self._interrupts = interrupts
         self._followed = {execution_id: ""}  # ids, and how far their lines are set in
         self._items: set[str] = set()  # those of them that carry out items, or run in such
-        self._of_many: set[str] = (
-            set()
-        )  # of those, where so many run that each says only what is wrong
+        # Of those, where so many run that each says only what is wrong.
+        self._of_many: set[str] = set()
         self._waiting: dict[str, Stopped] = {}  # items that wait for a person, by execution
         self._asked: dict[str, AskedSoFar] = {}  # by stream
         self._questions = OpenQuestions()

@@ -48,9 +48,9 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import many
 from cortex.runtime.models import Usage
-from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
+from cortex.runtime.processes.execution import ENGINE, PERSON, VERDICTS, Execution
 
-from ..reading import PERSON, counted, dollars, duration, edit_line, edit_of, unedited_line
+from ..reading import counted, dollars, duration, edit_line, edit_of, unedited_line
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something

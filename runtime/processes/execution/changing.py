@@ -1,6 +1,5 @@
 """What a person asks to be otherwise at a breakpoint or a halt: a prompt, or a step's result."""
 
-from difflib import get_close_matches
 from typing import Final
 
 from msgspec import UNSET
@@ -8,6 +7,7 @@ from msgspec import UNSET
 from cortex.bus.events import ContextEdit, ExecutionEdit, ExecutionResume, StepSettle, StepSettled
 from cortex.runtime.secrets import masks_in
 
+from ..suggest import did_you_mean, listed
 from . import editing
 from .asking import context_compile
 from .course import Course
@@ -72,8 +72,7 @@ def _against_settling(course: Course, voice: Voice, event: StepSettle) -> str:
     state, steps = voice.state, {step.id: step for step in course.process.steps}
     step = steps.get(event.step_id)
     if step is None:
-        near = get_close_matches(event.step_id, steps, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(steps)}"
+        hint = did_you_mean(event.step_id, steps, f"it has {listed(steps)}")
         return f"{course.process.name} has no step {event.step_id[:40]!r}: {hint}"
     if event.outcome not in OUTCOMES:
         return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
