@@ -308,6 +308,7 @@ class Feed:
         self._after = now.through if after is None else after
         self._ring = now.ring_through
         self._closed = False
+        self._away = False  # the hub, when it was asked last
 
     def next(self, wait_s: float) -> list[Recorded]:
         """What has come since the last call; waits up to *wait_s* where nothing has.
@@ -318,8 +319,12 @@ class Feed:
         """
         epoch = self._epochs[-1].id if self._epochs else 0
         request = Fetch(self._name, self._after, ring_after=self._ring, log_epoch=epoch)
+        self._away = False
         try:
             page = self._hub.fetch(request, wait_s)
+        except HubAwayError:
+            self._away = True
+            raise
         except TailLostError as told:
             seen, before, self._epochs = self._after, self._epochs, self._hub.epochs
             self._after = common_when_told(self._epochs, before, seen, told.common)
@@ -335,6 +340,8 @@ class Feed:
         if self._closed:
             return
         self._closed = True
+        if self._away:  # it went with the hub: to wait for that once more tells nobody anything
+            return
         try:
             self._hub.ask_one(self._client.name, Unsubscribe(self._name))
         except (HubClosedError, HubAwayError):

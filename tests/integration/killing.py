@@ -1,5 +1,6 @@
 """Kills a program at seeded random points and starts it again, until it comes to its end."""
 
+import fcntl
 import os
 import random
 import select
@@ -9,7 +10,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 PAUSE_MOST_S = 0.005  # between the line and the kill, so that it falls between lines too
-PATIENCE_S = 60.0  # a program that says nothing for so long is stuck
+PATIENCE_S = 120.0  # a program that says nothing for so long is stuck
+AHEAD_BYTES = 4_096  # that it may say before we look: where we stand still, it waits for us
 
 
 class Killed(msgspec.Struct):
@@ -48,6 +50,8 @@ def _live(command: list[str], killed: Killed, lines: int | None, pause_s: float)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
+        if hasattr(fcntl, "F_SETPIPE_SZ"):  # else it may do all of its work before the first kill
+            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, AHEAD_BYTES)
         said = b""
         while lines is None or said.count(b"\n") < lines:
             ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)

@@ -220,3 +220,19 @@ def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_b
 
     assert again.record.position == second.record.position
     assert again.attempts == 2
+
+
+def test_a_feed_whose_hub_is_away_is_closed_at_once(coming: Coming) -> None:
+    client = coming.client(away_s=0.1)
+    feed = client.follow(SAID, after=0)
+    coming.go()
+    with pytest.raises(HubAwayError):
+        feed.next(LONG_S)
+    command = client.hub._command  # type: ignore[attr-defined]
+    command._away_s = 2 * LONG_S  # as long as whoever closes it would wait for the hub
+
+    closing = threading.Thread(target=feed.close, daemon=True)
+    closing.start()
+    closing.join(LONG_S / 2)
+
+    assert not closing.is_alive()
