@@ -24,3 +24,12 @@ def until(done: Callable[[], Any], *, look_s: float = LOOK_S) -> Any:
         assert time.monotonic() < ends_s, f"it did not come to that within {PATIENCE_S:.0f} s"
         time.sleep(look_s)
     return found
+
+
+def held_by(name: str) -> str:
+    """What `run:` of a step takes for a program that ends once the file *name* is in its folder.
+
+    A step is under way for as long as a test needs it to be; five minutes where the test is gone.
+    """
+    wait = f"until [ -e {name} ] || [ $n -gt 6000 ]; do n=$((n+1)); sleep 0.05; done"
+    return f"[sh, -c, 'n=0; {wait}']"

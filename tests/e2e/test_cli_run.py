@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from ..waiting import held_by
+
 CORTEX = Path(sys.executable).parent / "cortex"
 LOG = """\
 ============================= test session starts ==============================
@@ -31,16 +33,17 @@ tests/test_sum.py:5: AssertionError
 FAILED tests/test_sum.py::test_sum - assert 3 == 4
 ========================= 1 failed, 1 passed in 0.01s ==========================
 """
-SLOW = """\
+NAP = held_by("awake")  # until the test has it end
+SLOW = f"""\
 process: slow
 version: 1
 steps:
   - id: first
     action: shell
-    with: { run: sleep 3 }
+    with: {{ run: {NAP} }}
   - id: second
     action: shell
-    with: { run: echo done }
+    with: {{ run: echo done }}
 """
 
 
@@ -251,10 +254,29 @@ def running(user: User) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: User) -> None:
+@pytest.fixture
+def awake(user: User) -> Iterator[Path]:
+    """The file that lets the first step of `slow` and its like end; it is not there yet."""
+    path = user.folder / "awake"
+    path.unlink(missing_ok=True)
+    yield path
+    path.touch()
+
+
+def interrupted(running: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C; what the command says to that."""
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    return next(line for line in running.stderr if "Ctrl-C again" in line)
+
+
+def test_ctrl_c_pauses_and_resume_goes_on(
+    awake: Path, running: subprocess.Popen[str], user: User
+) -> None:
     held = user.start("run", "slow.yaml")
     told = held.communicate(timeout=60)[1]
-    running.send_signal(signal.SIGINT)
+    interrupted(running)
+    awake.touch()
     _, err = running.communicate(timeout=60)
     hint = err.strip().splitlines()[-1].split()
 
@@ -269,27 +291,27 @@ def test_ctrl_c_pauses_and_resume_goes_on(running: subprocess.Popen[str], user: 
     assert list(done["steps"]) == ["first", "second"]
 
 
-def test_ctrl_c_waits_for_the_step_at_hand(user: User) -> None:
-    (user.folder / "longer.yaml").write_text(SLOW.replace("slow", "longer").replace("3", "6"))
+def test_ctrl_c_waits_for_the_step_at_hand(awake: Path, user: User) -> None:
+    (user.folder / "longer.yaml").write_text(SLOW.replace("slow", "longer"))
     with user.start("run", "longer.yaml") as running:
         _wait_for_step(running, user, "longer")
-        running.send_signal(signal.SIGINT)
+        told = interrupted(running)
+        awake.touch()
         _, err = running.communicate(timeout=60)
 
     execution_id = err.strip().splitlines()[-1].split()[-1]
     state = user.json("execution", "show", execution_id)
     assert running.returncode == 130
-    assert "pausing when the step at hand is done; Ctrl-C again leaves at once" in err
+    assert "pausing when the step at hand is done; Ctrl-C again leaves at once" in told
     assert (state["status"], state["steps"]) == ("paused", {"first": "completed"})
 
 
+@pytest.mark.usefixtures("awake")
 def test_a_second_ctrl_c_leaves_the_step_at_hand(user: User) -> None:
-    (user.folder / "longest.yaml").write_text(SLOW.replace("slow", "longest").replace("3", "30"))
+    (user.folder / "longest.yaml").write_text(SLOW.replace("slow", "longest"))
     with user.start("run", "longest.yaml", "--json") as running:
         _wait_for_step(running, user, "longest")
-        running.send_signal(signal.SIGINT)
-        assert running.stderr is not None
-        told = running.stderr.readline()
+        told = interrupted(running)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
 
@@ -331,9 +353,9 @@ def test_a_process_whose_newest_source_was_rejected_does_not_run(tmp_path: Path)
     other = User(tmp_path)
     other.cortex("init")
     source = tmp_path / ".cortex" / "processes" / "slow.yaml"
-    source.write_text(SLOW.replace("sleep 3", "echo one"))
+    source.write_text(SLOW.replace(NAP, "echo one"))
     other.cortex("run", "slow")
-    source.write_text(SLOW.replace("sleep 3", "echo two"))
+    source.write_text(SLOW.replace(NAP, "echo two"))
 
     with other.start("run", "slow") as process:
         _, err = process.communicate(timeout=60)
@@ -348,9 +370,7 @@ def test_a_process_whose_newest_source_was_rejected_does_not_run(tmp_path: Path)
 
 def test_a_halted_execution_says_why_first_and_shows_no_raw_results(user: User) -> None:
     (user.folder / "fails.yaml").write_text(
-        SLOW.replace("slow", "fails")
-        .replace("sleep 3", "echo hello")
-        .replace("echo done", "ls /no")
+        SLOW.replace("slow", "fails").replace(NAP, "echo hello").replace("echo done", "ls /no")
     )
 
     out = user.cortex("run", "fails.yaml", code=1)

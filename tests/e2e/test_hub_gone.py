@@ -21,10 +21,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_an_execution_that_ended_before_its_hub_did_is_not_said_to_go_on(desk: Desk) -> None:
-    following = desk.begin("run", "sleeping", "--json")
+    following = desk.run_sleeping("--json")
     try:
-        until(lambda: "step.execute" in desk.topics())
         os.kill(following.pid, signal.SIGSTOP)  # what comes now, it does not see
+        desk.wake()
         until(lambda: "execution.completed" in desk.topics())
         down = desk.run("down")
     finally:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -111,11 +110,11 @@ def test_a_worker_elsewhere_does_what_it_was_granted_and_ends_when_that_is_revok
 
 
 def test_ctrl_c_while_following_pauses_what_the_hub_runs(desk: Desk) -> None:
-    following = desk.begin("run", "sleeping", "--json")
-    begun = "step.execute"
-    until(lambda: any(_about(desk, begun, "nap")))
+    following = desk.run_sleeping("--json")
 
     following.send_signal(signal.SIGINT)
+    until(lambda: "execution.pause" in desk.topics())
+    desk.wake()
     out, _ = following.communicate(timeout=STUCK_S)
 
     assert (following.returncode, json.loads(out)["status"]) == (130, "paused")
@@ -124,9 +123,7 @@ def test_ctrl_c_while_following_pauses_what_the_hub_runs(desk: Desk) -> None:
 
 
 def test_sigterm_while_following_leaves_what_the_hub_runs_to_the_hub(desk: Desk) -> None:
-    before = desk.topics().count("step.execute")
-    following = desk.begin("run", "sleeping")
-    until(lambda: desk.topics().count("step.execute") > before)
+    following = desk.run_sleeping()
 
     following.send_signal(signal.SIGTERM)
     _, said = following.communicate(timeout=STUCK_S)
@@ -137,14 +134,8 @@ def test_sigterm_while_following_leaves_what_the_hub_runs_to_the_hub(desk: Desk)
     assert f"execution {found} goes on, on the hub" in said
     assert f"cortex execution show {found}\ncortex execution pause {found}\n" in said
     assert "execution resume" not in said
+    desk.wake()
     until(lambda: desk.many(("execution", "show", found))[0][1]["status"] == "completed")
-
-
-def _about(desk: Desk, topic: str, step: str) -> Iterable[bool]:
-    with connected(desk.home) as client:
-        for record in client.read():
-            if record.topic == topic:
-                yield getattr(client.vocabulary.read(record), "step_id", "") == step
 
 
 def test_a_program_of_the_owner_is_a_client_in_one_line(desk: Desk) -> None:
@@ -190,9 +181,7 @@ def test_files_that_change_start_the_process_that_watches_them(desk: Desk) -> No
 
 
 def test_what_a_killed_hub_was_at_is_said_to_wait_and_how_to_go_on(desk: Desk) -> None:
-    before = desk.topics().count("step.execute")
-    following = desk.begin("run", "sleeping")
-    until(lambda: desk.topics().count("step.execute") > before)
+    following = desk.run_sleeping()
     os.kill(desk.up["pid"], signal.SIGKILL)
     until(lambda: found(desk.home) is None)
 
@@ -207,6 +196,7 @@ def test_what_a_killed_hub_was_at_is_said_to_wait_and_how_to_go_on(desk: Desk) -
     assert (listed[0]["status"], listed[0]["waiting"]) == ("running", unheld)
     assert f"waiting    nap: {unheld}" in shown
     assert f"cortex execution resume {listed[0]['id']}" in shown
+    desk.wake()
     until(lambda: desk.many(("execution", "show", listed[0]["id"]))[0][1]["status"] == "completed")
 
 

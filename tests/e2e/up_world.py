@@ -12,6 +12,7 @@ import pytest
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found
 
+from ..waiting import held_by
 from ..waiting import until as until
 from .command_lines import CORTEX, run_many
 
@@ -74,7 +75,8 @@ PROCESSES = {
     "  - { id: say, action: shell, with: { run: echo one } }\n",
     "greeting": "steps:\n  - { id: hello, action: greet }\n",
     "holding": "steps:\n  - { id: held, action: hold }\n",
-    "sleeping": "steps:\n  - { id: nap, action: shell, with: { run: sleep 1 } }\n"
+    # Its first step lasts until the test has it end: see `Desk.wake`.
+    "sleeping": f"steps:\n  - {{ id: nap, action: shell, with: {{ run: {held_by('awake')} }} }}\n"
     "  - { id: rest, action: shell, with: { run: echo two } }\n",
     "inbox": "trigger: { type: file, paths: inbox/*.csv, changes: [added, modified] }\n"
     "inputs: { path: string }\nsteps:\n"
@@ -127,6 +129,18 @@ class Desk:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready"), process.communicate()
         return process
+
+    def run_sleeping(self, *args: str) -> "subprocess.Popen[str]":
+        """A command that runs `sleeping` and follows it: its first step is under way."""
+        (self.folder / "awake").unlink(missing_ok=True)
+        before = self.topics().count("step.execute")
+        process = self.begin("run", "sleeping", *args)
+        until(lambda: self.topics().count("step.execute") > before)
+        return process
+
+    def wake(self) -> None:
+        """Let the first step of `sleeping` end."""
+        (self.folder / "awake").touch()
 
     def topics(self) -> list[str]:
         with connected(self.home) as client:
