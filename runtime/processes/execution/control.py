@@ -7,7 +7,7 @@ from cortex.bus.events import ContextEdit, ExecutionCancel, ExecutionPause, Exec
 from . import fanning, settlement
 from .changing import Change
 from .course import Course
-from .state import ATTEMPTING, DELEGATED, PARENT_PAUSES
+from .state import ATTEMPTING, DELEGATED, PARENT_PAUSES, Execution
 from .voice import UNSEEN, Voice
 
 VERDICTS: Final = ("approved", "denied")  # what a gate that asks a person is answered
@@ -64,27 +64,7 @@ def resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
         _resume_from(course, voice, event)
         return
     voice.resume(event.answer, voice.asked_by(event), event.note)
-    stage = voice.state.stage
-    if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
-        course.take_settled(course.step)
-    elif stage == "fan":
-        fanning.resumed(course, voice, event, stood=stands)
-    elif stage in ("child", "cleanup"):
-        voice.resume_child(event)
-        if stands:
-            course.restart_timeout()
-    elif stage == "model":
-        course.restart_timeout()  # whoever is asked answers now, or asks again
-    elif not stands:
-        return  # the pause was not taken yet, so that something is asked
-    elif stage == "handler":
-        course.restart_timeout()  # it still waits for somebody to take it
-    elif state.statuses.get(state.step_id) == "completed":
-        course.settle()  # somebody did take it during the pause
-    elif stage in ("compiled", "waiting", "tools"):
-        course.go_on_attempting()
-    else:
-        course.go_on()
+    _go_on(course, voice, event, state)
 
 
 def not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
@@ -109,6 +89,31 @@ def cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
     if state.stage in DELEGATED:
         voice.cancel_child(f"its parent was cancelled: {reason}")
     voice.cancel(reason)
+
+
+def _go_on(course: Course, voice: Voice, event: ExecutionResume, before: Execution) -> None:
+    """Go on where the execution is, which was at *before* when *event* came."""
+    stage, stood = voice.state.stage, before.status in ("paused", "halted")
+    if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
+        course.take_settled(course.step)
+    elif stage == "fan":
+        fanning.resumed(course, voice, event, stood=stood)
+    elif stage in ("child", "cleanup"):
+        voice.resume_child(event)
+        if stood:
+            course.restart_timeout()
+    elif stage == "model":
+        course.restart_timeout()  # whoever is asked answers now, or asks again
+    elif not stood:
+        return  # the pause was not taken yet, so that something is asked
+    elif stage == "handler":
+        course.restart_timeout()  # it still waits for somebody to take it
+    elif before.statuses.get(before.step_id) == "completed":
+        course.settle()  # somebody did take it during the pause
+    elif stage in ("compiled", "waiting", "tools"):
+        course.go_on_attempting()
+    else:
+        course.go_on()
 
 
 def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
