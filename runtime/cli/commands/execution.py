@@ -4,15 +4,12 @@ import time
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from cortex.bus.events import (
     ExecutionCancel,
-    ExecutionEdit,
     ExecutionFinish,
     ExecutionPause,
     ExecutionRated,
-    ExecutionResume,
 )
 from cortex.runtime.kernel import Home
 
@@ -37,6 +34,7 @@ from ..screen import Screen
 from ..tree import Family
 from .execution_approve import approve
 from .execution_edit import edit
+from .execution_resume import resume
 
 NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
 SPARED = (4, 5)  # their places
@@ -121,102 +119,6 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
         if document.chosen or state.tree:
             document.worktree = worktree_of(home, state.tree or found)
     show_execution(screen, document)
-
-
-@execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.option("--approve", is_flag=True, help="Answer the question with yes.")
-@click.option("--deny", is_flag=True, help="Answer the question with no.")
-@click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
-@click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
-@click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
-@click.option("--skip", default="", metavar="STEP", help="Go on without this step.")
-@click.option("--result", "given", default="", metavar="STEP=RESULT", help="It gave this.")
-@click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
-@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change it.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Let it spend more.")
-@click.option("--note", default="", help="Why, for the record.")
-@with_home
-@with_screen
-def resume(
-    execution_id: str,
-    approve: bool,
-    deny: bool,
-    text: str,
-    result: str | None,
-    again: bool,
-    skip: str,
-    given: str,
-    from_step: str,
-    inputs: tuple[str, ...],
-    max_cost: float | None,
-    note: str,
-    home: Home,
-    screen: Screen,
-) -> int:
-    """Go on with a paused, halted or interrupted execution.
-
-    With --from it goes back to a step at which it was: what that step and those after it gave is
-    dropped, and they run again. `--answer -` reads the answer from standard input.
-
-    Where something was begun that may happen once only, and nobody recorded how it ended, it asks:
-    --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
-
-    With -i and --max-cost it goes on with other inputs, and may spend more: that is recorded as an
-    edit of yours. Steps that are done keep what they gave, unless --from has them run again.
-
-    --skip goes on without a step that is not done. --result takes RESULT (JSON, or text) as what a
-    step gave, done or not: the gates of the step at hand are asked again. Both are recorded as
-    yours, and no gate is passed over.
-    """
-    settles = result is not None or again
-    answers = (approve, deny, text, result is not None, again)
-    if len([each for each in (*answers, from_step) if each]) > 1:
-        raise click.UsageError(
-            "give one of --approve, --deny, --answer, --it-happened, --do-it-again and --from"
-        )
-    edits = bool(inputs) or max_cost is not None
-    changes = [each for each in (edits, skip, given) if each]
-    if changes and any(answers):
-        raise click.UsageError("answer what is asked first, then say what is to be changed")
-    if len(changes) > 1:
-        raise click.UsageError("give one of --skip, --result, and -i with --max-cost")
-    if text == "-":
-        text = running.input_text()
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        if settles:
-            gave = running.input_text() if result == "-" else result
-            said = running.settlement_of(station.client, station.history, found, gave, station.seen)
-            return station.run(found, replace(said, note=note))
-        if edits:
-            changed = ExecutionEdit(
-                execution_id=found,
-                inputs=running.edited_inputs(
-                    station.history, found, running.pairs_of(inputs, "NAME")
-                ),
-                max_cost=max_cost,
-                note=note,
-                from_step=from_step,
-                seen=station.seen,
-            )
-            running.refuse_secrets(changed.inputs, running.mask_of(home))
-            return station.edit(found, changed)
-        if skip or given:
-            said_of = running.pairs_of((given,), "STEP") if given else {skip: None}
-            settle = running.step_settlement(
-                station.client, station.history, found, *next(iter(said_of.items()))
-            )
-            running.refuse_secrets(settle.result, running.mask_of(home))
-            settle = replace(settle, note=note, from_step=from_step, seen=station.seen)
-            return station.edit(found, settle)
-        event = ExecutionResume(
-            execution_id=found,
-            answer="approved" if approve else "denied" if deny else text,
-            note=note,
-            from_step=from_step,
-        )
-        return station.resume(found, event)
 
 
 @execution.command()
@@ -324,7 +226,7 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
     screen.line(f"execution {found} was rated {verdict}")
 
 
-for each in (approve, edit):
+for each in (approve, edit, resume):
     execution.add_command(each)
 
 

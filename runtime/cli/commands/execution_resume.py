@@ -1,0 +1,125 @@
+"""`cortex execution resume`: go on, with an answer, a change, or from an earlier step."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import replace
+
+from cortex.bus.events import ExecutionEdit, ExecutionResume, StepSettle
+from cortex.runtime.kernel import Home
+
+from .. import running  # not its names: what only reads gets along without a runtime
+from ..completing import execution_ids
+from ..options import with_home, with_screen
+from ..screen import Screen
+
+if TYPE_CHECKING:
+    from ..running import Station
+
+
+@click.command()
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@click.option("--approve", is_flag=True, help="Answer the question with yes.")
+@click.option("--deny", is_flag=True, help="Answer the question with no.")
+@click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
+@click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
+@click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
+@click.option("--skip", default="", metavar="STEP", help="Go on without this step.")
+@click.option("--result", "given", default="", metavar="STEP=RESULT", help="It gave this.")
+@click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
+@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change it.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Let it spend more.")
+@click.option("--note", default="", help="Why, for the record.")
+@with_home
+@with_screen
+def resume(
+    execution_id: str,
+    approve: bool,
+    deny: bool,
+    text: str,
+    result: str | None,
+    again: bool,
+    skip: str,
+    given: str,
+    from_step: str,
+    inputs: tuple[str, ...],
+    max_cost: float | None,
+    note: str,
+    home: Home,
+    screen: Screen,
+) -> int:
+    """Go on with a paused, halted or interrupted execution.
+
+    With --from it goes back to a step at which it was: what that step and those after it gave is
+    dropped, and they run again. `--answer -` reads the answer from standard input.
+
+    Where something was begun that may happen once only, and nobody recorded how it ended, it asks:
+    --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
+
+    With -i and --max-cost it goes on with other inputs, and may spend more: that is recorded as an
+    edit of yours. Steps that are done keep what they gave, unless --from has them run again.
+
+    --skip goes on without a step that is not done. --result takes RESULT (JSON, or text) as what a
+    step gave, done or not: the gates of the step at hand are asked again. Both are recorded as
+    yours, and no gate is passed over.
+    """
+    edits = bool(inputs) or max_cost is not None
+    _refuse_mixtures(
+        (approve, deny, text, result is not None, again), (edits, skip, given), from_step
+    )
+    text = running.input_text() if text == "-" else text
+    with running.Station.open(home, screen) as station:
+        found = station.known(execution_id)
+        if result is not None or again:
+            gave = running.input_text() if result == "-" else result
+            said = running.settlement_of(station.client, station.history, found, gave, station.seen)
+            return station.run(found, replace(said, note=note))
+        if edits:
+            changed = _edit(station, found, running.pairs_of(inputs, "NAME"), max_cost)
+            running.refuse_secrets(changed.inputs, running.mask_of(home))
+            return station.edit(found, replace(changed, note=note, from_step=from_step))
+        if skip or given:
+            settle = _settlement(station, found, skip, given)
+            running.refuse_secrets(settle.result, running.mask_of(home))
+            return station.edit(found, replace(settle, note=note, from_step=from_step))
+        answer = "approved" if approve else "denied" if deny else text
+        event = ExecutionResume(execution_id=found, answer=answer, note=note, from_step=from_step)
+        return station.resume(found, event)
+
+
+def _refuse_mixtures(answers: Sequence[object], changes: Sequence[object], from_step: str) -> None:
+    """See that a resume says one thing.
+
+    Raises:
+        click.UsageError: It says several.
+    """
+    if sum(map(bool, (*answers, from_step))) > 1:
+        raise click.UsageError(
+            "give one of --approve, --deny, --answer, --it-happened, --do-it-again and --from"
+        )
+    if any(changes) and any(answers):
+        raise click.UsageError("answer what is asked first, then say what is to be changed")
+    if sum(map(bool, changes)) > 1:
+        raise click.UsageError("give one of --skip, --result, and -i with --max-cost")
+
+
+def _edit(
+    station: "Station", execution_id: str, pairs: dict[str, str], max_cost: float | None
+) -> ExecutionEdit:
+    """Other inputs for an execution, or more to spend."""
+    return ExecutionEdit(
+        execution_id=execution_id,
+        inputs=running.edited_inputs(station.history, execution_id, pairs),
+        max_cost=max_cost,
+        seen=station.seen,
+    )
+
+
+def _settlement(station: "Station", execution_id: str, skip: str, given: str) -> StepSettle:
+    """That a step is skipped, or gave a result."""
+    said = running.pairs_of((given,), "STEP") if given else {skip: None}
+    ((step_id, result),) = said.items()
+    client, history = station.client, station.history
+    settle = running.step_settlement(client, history, execution_id, step_id, result)
+    return replace(settle, seen=station.seen)
