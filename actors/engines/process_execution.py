@@ -68,6 +68,8 @@ from cortex.runtime.processes.execution import (
     fold,
     give_up,
     ignore,
+    leave,
+    left_behind,
     may_answer,
     observed,
     speaks_for,
@@ -178,6 +180,9 @@ class ProcessExecutionEngine(Component):
             after, said = stood_at(before, event, delivery.position), list[Output]()
         else:
             after, said = self._advance(before, event, delivery)
+            if said and after.parent and (reason := self._left_behind(after, delivery)):
+                process = self._process(before, event)
+                after, said = leave(before, event, reason, process, delivery)
         states = [after]
         # What others say in its words about a child does not reach the parent either.
         told = type(event) in CHILD_FACTS and (own or after is not before)
@@ -195,6 +200,17 @@ class ProcessExecutionEngine(Component):
             # Handed out again, so what was said last time is not in the log.
             self._executions.clear()
             self._announcers = None
+
+    def _left_behind(self, state: Execution, delivery: Delivery) -> str:
+        """Why *state* may not go on: what it is a part of has ended, or gone on without it."""
+        seen = {state.execution_id}
+        while state.parent and state.parent not in seen and not state.over:
+            parent = self._load(state.parent, delivery.position)
+            if reason := left_behind(parent, state.execution_id):
+                return reason
+            seen.add(state.parent)
+            state = parent
+        return ""
 
     def _parked(self, event: ComponentFailed, delivery: Delivery) -> Event | None:
         """The event of an execution that a component failed on."""

@@ -7,11 +7,11 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .answering import do_again, it_happened, open_effects
     from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
-    from .children import CHILD_FACTS
+    from .children import CHILD_FACTS, left_behind
     from .choices import choices
     from .control import VERDICTS
     from .course import reached
-    from .decide import NO_PROCESS, advance, decide, give_up, ignore, take_back
+    from .decide import NO_PROCESS, advance, decide, give_up, ignore, leave, take_back
     from .dialogue import Offers
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
     from .goals import GOAL
@@ -77,6 +77,8 @@ __all__ = [
     "is_own",
     "is_wanted",
     "it_happened",
+    "leave",
+    "left_behind",
     "list_executions",
     "may_answer",
     "observed",

@@ -22,6 +22,7 @@ from cortex.bus.events import (
 from . import fanning, recovery
 from .course import Course
 from .goals import GOAL
+from .state import DELEGATED, Execution
 from .voice import Voice
 
 Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -39,6 +40,24 @@ CHILD_FACTS: Mapping[type[Event], str] = {
     ExecutionRefused: "stands where it stood",
     ExecutionCharged: "",
 }
+
+
+def left_behind(parent: Execution, child: str) -> str:
+    """Why *child*, which *parent* began, may not go on; "" where it may.
+
+    It is asked to end, too, but what came in before that request must not set it going again.
+    """
+    fan = parent.fan
+    if child not in parent.children and (fan is None or not fan.knows(child)):
+        return ""  # it says so itself: who its parent is, is the word of whoever asked for it
+    if parent.over:
+        return f"its parent {'was' if parent.status == 'cancelled' else 'has'} {parent.status}"
+    live = fan.live.get(child) if fan is not None else None
+    if live is not None and live.status == "ending":
+        return f"its step goes on without it: {live.reason}"
+    if parent.stage in DELEGATED and child in parent.alive:
+        return ""
+    return "its parent goes on without it"
 
 
 def after_child(course: Course, voice: Voice, event: ChildFact) -> None:

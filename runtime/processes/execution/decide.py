@@ -126,6 +126,21 @@ def ignore(
     return voice.state, voice.said
 
 
+def leave(
+    state: Execution,
+    event: Event,
+    reason: str,
+    process: LinkedProcess,
+    delivery: Delivery,
+) -> tuple[Execution, list[Output]]:
+    """End an execution at *event*, which its parent has gone on, or ended, without."""
+    after = evolve(state, event, delivery.time_ns, source=delivery.source)
+    voice = Voice(after, delivery)
+    asked = ExecutionCancel(execution_id=after.execution_id, reason=reason)
+    control.cancel(Course(process, voice, no_tools), voice, asked)
+    return voice.state, voice.said
+
+
 def give_up(
     state: Execution, event: Event, reason: str, delivery: Delivery
 ) -> tuple[Execution, list[Output]]:
