@@ -42,14 +42,11 @@ _BESIDE_PARALLEL: Final = frozenset(
 _NOT_IN_BRANCH: Final = ("parallel", "before", "after", "on_failure")
 _LIST: Final = Shape({"type": "array"})
 _FAILURE: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "item": {"type": "integer"},
-        "value": {},
-        "error": {"type": "string"},
-        "execution": {"type": "string"},
-    },
+    "item": {"type": "integer"},
+    "error": {"type": "string"},
+    "execution": {"type": "string"},
 }
+_OF_BRANCH: Final = {**_FAILURE, "step": {"type": "string"}}
 
 
 def read_list(node: Node, reporter: Reporter, label: str) -> Value | None:
@@ -159,7 +156,8 @@ def element_of(over: Value, names: Names) -> Shape:
 
 def result_of_fan(fan: FanDefinition, of_item: Shape) -> Shape:
     """What later steps may refer to in the result of a fan."""
-    of_failures = {"type": "array", "items": _FAILURE}
+    failure = {"type": "object", "properties": _FAILURE if fan.over is not None else _OF_BRANCH}
+    of_failures = {"type": "array", "items": failure}
     count = {"type": "integer"}
     fields: dict[str, Any] = {"completed": count, "failed": count, "failures": of_failures}
     if fan.over is not None:

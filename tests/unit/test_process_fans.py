@@ -263,3 +263,23 @@ def test_inspect_says_where_a_process_stops_and_what_is_shown_there() -> None:
     told = str(inspect(linked("  - {id: one, action: work, breakpoint: true}\n")))
 
     assert "            breakpoint: it pauses before this step" in told
+
+
+@pytest.mark.parametrize(
+    ("steps", "field", "found"),
+    [
+        (LIST + EACH + ", failures: collect}\n", "error", []),
+        (LIST + EACH + ", failures: collect}\n", "value", ["P204"]),
+        (BOTH.replace("checks", "each"), "step", []),
+        (LIST + EACH + ", failures: collect}\n", "step", ["P204"]),
+    ],
+)
+def test_a_later_step_refers_to_what_a_failure_really_has(
+    steps: str, field: str, found: list[str]
+) -> None:
+    after = (
+        "  - {id: look, for_each: '${steps.each.failures}', as: failed, action: review, "
+        f"with: {{path: '${{failed.{field}}}'}}}}\n"
+    )
+
+    assert [code for code in codes(steps + after) if code == "P204"] == found
