@@ -180,7 +180,7 @@ def _call(event: ToolReturned | ToolFailed | ToolDenied) -> str:
 
 
 def _propose(turns: dict[int, _Told], event: StepProposed) -> None:
-    """What the model chose is a call of its turn; what a person chose is told beside it."""
+    """What the model chose is a call of its turn; what a person chose is shown beside it."""
     if event.call_id:
         turns.setdefault(event.turn, _Told()).asked.append(event.call_id)
         return

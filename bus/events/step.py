@@ -42,7 +42,7 @@ class StepPropose(Event, frozen=True, kw_only=True, tag="step.propose"):
 class StepProposed(Event, frozen=True, kw_only=True, tag="step.proposed"):
     """Something was chosen to be done towards a goal: it is a step of the execution from now on.
 
-    What becomes of it is told as of any step: `step.execute` or `step.delegated`, then
+    What becomes of it is recorded as of any step: `step.execute` or `step.delegated`, then
     `step.completed` or `step.failed`.
     """
 

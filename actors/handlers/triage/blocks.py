@@ -167,7 +167,7 @@ def _messages(body: list[int], texts: Sequence[str]) -> list[int]:
 
 
 def _with_what_follows(reasons: list[int], body: list[int], texts: Sequence[str]) -> list[int]:
-    """A reason that only opens, as `RuntimeError:`, is told by the line after it."""
+    """A reason that only opens, as `RuntimeError:`, stands in the line after it."""
     after = dict(pairwise(body))
     told: dict[int, None] = {}
     for i in reasons:

@@ -1,4 +1,4 @@
-"""Verdicts on a group of tests: what failed in it is told of the tests themselves."""
+"""Verdicts on a group of tests: what failed in it is reported of the tests themselves."""
 
 # ruff: noqa: RUF001  # the very marks that tools print
 

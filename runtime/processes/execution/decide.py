@@ -66,7 +66,7 @@ from .speakers import ENGINE
 from .state import ATTEMPTING, DELEGATED, Execution, Stage, answers
 from .voice import Voice
 
-# Stands in where there is no process: ad-hoc work, and an execution that has not started.
+# The process of what has none: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
 
 GRACE_S = 5.0  # a handler that keeps to its own time needs a moment to say how it ended

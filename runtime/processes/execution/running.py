@@ -77,7 +77,7 @@ def run_goal(
         check: Gates as under `check:` of a step; None asks a person, () takes the model's word.
         by_hand: Whether a person chooses, and no model is asked.
         turns: Of the model at most; 30 unless given.
-        within_s: Seconds that the work may take, without what it stands still.
+        within_s: Seconds that the work may take; while it is paused or halted none count.
         max_cost: US dollars that it and its children may spend.
         workspace: The folder that the work is about; it is changed in a work tree alone.
         timeout_s: How long to wait here; the execution itself goes on.
