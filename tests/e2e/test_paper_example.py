@@ -15,6 +15,7 @@ import pytest
 
 from cortex.plugins.webhook import signature_of
 
+from ..ports import free_port
 from ..servers import ScriptedOpenAI, ScriptedServer
 from ..waiting import until
 from .paper_world import MISSING, SEEDS, UNCONFINED, keep
@@ -68,13 +69,6 @@ def team() -> Iterator[str]:
         yield f"http://127.0.0.1:{opened.server_port}/team"
         opened.shutdown()
         thread.join()
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.fixture

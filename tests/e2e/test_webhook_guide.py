@@ -15,6 +15,7 @@ import pytest
 
 from cortex.runtime.kernel import Home
 
+from ..ports import free_port
 from ..waiting import until
 from .command_lines import CORTEX
 from .paper_world import UNCONFINED
@@ -45,9 +46,7 @@ class Reader:
         self.srv = folder / "srv"
         (self.srv / "ci").mkdir(parents=True)
         (self.srv / "ci" / "build.log").write_text(LOG)
-        with closing(socket.socket()) as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
+        self.port = free_port()
         page = GUIDE.read_text().partition("## What is signed")[0]
         page = page.replace("/srv", str(self.srv)).replace("8787", str(self.port))
         self.blocks = [(kind, text) for kind, text in BLOCK.findall(page)]

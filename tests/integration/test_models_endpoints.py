@@ -15,6 +15,8 @@ from cortex.runtime.cli.running import ModelCheck, check_model
 from cortex.runtime.kernel import Home
 from cortex.runtime.models import ModelConfig, Price
 
+from ..ports import free_port
+
 KEY = "sk-secret-of-the-test"
 
 
@@ -178,8 +180,7 @@ def test_a_model_that_nobody_asks_cannot_be_asked(servers: list[Server]) -> None
 
 
 def test_nothing_listens(servers: list[Server]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
 
     found = checked(port)
 

@@ -20,6 +20,7 @@ from cortex.bus import Event
 from cortex.bus.events import ModelDelta, ModelFailed, ModelResponded
 from cortex.runtime.context import TokenCounter
 
+from ..ports import free_port
 from ..servers import (
     PROMPT,
     Answer,
@@ -184,9 +185,7 @@ def test_whatever_goes_wrong_is_one_line_of_a_known_kind_and_one_request(kind: K
 
 
 def test_nobody_there_is_told_without_the_address(kind: Kind) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     asking = kind.at(f"http://127.0.0.1:{port}")
 
     failed = refused(asking.ask(asking.invoke()))

@@ -34,6 +34,7 @@ from cortex.runtime.kernel import ComponentInvalidError, Config, Home
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.tools import NOT_YET
 
+from ..ports import free_port
 from ..waiting import until
 
 SERVER = Path(__file__).with_name("tools_mcp_server.py")
@@ -178,13 +179,6 @@ def serving(port: int) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def is_open(port: int) -> bool:

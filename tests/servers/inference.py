@@ -1,7 +1,6 @@
 """A real inference server over tiny random weights, where one is installed."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from ..ports import free_port
 
 PYTHON = "CORTEX_INFERENCE"  # names a Python that has one of the engines below
 PATIENCE_S = 240.0  # importing torch on a busy machine
@@ -62,9 +63,7 @@ def served(python: str, engine: Engine, folder: Path) -> Iterator[Inference]:
     }  # fmt: skip
     script = str(SCRIPTS / engine.weights)
     subprocess.run([python, script, str(weights)], check=True, env=environment)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             _command(python, engine, weights, port), env=environment, stdout=log, stderr=log
