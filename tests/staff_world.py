@@ -25,7 +25,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Component, Runtime
 
-PATIENCE_S = 60.0  # nothing takes as long; what is lost does
+PATIENCE_S = 120.0  # nothing takes as long; what is lost does
 STOPS = frozenset(
     f"execution.{verb}" for verb in ("completed", "failed", "halted", "cancelled", "paused")
 )

@@ -21,7 +21,7 @@ from cortex.runtime.serving import Service
 from ..staff_world import QUICK
 from .hub_process import MovedClock
 
-SOON_S = 60.0
+SOON_S = 120.0
 
 
 class Served:

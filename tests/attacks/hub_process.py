@@ -87,7 +87,7 @@ class HubProcess:
     def close(self) -> None:
         if self.process.stdin:
             self.process.stdin.close()
-        self.process.wait(60)
+        self.process.wait(120)
         if self.process.stdout:
             self.process.stdout.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from cortex.bus import Client, Event, Recorded, TailLostError, connect
 from cortex.bus.events import VOCABULARY
 
-LONG_S = 60.0
+LONG_S = 120.0
 PROGRAM = Path(__file__).with_name("lost_tail_hub.py")
 
 

@@ -105,7 +105,7 @@ def test_a_hub_whose_lock_was_removed_ends_with_one_clear_line(tmp_path: Path) -
                 break
         (home.path / "log.db.lock").unlink()
 
-        _, said = hub.communicate(timeout=60)
+        _, said = hub.communicate(timeout=120)
 
     assert hub.returncode not in (0, None)
     assert "log.db.lock was removed or replaced" in said.replace("\n", " ")

@@ -23,7 +23,7 @@ trigger: {{ type: event, match: {{ source: push }} }}
 steps:
   - {{ id: a, action: shell, with: {{ run: [touch, "{1}"] }} }}
 """
-LONG_S = 60.0
+LONG_S = 120.0
 
 
 def git(folder: Path, *words: str) -> None:

@@ -30,7 +30,7 @@ from cortex.runtime.log import MemoryLog
 from .hub_process import WORDS, Said
 
 IDLE, KNOWN = 1_000, 20
-LONG_S = 60.0
+LONG_S = 120.0
 KEY = "a secret of the test"
 
 

@@ -77,7 +77,7 @@ def test_of_many_resumes_that_saw_one_halt_one_is_followed(world: EffectsWorld) 
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in racing:
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     topic = ExecutionResume.topic_name()
     until(lambda: world.topics(execution_id).count(topic) == len(LATER_S))
     until(lambda: world.topics(execution_id).count(ExecutionHalted.topic_name()) == 2)

@@ -814,7 +814,7 @@ def terminal(folder: Path, *args: str) -> Iterator[Callable[[str], str]]:
 
     try:
         yield ask
-        child.wait(60)
+        child.wait(120)
     finally:
         child.kill()
         child.wait()

@@ -25,7 +25,7 @@ from cortex.bus.events import VOCABULARY
 from cortex.runtime.access import hub_certificate
 from cortex.runtime.log import EventLog, MemoryBlobs
 
-LONG_S = 60.0  # how long anything may take on a busy machine
+LONG_S = 120.0  # how long anything may take on a busy machine
 
 
 class Noted(Event, frozen=True, kw_only=True, tag="x.promise.noted"):

@@ -14,7 +14,7 @@ import pytest
 
 from cortex.bus import Event, connect
 
-LONG_S = 60.0
+LONG_S = 120.0
 NUMBER = os.getpid() % 250
 SPACE, NEAR, FAR = f"cortex{os.getpid()}", f"cxn{os.getpid()}", f"cxf{os.getpid()}"
 HERE, THERE = f"10.213.{NUMBER}.1", f"10.213.{NUMBER}.2"

@@ -32,7 +32,7 @@ from cortex.runtime.kernel import Component, Delivery, Home, Output, Runtime, Se
 CLIENT = "crowd"  # who publishes the numbered requests
 OVER = (ExecutionCompleted, ExecutionFailed, ExecutionHalted)
 ENDINGS = frozenset(cls.topic_name() for cls in OVER)
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 NOTES = "The key is under the mat.\nThe cat is called Ada.\n"
 PROCESSES = {
     path.stem: path.read_text()

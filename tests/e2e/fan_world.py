@@ -29,7 +29,7 @@ from cortex.runtime.kernel import Component, Delivery, Home, Output, Runtime, Se
 from cortex.runtime.processes.execution import do_again, execution_of, it_happened
 
 AT_ONCE = 16
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 WORK_S = 0.004
 PROCESS = """
 process: {name}

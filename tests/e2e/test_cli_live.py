@@ -129,7 +129,7 @@ class Desk:
                 else:
                     process.send_signal(given)
         os.close(mine)
-        return process.wait(timeout=60), shown
+        return process.wait(timeout=120), shown
 
 
 # A Ctrl-C that is typed reaches who has the terminal for its own.

@@ -274,10 +274,10 @@ def test_ctrl_c_pauses_and_resume_goes_on(
     awake: Path, running: subprocess.Popen[str], user: User
 ) -> None:
     held = user.start("run", "slow.yaml")
-    told = held.communicate(timeout=60)[1]
+    told = held.communicate(timeout=120)[1]
     interrupted(running)
     awake.touch()
-    _, err = running.communicate(timeout=60)
+    _, err = running.communicate(timeout=120)
     hint = err.strip().splitlines()[-1].split()
 
     done = user.json(*hint[1:])
@@ -297,7 +297,7 @@ def test_ctrl_c_waits_for_the_step_at_hand(awake: Path, user: User) -> None:
         _wait_for_step(running, user, "longer")
         told = interrupted(running)
         awake.touch()
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=120)
 
     execution_id = err.strip().splitlines()[-1].split()[-1]
     state = user.json("execution", "show", execution_id)
@@ -313,7 +313,7 @@ def test_a_second_ctrl_c_leaves_the_step_at_hand(user: User) -> None:
         _wait_for_step(running, user, "longest")
         told = interrupted(running)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=120)
 
     last = err.strip().splitlines()[-1].split()
     state = user.json("execution", "show", last[-1])
@@ -340,7 +340,7 @@ def test_wrong_inputs_are_refused_before_anything_is_recorded(user: User) -> Non
     before = [found["id"] for found in user.json("execution", "list")]
 
     with user.start("run", "triage_ci_failure", "-i", "lgo=ci.log") as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
 
     assert process.returncode == 2
     assert "did you mean log?" in err
@@ -358,9 +358,9 @@ def test_a_process_whose_newest_source_was_rejected_does_not_run(tmp_path: Path)
     source.write_text(SLOW.replace(NAP, "echo two"))
 
     with other.start("run", "slow") as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
     with other.start("process", "list") as listed:
-        _, told = listed.communicate(timeout=60)
+        _, told = listed.communicate(timeout=120)
 
     assert process.returncode == 1
     assert "write `version: 2`" in err
@@ -413,7 +413,7 @@ def test_a_log_is_followed_beside_the_runtime_that_writes_it(user: User) -> None
         # An execution that an earlier test left goes on beside it; its events come too.
         first = next(line for line in lines if line["correlation"] == opened["id"])
         tail.send_signal(signal.SIGINT)
-        tail.communicate(timeout=60)
+        tail.communicate(timeout=120)
 
     assert first["topic"] == "execution.request"
     assert tail.returncode == 130
@@ -425,7 +425,7 @@ def test_a_reader_that_goes_away_is_no_error(triaged: dict[str, Any], user: User
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        process.wait(timeout=60)
+        process.wait(timeout=120)
         assert process.stderr.read() == ""
 
     assert process.returncode in (0, 141)

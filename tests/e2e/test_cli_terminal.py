@@ -43,7 +43,7 @@ class Terminal:
         while chunk := _read(mine):
             shown += chunk
         os.close(mine)
-        return process.wait(timeout=60), shown.decode()
+        return process.wait(timeout=120), shown.decode()
 
 
 def _read(descriptor: int) -> bytes:

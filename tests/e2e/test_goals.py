@@ -210,7 +210,7 @@ def test_what_does_not_fit_is_said_before_anything_is_recorded(
     user: User, options: tuple[str, ...], why: str
 ) -> None:
     with user.start("run", "--goal", "x", *options) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
 
     assert process.returncode == 2
     assert why in " ".join(err.split())
@@ -258,13 +258,13 @@ def test_killed_between_turns_it_goes_on_and_nothing_is_done_twice(
         server.script.answers[:] = answers[answered:]
         for _ in range(3):
             with user.start("execution", "resume", execution_id, "--json") as process:
-                out, err = process.communicate(timeout=90)
+                out, err = process.communicate(timeout=120)
             shown = json.loads(out)
             if shown["effects"]:
                 with user.start(
                     "execution", "resume", execution_id, "--do-it-again", "--json"
                 ) as process:
-                    out, err = process.communicate(timeout=90)
+                    out, err = process.communicate(timeout=120)
                 shown = json.loads(out)
             if shown["status"] == "completed":
                 break

@@ -105,7 +105,7 @@ def user(checkout: Path, server: ScriptedServer, port: int) -> User:
 def post(port: int, what: dict[str, Any]) -> int:
     body = json.dumps(what).encode()
     signed = {"X-Cortex-Signature": signature_of("/", body, SECRET, int(time.time()))}
-    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
         connection.request("POST", "/", body, signed)
         return connection.getresponse().status
 

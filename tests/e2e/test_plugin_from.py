@@ -13,7 +13,7 @@ from cortex.runtime.cli import main
 from cortex.runtime.cli.reading import History, Selection
 from cortex.runtime.kernel import Home
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 UNCONFINED = ["--unconfined"] if unavailable() else []
 CODE = """
 from cortex.bus import Event

@@ -82,7 +82,7 @@ def test_a_runtime_killed_between_the_commit_and_its_record_commits_once(tmp_pat
         use(user.home, model("scripted", server))
         with user.start(*RUN) as killed:
             pid.write_text(str(killed.pid))
-            killed.communicate(timeout=60)
+            killed.communicate(timeout=120)
         pid.unlink()
         (row,) = user.json("execution", "list")
         branch = f"cortex/{row['id']}"

@@ -8,7 +8,7 @@ from typing import Any
 from cortex.bus import Client, Ephemeral, Event, Query, Recorded
 from cortex.runtime.kernel import Component, Delivery, Output, Runtime, on
 
-PATIENCE_S = 60.0  # no test takes as long; a lost wake-up does
+PATIENCE_S = 120.0  # no test takes as long; a lost wake-up does
 
 
 class JobAsked(Event, frozen=True, kw_only=True, tag="job.asked"):

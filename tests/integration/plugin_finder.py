@@ -9,7 +9,7 @@ from cortex.bus.events import KnowledgeFind, StepCompleted, StepExecute
 from cortex.plugins import Manifest
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 FINDER = Manifest(
     name="finder",

@@ -12,7 +12,7 @@ from cortex.bus import Event
 from cortex.bus.events import ExecutionRequest, ModelInvoke, ModelResponded, ProcessSubmit
 from cortex.runtime.kernel import Component, Delivery, Home, Runtime, Serves, on
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 PROCESS = """\
 process: repair
 version: 1

@@ -22,7 +22,7 @@ from cortex.runtime.access import (
 
 NOW = dt.datetime.now(dt.UTC)
 LONG_AGO = NOW - dt.timedelta(days=4_000)
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture(scope="module")

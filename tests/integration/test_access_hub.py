@@ -45,7 +45,7 @@ from cortex.runtime.log import MemoryLog
 SECOND_NS = 1_000_000_000
 HERE = Peer("ipc")
 TLS = Peer("tls", "10.0.0.7:51234", certificate="c" * 64)
-SOON_S = 60.0
+SOON_S = 120.0
 
 
 class Clock:

@@ -63,7 +63,7 @@ from cortex.runtime.access import (
 )
 from cortex.runtime.log import MemoryLog
 
-SOON_S = 60.0
+SOON_S = 120.0
 STARTED = RuntimeStarted(runtime="r", cortex_version="1")
 STOPPED = RuntimeStopped(runtime="r")
 

@@ -25,7 +25,7 @@ Following: Any = import_module("cortex.actors.accessors.following").Following
 SPAN = 10_000  # what one step projects
 EVENTS = 3 * SPAN + 500
 FOR_EVER_S = 3_600.0
-PATIENCE_S = 60.0  # nothing takes as long; what is lost does
+PATIENCE_S = 120.0  # nothing takes as long; what is lost does
 
 
 class Reading:

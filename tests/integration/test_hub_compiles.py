@@ -27,7 +27,7 @@ from cortex.runtime.serving import Service, connected
 
 from ..waiting import until
 
-LONG_S = 60.0
+LONG_S = 120.0
 PUSHED = """process: {name}
 version: {version}
 trigger: {{ type: event, match: {{ source: push }} }}

@@ -13,7 +13,7 @@ from cortex.runtime.serving import Service, connected
 
 from ..waiting import until
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 def is_watched() -> bool:

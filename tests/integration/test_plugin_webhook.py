@@ -24,7 +24,7 @@ WebhookServer = _server.WebhookServer
 
 KEY = "a secret of the test"
 BODY = b'{"fields": {"source": "ci", "status": "failure"}}'
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 class World:

@@ -21,11 +21,11 @@ def test_a_runtime_killed_by_the_commit_itself_commits_once(tmp_path: Path) -> N
 
     killed = start(tmp_path, checkout)
     (tmp_path / "pid").write_text(str(killed.pid))
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=120)
     hook.unlink()
     git(checkout, "log", "-1", "cortex/e1")
     again = start(tmp_path, checkout)
-    said, complaints = again.communicate(timeout=60)
+    said, complaints = again.communicate(timeout=120)
 
     assert killed.returncode == -signal.SIGKILL
     assert said == "execution.completed\n", complaints

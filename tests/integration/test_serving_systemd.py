@@ -12,7 +12,7 @@ import pytest
 from cortex.runtime.serving import tell_systemd
 
 UNIT = Path(__file__).parents[2] / "examples" / "cortex.service"
-LONG_S = 60.0
+LONG_S = 120.0
 
 
 @pytest.fixture

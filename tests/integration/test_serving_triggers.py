@@ -23,7 +23,7 @@ from ..waiting import until
 
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3_600 * SECOND_NS
-LONG_S = 60.0
+LONG_S = 120.0
 HOURLY = """process: {0}
 version: 1
 trigger: {{ type: schedule, cron: "0 * * * *", missed: {0} }}

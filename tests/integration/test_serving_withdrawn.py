@@ -14,7 +14,7 @@ from cortex.runtime.access import Terms, change, issue, revoke
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Service, connected
 
-SOON_S = 60.0
+SOON_S = 120.0
 TERMS = Terms(publish=("component.*",), read=("component.*",))
 
 

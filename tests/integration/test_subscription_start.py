@@ -46,7 +46,7 @@ def test_it_gets_what_came_from_there_on_and_goes_on_from_its_cursor(
     for step_id in ("last", "last"):
         with Runtime(home, components=[Late]) as runtime:
             runtime.client("tests").publish(wake(step_id))
-            assert LAST.wait(60)
+            assert LAST.wait(120)
         LAST.clear()
 
     assert HEARD == ["first", "second", "last", "last"]

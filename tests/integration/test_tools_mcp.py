@@ -41,7 +41,7 @@ SERVER = Path(__file__).with_name("tools_mcp_server.py")
 STDIO = {"name": "tiny", "command": [sys.executable, str(SERVER)], "env": ["TINY_TOKEN"]}
 NAMES = ["add", "boom", "grow", "pixel", "secret", "slow", "who"]
 STARTED = RuntimeStarted(runtime="r1", cortex_version="1")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 HOSTS: Any = importlib.import_module("cortex.runtime.kernel.async_host")
 
 needs_sdk = pytest.mark.skipif(

@@ -24,7 +24,7 @@ from .repair_world import CART, repository
 
 SERVER = Path(__file__).with_name("tools_mcp_server.py")
 COMPONENTS = [FileTools, CommandTools, KnowledgeTools]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 STDIO = {"name": "tiny", "command": [sys.executable, str(SERVER)]}
 MCP = Entry("cortex.actors.tools.mcp:McpTools", settings={"servers": [STDIO]})
 

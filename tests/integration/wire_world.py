@@ -28,7 +28,7 @@ from cortex.bus import (
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.log import MemoryBlobs, MemoryLog
 
-LONG_S = 60.0
+LONG_S = 120.0
 GREETING = b"\0SP\0\x00\x30\0\0"
 
 

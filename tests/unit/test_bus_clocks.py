@@ -23,7 +23,7 @@ from cortex.bus import (
 
 from .bus_world import SECOND_NS, WORDS, FailingLog, draft, ordered, work, written
 
-PATIENCE_S = 60.0  # no test takes as long; a lost wake-up does
+PATIENCE_S = 120.0  # no test takes as long; a lost wake-up does
 HOUR_NS = 3_600 * SECOND_NS
 BACKOFF_NS = 20_000_000
 

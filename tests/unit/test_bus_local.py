@@ -40,7 +40,7 @@ from .bus_world import (
     written,
 )
 
-PATIENCE_S = 60.0  # no test takes as long; a lost wake-up does
+PATIENCE_S = 120.0  # no test takes as long; a lost wake-up does
 
 
 class PlanAsk(Query, frozen=True, kw_only=True, tag="plan.ask"):

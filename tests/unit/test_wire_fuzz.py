@@ -36,7 +36,7 @@ from .bus_world import WORDS, PlanWritten
 FRAMES = int(os.environ.get("CORTEX_FUZZ_FRAMES", "3000"))
 SEED = int(os.environ.get("CORTEX_FUZZ_SEED", "20261122"))
 A_LIFE = 2_000  # frames one hub takes before its memory is looked at and a new log is begun
-LONG_S = 60.0
+LONG_S = 120.0
 GREETING = b"\0SP\0\x00\x30\0\0"
 DRAFT = [
     "plan.write",
