@@ -34,6 +34,7 @@ from .requests import (
     Subscribed,
     Unsubscribe,
 )
+from .secret_names import refuse_secret_names
 from .setting import Setting
 from .subscribing import check_kind, made, taken_up
 from .tries import Trial
@@ -315,11 +316,16 @@ class Turn:
         """*given* without secrets; refused where something in it is not to be recorded."""
         events = given if self._mask is None else self._mask(given)
         expecting = False
+        named: list[Draft] = []
         for draft in events:
-            if events is not given or type(draft) is not CheckedDraft:
-                self._vocabulary.check(draft)
+            if (events is not given or type(draft) is not CheckedDraft) and self._vocabulary.check(
+                draft
+            ):
+                named.append(draft)
             if draft.expected_version is not None:
                 expecting = True
+        if named and self._mask is not None:
+            refuse_secret_names(named, self._mask)
         if expecting:
             self._refuse_conflicts(events)
         return events

@@ -89,13 +89,16 @@ class Vocabulary:
         near = difflib.get_close_matches(pattern, [*self._classes, *sorted(families)], n=1)
         raise TopicUnknownError(pattern, near[0] if near else None)
 
-    def check(self, draft: Draft, made_of: Event | None = None) -> None:
+    def check(self, draft: Draft, made_of: Event | None = None) -> bool:
         """Refuse at the door what a subscriber could not read.
 
         Args:
             draft: What is to be recorded.
             made_of: The event of which *draft* was made, where the caller made it: then the stream
                 and the key of one of a known class are those that its body says.
+
+        Returns:
+            Whether it has a name, its stream or what it serves say, that its body need not hold.
 
         Raises:
             TopicUnknownError: Neither a known topic nor a plugin's own.
@@ -118,7 +121,7 @@ class Vocabulary:
                 near = difflib.get_close_matches(draft.topic, self._classes, n=1)
                 raise TopicUnknownError(draft.topic, near[0] if near else None)
             self._check_foreign(draft)
-            return
+            return True
         read, schema, ephemeral, placed = kind
         if draft.schema != schema:
             raise EventInvalidError(
@@ -129,12 +132,14 @@ class Vocabulary:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise EventInvalidError(draft.topic, str(error)) from None
         if type(event) is type(made_of):
-            return
+            return False
         # Whoever is allowed a topic is not thereby allowed any stream, or to keep it off the log.
         if placed(event) != (draft.stream, draft.key) or ephemeral != draft.ephemeral:
             raise EventInvalidError(
                 draft.topic, "its stream, key or kind are not those that its body says"
             )
+        # Mostly it serves the execution whose stream it is in.
+        return (serves is not None and serves not in draft.stream) or subject is not None
 
     def read(self, record: Recorded) -> Event:
         """The typed event in *record*, lifted to the newest schema.

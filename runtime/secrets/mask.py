@@ -13,7 +13,7 @@ import msgspec
 from cortex.bus import Draft
 
 from .errors import MaskedTextError
-from .shapes import MASKED, marked, mask_of, masked_shapes, may_hold
+from .shapes import MASKED, marked, masked_shapes, may_hold
 
 SHORTEST = 8  # bytes of a known secret; a shorter one would be in other words
 _PLAIN = re.compile(rb"[A-Za-z0-9_.-]+")  # what neither JSON nor a URL writes in another way
@@ -54,9 +54,8 @@ class Mask:
         """*data* without secrets."""
         if not self._may_hold(data):
             return data
-        if self._pattern is not None:  # which gives the same object where it finds nothing
-            data = self._pattern.sub(lambda match: mask_of(len(match[0])), data)
-        return masked_shapes(data)[0]
+        known = [m.span() for m in self._pattern.finditer(data)] if self._pattern else []
+        return masked_shapes(data, known)[0]
 
     def text(self, text: str) -> str:
         """*text* without secrets."""

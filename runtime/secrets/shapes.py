@@ -11,7 +11,7 @@ around it stay true.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 SHORTEST_RUN: Final = 16  # every certain secret has as many bytes in a row of these
@@ -200,23 +200,43 @@ def _near_runs(data: bytes) -> bytes:
     return b" ".join(parts)
 
 
-def masked_shapes(data: bytes) -> tuple[bytes, int]:
+def masked_shapes(data: bytes, known: Sequence[tuple[int, int]] = ()) -> tuple[bytes, int]:
     """*data* with every certain secret masked, as long as before, and how many there were.
 
-    One that another is a part of is hidden whole.
+    Where several overlap, all that they cover is hidden: one that another is a part of goes whole.
+
+    Args:
+        data: What is searched.
+        known: Where other secrets stand in it, in order and apart; each gets one mask.
     """
-    patterns = marked(data)
-    if not patterns:
+    spans = sorted((*known, *(s for each in marked(data) for s in _found(each, data))))
+    if not spans:
         return data, 0
-    spans = sorted(span for pattern in patterns for span in _found(pattern, data))
     parts: list[bytes] = []
+    left = list(reversed(known))
     found = over = 0
+    for start, end in _united(spans):
+        found += 1
+        parts.append(data[over:start])
+        over = start
+        while left and left[-1][0] < end:
+            first, last = left.pop()
+            parts += _hidden(data[over:first]), mask_of(last - first)
+            over = last
+        parts.append(_hidden(data[over:end]))
+        over = end
+    return b"".join([*parts, data[over:]]), found
+
+
+def _united(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """*spans*, which are in order, with those that overlap as one."""
+    found: list[tuple[int, int]] = []
     for start, end in spans:
-        if end > over:
-            found += start >= over
-            parts += data[over:start], _hidden(data[max(start, over) : end])
-            over = end
-    return (b"".join([*parts, data[over:]]), found) if found else (data, 0)
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def mask_shapes(text: str) -> tuple[str, int]:

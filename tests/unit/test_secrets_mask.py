@@ -130,6 +130,24 @@ def test_a_secret_that_looks_like_another_in_its_middle_is_hidden_whole() -> Non
     assert found == 2
 
 
+def test_a_known_secret_inside_a_larger_one_leaves_nothing_of_that_to_read() -> None:
+    known, other = "Zq3vX9tLw2Ub7Rk5", "mandarin/kumquat=7"
+    for whole in (
+        f"ghp_Ab9Cd8Ef7{known}Gh6Ij5Kl4",
+        f"{known}ghp_Ab9Cd8Ef7Gh6Ij5Kl4Mn3Op2",
+        f"api_key=Ab9Cd8Ef7Gh6{known}",
+        f"sk-Ab9Cd8Ef7Gh6Ij5Kl4{known}{known}",
+    ):
+        masked = Mask([known, other]).text(f"before {whole} after {other} 8")
+
+        assert len(masked.encode()) == len(f"before {whole} after {other} 8".encode())
+        kept = whole if "=" not in whole else whole.partition("=")[2]
+        pieces = {kept[at : at + 6] for at in range(len(kept) - 5)} - {"secret"}
+        assert not any(piece in masked for piece in pieces), masked
+        assert masked.startswith("before ")
+        assert masked.endswith(" 8")
+
+
 @pytest.mark.parametrize("body", [b"\xc1", b"\x81\xa1", b"\x91" * 5_000 + b"\x01", b"\x81\x90\x01"])
 def test_what_is_no_body_is_masked_as_bytes_and_left_to_whoever_checks_it(body: bytes) -> None:
     draft = Draft("x.a.b", 1, "bus/x", None, body + b" " + LOOKING[1].encode())
