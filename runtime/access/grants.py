@@ -25,6 +25,7 @@ GUARDED = Patterns(
     (
         *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
         *("log.*", "trust.*", "gate.evaluate"),
+        "learning.*",  # what processes are made from
         *(f"execution.{fact}" for fact in ("started", "paused", "resumed", "halted", "charged")),
         *(f"execution.{end}" for end in ("completed", "failed", "cancelled")),
         *("execution.refused", "execution.ignored", "execution.edited"),

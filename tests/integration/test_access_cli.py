@@ -142,6 +142,7 @@ def test_where_nobody_is_added_no_file_is_left(shell: Shell) -> None:
         (("add", "bob", "--expires", "soon"), 2, "is no time"),
         (("add", "bob", "--expires", "2020-01-01"), 2, "is over"),
         (("add", "bob", "--name", "../x"), 2, "a component's name"),
+        (("add", "bob", "--workspace", "/no/such"), 2, "'/no/such' is no folder of this machine"),
         (("show", "bob"), 3, "none was added yet"),
         (("revoke", "bob"), 3, "none was added yet"),
         (("grant", "bob", "--read", "*"), 3, "none was added yet"),
@@ -257,3 +258,14 @@ def test_how_near_its_limits_a_client_is_stands_beside_what_it_holds(shell: Shel
     assert "uses       subscriptions 5 of 5, filters 5 of 2,048, " in shown
     assert "deadlines 0 of any number" in shown
     assert "near       subscriptions: 5 of 5" in shown
+
+
+def test_the_list_says_in_which_folders_a_client_may_ask_for_work(shell: Shell) -> None:
+    shell.run("add", "alice", "--read", "*")
+    shell.run("add", "bob", "--read", "*", "--workspace", str(shell.folder))
+
+    out, _ = shell.run("list")
+
+    header, alice, bob = (line.split("\t") for line in out.splitlines())
+    at = header.index("WORKS IN")
+    assert (alice[at], bob[at]) == ("any", str(shell.folder))

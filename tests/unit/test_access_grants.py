@@ -106,11 +106,13 @@ def test_no_client_publishes_grants_whatever_it_was_granted() -> None:
         "context.edited",
         "step.settled",
         "log.tail_lost",
+        "learning.action_observed",
     ):
         assert not grants.allows("alice", "publish", topic, 0)
     assert not grants.allows("alice", "publish", "*", 0)
-    with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
-        checked(alice(publish=("grant.given",)))
+    for named in ("grant.given", "learning.action_observed", "learning.*"):
+        with pytest.raises(GrantInvalidError, match="only the runtime and its owner"):
+            checked(alice(publish=(named,)))
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def test_a_manifest_without_effects_has_the_digest_that_was_confirmed_before_the
         ({"publishes": ("gate.evaluate",)}, "the runtime alone says it"),
         ({"publishes": ("process.compiled",)}, "the runtime alone says it"),
         ({"publishes": ("log.tail_lost",)}, "the runtime alone says it"),
+        ({"publishes": ("learning.action_observed",)}, "the runtime alone says it"),
         ({"publishes": ("model.invoke",), "wants": Wants()}, "name the models"),
         ({"subscribes": ("step",)}, "write 'family.verb'"),
         ({"subscribes": ("step.finished",)}, "step.finished is no topic"),

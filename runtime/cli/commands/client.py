@@ -39,7 +39,10 @@ from ..running import HeldDocument, granting, held_by, lines_of
 from ..screen import Screen
 from ..tree import Family
 
-HEADERS = ("client", "publish", "subscribe", "read", "work", "approve", "names", "until")
+HEADERS = (
+    *("client", "publish", "subscribe", "read", "work", "approve", "names"),
+    *("works in", "until"),
+)
 SAID = ("names", "workspaces", "certificate", "limits")  # of a grant, beside its verbs
 NEVER = "never"
 DEFAULT = "default"  # of a limit: what config.toml says
@@ -112,6 +115,12 @@ def _limits(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
 
 def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that were given, as absolute paths."""
+    for each in given:
+        if each != ANYWHERE and not Path(each).is_dir():
+            raise click.BadParameter(
+                f"{each!r} is no folder of this machine, so that it could work in none: "
+                "make it first, or name another"
+            )
     return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)
 
 
@@ -438,7 +447,7 @@ def _show(screen: Screen, document: ClientDocument) -> None:
 
 def _cells(document: ClientDocument) -> tuple[str, ...]:
     lists = (" ".join(getattr(document, name)) or "-" for name in (*VERBS, "names"))
-    return (document.client, *lists, _until(document))
+    return (document.client, *lists, " ".join(document.workspaces) or "any", _until(document))
 
 
 def _until(document: ClientDocument) -> str:
