@@ -221,12 +221,28 @@ steps:
 """
 
 
+def test_a_grant_to_approve_is_refused_where_nothing_of_that_name_was_written(shell: Shell) -> None:
+    _, said = shell.run("add", "alice", "--approve", "deploi/approved", code=2)
+    of_plugin = GATED.replace("{ file_exists: { path: a } }", "of_a_plugin")
+    (shell.home.processes / "deploy.yaml").write_text(of_plugin)
+    _, misspelt = shell.run("add", "alice", "--approve", "deploi/approved", code=2)
+    shell.run("add", "alice", "--approve", "deploy/of_a_plugin")  # it does not compile here
+    mend = "process: mend\nversion: 1\nsteps:\n  - {id: a, goal: x, may: [shell]}\n"
+    (shell.home.processes / "mend.yaml").write_text(mend)
+    shell.run("grant", "alice", "--approve", "mend/approved")  # which checks its goal
+
+    assert "there is no process deploi yet" in said
+    assert "did you mean deploy/approved?" in misspelt
+
+
+@pytest.mark.parametrize("compiled", [True, False])
 def test_a_grant_to_approve_a_gate_that_there_is_not_is_refused_with_the_nearest(
-    shell: Shell,
+    shell: Shell, compiled: bool
 ) -> None:
-    shell.run("add", "early", "--approve", "anything/approved")  # no process is known yet
+    shell.run("add", "early", "--approve", "*/approved")
     (shell.home.processes / "deploy.yaml").write_text(GATED)
-    main(["run", "deploy", "--home", str(shell.home.path)])  # it is compiled, and asks
+    if compiled:
+        main(["run", "deploy", "--home", str(shell.home.path)])  # and asks
 
     def refused(verb: str, gate: str) -> str:
         return shell.run(verb, "alice" if verb == "add" else "early", "--approve", gate, code=2)[1]

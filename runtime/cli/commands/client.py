@@ -34,8 +34,8 @@ from cortex.runtime.access import (
 from cortex.runtime.kernel import Home
 
 from ..options import with_home, with_new_home, with_screen
-from ..reading import History, iso, local, parse_end, wrong_gate
-from ..running import HeldDocument, granting, held_by, lines_of
+from ..reading import History, gates_of, iso, local, parse_end, wrong_gate
+from ..running import HeldDocument, gates_of_sources, granting, held_by, lines_of
 from ..screen import Screen
 from ..tree import Family
 
@@ -341,7 +341,10 @@ def _refuse_unknown_gates(home: Home, patterns: tuple[str, ...]) -> None:
     if not patterns or not home.path.is_dir():
         return
     with History.open(home) as history:
-        problem = wrong_gate(history, patterns)
+        compiled = gates_of(history)
+    problem = wrong_gate(compiled, patterns)
+    if problem:  # there may be sources that were not compiled yet
+        problem = wrong_gate({**compiled, **gates_of_sources(home)}, patterns)
     if problem:
         raise click.BadParameter(problem, param_hint="'--approve'")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .edits import edit_line, edit_of, unedited_line
     from .failing import Failing, failing_lines, failing_of, times
     from .fortune import Fared, fared
-    from .gates import wrong_gate
+    from .gates import Gates, gates_of, gates_within, wrong_gate
     from .history import REQUESTS, STREAM, History
     from .items import (
         ItemRow,
@@ -80,6 +80,7 @@ __all__ = [
     "ExecutionSummary",
     "Failing",
     "Fared",
+    "Gates",
     "GivenAnswer",
     "History",
     "Hit",
@@ -125,6 +126,8 @@ __all__ = [
     "fields_of",
     "find_executions",
     "find_processes",
+    "gates_of",
+    "gates_within",
     "home_in",
     "iso",
     "items_document",

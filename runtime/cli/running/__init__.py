@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
     from .settlements import settlement_of, step_settlement
     from .shelf import open_shelf
+    from .source_gates import gates_of_sources
     from .sources import changed, gone, is_path, source_at, sources_of
     from .station import Station
     from .tally import Tally
@@ -88,6 +89,7 @@ __all__ = [
     "check_model",
     "checks_of",
     "edited_inputs",
+    "gates_of_sources",
     "goal_at_hand_of",
     "goal_step",
     "gone",
