@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .goal_sources import linked_goal, problem_of
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
-    from .inspection import Inspection, Item, StepItem, inspect, items_of
+    from .inspection import Inspection, Item, StepItem, goal_line, inspect, items_of, may_of
     from .knowledge_topics import KnowledgeTopics
     from .language import keys_of_the_language, language_schema
     from .linked import (
@@ -174,6 +174,7 @@ __all__ = [
     "fill",
     "fits_event",
     "folders_of",
+    "goal_line",
     "gone",
     "home_sources",
     "inferred_needs",
@@ -186,6 +187,7 @@ __all__ = [
     "language_schema",
     "linked_goal",
     "listed",
+    "may_of",
     "misfit",
     "nearest",
     "object_schema",

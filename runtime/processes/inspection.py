@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 
 from .expressions import Ref
-from .linked import Granted, LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
+from .linked import Goal, Granted, LinkedGate, LinkedProcess, LinkedStep, LinkedTopic, Origin
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def _step(step: LinkedStep) -> StepItem:
     if step.action:
         runs = f"action {step.action.name} ({step.action.component})"
     elif step.goal is not UNSET:
-        runs = "goal, by hand" if step.goal.by_hand else "goal, by a model"
+        runs = goal_line(step.goal)
     elif step.child:
         named = step.child.process is not None
         runs = f"process {step.child.process}" if named else f"any {step.child.interface}"
@@ -89,7 +89,7 @@ def _step(step: LinkedStep) -> StepItem:
             for name, value in step.parameters.entries
             if name in (step.bound or ()) and isinstance(value, Ref)
         ),
-        may=tuple(_granted(each) for each in step.goal.grants) if step.goal is not UNSET else (),
+        may=may_of(step.goal) if step.goal is not UNSET else (),
         check=_gates(step.goal.check) if step.goal is not UNSET else (),
         breakpoint=step.breakpoint,
         asks_model=step.asks_model,
@@ -97,11 +97,25 @@ def _step(step: LinkedStep) -> StepItem:
     )
 
 
+def goal_line(goal: Goal) -> str:
+    """Who works towards *goal*."""
+    return "goal, by hand" if goal.by_hand else "goal, by a model"
+
+
+def may_of(goal: Goal) -> tuple[str, ...]:
+    """What may be done towards *goal*, each in a line."""
+    return tuple(map(_granted, goal.grants))
+
+
 def _granted(grant: Granted) -> str:
-    kind = "process " if grant.child else ""
-    gates = ", ".join(gate.name for gate in grant.gates)
-    stops = ", with a breakpoint" if grant.breakpoint else ""
-    return f"{kind}{grant.name}{f', after {gates}' if gates else ''}{stops}"
+    parts = [f"process {grant.name}" if grant.child else grant.name]
+    if grant.gates:
+        parts.append(f"after {', '.join(gate.name for gate in grant.gates)}")
+    if grant.breakpoint:
+        parts.append("with a breakpoint")
+    if grant.given.entries:
+        parts.append(f"with its {', '.join(name for name, _ in grant.given.entries)} laid down")
+    return ", ".join(parts)
 
 
 def items_of(step: LinkedStep) -> str:

@@ -83,3 +83,51 @@ def test_a_gate_after_steps_that_only_read_is_asked(
 
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert [gate["outcome"] for step in steps for gate in step["gates"]] == ["failed", "not asked"]
+
+
+GOAL = """process: mend
+version: 1
+steps:
+  - id: fix
+    goal: the tests pass
+    may: [run_tests, {action: commit_and_push, gates: [approved]}, {process: hello}]
+    tools: [read_file, run_command]
+    check: [tests_pass]
+"""
+
+
+def test_a_goal_is_shown_with_all_that_may_be_done_and_that_its_model_is_offered(
+    checkout: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout.processes / "mend.yaml").write_text(GOAL)
+    checkout.config_path.write_text(
+        '[[models.use]]\nname = "smith"\nprovider = "openai"\nmodel = "m"\nkey_env = "NO_KEY"\n'
+        'base_url = "http://127.0.0.1:9"\nwindow = 100000\nlocal = true\n'
+    )
+
+    main(["process", "dry-run", "mend", "--json"])
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    main(["process", "dry-run", "mend"])
+    shown = capsys.readouterr().out
+
+    assert step["runs"] == "goal, by a model"
+    assert step["may"] == ["run_tests", "commit_and_push, after approved", "process hello"]
+    assert step["check"] == ["tests_pass"]
+    offered = {"run_tests", "commit_and_push", "hello", "goal_reached", "give_up", "read_file"}
+    assert offered <= set(step["tools"])
+    assert "the tests pass" in step["prompt"]
+    for told in (*step["may"], "tests_pass", "run_command"):
+        assert told in shown
+
+
+def test_a_goal_that_no_model_works_towards_shows_what_a_person_may_do(
+    checkout: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_hand = GOAL.replace("check:", "by_hand: true\n    check:")
+    (checkout.processes / "mend.yaml").write_text(by_hand)
+
+    main(["process", "dry-run", "mend", "--json"])
+
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert (step["runs"], step["prompt"], step["refused"]) == ("goal, by hand", "", "")
+    assert "process hello" in step["may"]

@@ -43,8 +43,8 @@ def dry_run(
 
     Gates that only read are evaluated, but for those after a step that changes something; for each
     step that asks a model, the exact prompt is shown as it can be compiled before the steps ahead
-    of it have run. What workers and plugins serve is known, and none of them is asked. No model is
-    called, nothing is recorded.
+    of it have run, and for a step with a goal all that may be done towards it. What workers and
+    plugins serve is known, and none of them is asked. No model is called, nothing is recorded.
     """
     given = pairs_of(inputs, "NAME")
     elsewhere = announced_elsewhere(home)
@@ -53,11 +53,14 @@ def dry_run(
             station.publish(*elsewhere)
         station.submitter.changed("" if is_path(process) else process)
         name = station.submitter.file(Path(process)) if is_path(process) else process
-        linked = Catalog(station.history).process(name)
+        catalog = Catalog(station.history)
+        linked = catalog.process(name)
         values = inputs_of(given, None, linked.inputs)
         about = goal or linked.description or f"run {name}"
         others = frozenset(each.component for each in elsewhere)
-        rehearsal = Rehearsal(station, linked, values, about, str(workspace.absolute()), others)
+        blob = catalog.get(name).event.linked
+        place = str(workspace.absolute())
+        rehearsal = Rehearsal(station, linked, values, about, place, others, blob)
         document = rehearsal.report()
     screen.document(document)
     _show(screen, document)
@@ -77,6 +80,10 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             screen.paragraph(step.items, lead="  ", style="dim")
         for gate in step.gates:
             _show_gate(screen, gate, "  ")
+        for granted in step.may:
+            screen.paragraph(granted, lead="  may         ")
+        if step.may:
+            screen.paragraph(", ".join(step.check) or "who works says so", lead="  is checked  ")
         for line in named_values(step.parameters, "  "):
             screen.line(line)
         if step.later:

@@ -37,7 +37,9 @@ from cortex.runtime.processes import (
     Scope,
     evaluate,
     fill,
+    goal_line,
     items_of,
+    may_of,
 )
 from cortex.runtime.processes.execution import Execution
 
@@ -81,6 +83,8 @@ class StepReport(msgspec.Struct, kw_only=True):
     cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
     tools: list[str] = []  # offered to the model
     refused: str = ""  # why there is no prompt
+    may: list[str] = []  # what may be done towards its goal
+    check: list[str] = []  # gates that decide whether its goal is reached
 
 
 class DryRunDocument(msgspec.Struct, kw_only=True):
@@ -122,15 +126,19 @@ class Rehearsal:
         goal: str,
         workspace: str,
         elsewhere: frozenset[str] = frozenset(),
+        blob: str = "",
     ) -> None:
-        """Rehearse *process*; what the gates *elsewhere* say cannot be asked."""
+        """Rehearse *process*; what the gates *elsewhere* say cannot be asked.
+
+        Its *blob* says to whoever compiles a prompt what may be done towards a goal.
+        """
         self._station = station
         self._process = process
         declared = {f.name: f.default for f in process.inputs if f.default is not None}
         given = {**declared, **inputs}
         self._elsewhere = elsewhere
         self._scope = Scope(inputs=given, execution={"id": ID, "attempt": 1})
-        self._state = _begun(process, given, goal, workspace)
+        self._state = _begun(process, given, goal, workspace, blob)
 
     def report(self) -> DryRunDocument:
         """Everything that the process would ask."""
@@ -174,7 +182,7 @@ class Rehearsal:
             step.action.name if step.action else (child.process or child.interface) if child else ""
         )
         if step.goal is not UNSET:
-            named = "goal"
+            named = goal_line(step.goal)
         report = StepReport(
             step=step.id,
             runs=named or ("branches" if step.fan is not UNSET else "abstract"),
@@ -186,6 +194,9 @@ class Rehearsal:
             parameters=parameters,
             later=sorted(set(later)),
         )
+        if step.goal is not UNSET:
+            report.may = list(may_of(step.goal))
+            report.check = [gate.name for gate in step.goal.check]
         if step.asks_model:
             self._compile(step, parameters, report)
         return report
@@ -313,14 +324,16 @@ def _explain(report: StepReport, event: ModelSelected) -> None:
     report.runners_up, report.rejected = list(event.runners_up), list(event.rejected)
 
 
-def _begun(process: LinkedProcess, inputs: dict[str, Any], goal: str, workspace: str) -> Execution:
+def _begun(
+    process: LinkedProcess, inputs: dict[str, Any], goal: str, workspace: str, blob: str
+) -> Execution:
     """An execution of *process* that has just begun."""
     started = ExecutionStarted(
         execution_id=ID,
         process=process.name,
         process_version=process.version,
         digest=process.digest,
-        linked="",
+        linked=blob,
         inputs=inputs,
         goal=goal,
         workspace=workspace,
