@@ -157,6 +157,7 @@ class StepReopened(Event, frozen=True, kw_only=True, tag="step.reopened"):
     by: str = ""  # the step whose `on_failure` says so; "" where a person does
     times: int = 0  # how often that step went back, this time included
     reason: str = ""
+    leaving: tuple[str, ...] = ()  # executions that are asked to end; it goes on once they have
 
 
 class StepDelegated(Event, frozen=True, kw_only=True, tag="step.delegated"):

@@ -3,18 +3,22 @@
 import pytest
 
 from cortex.bus.events import (
+    ContextCompile,
+    ExecutionCancel,
     ExecutionEdit,
     ExecutionRefused,
+    ExecutionResume,
     ModelInvoke,
     StepDelegated,
     StepExecute,
     StepFailed,
+    StepReopened,
 )
 from cortex.runtime.processes import (
     Budget,
 )
 
-from .execution_fan_world import answer, each_of, go_on, item, results, started
+from .execution_fan_world import answer, each_of, fail, go_on, item, results, started
 from .execution_world import (
     ASKED,
     World,
@@ -155,3 +159,43 @@ def test_no_failed_item_is_forgotten_however_often_its_step_halts_and_is_resumed
 
     assert world.state().status == "completed"
     assert None not in results(world)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("page", [1, 256])
+def test_what_items_spent_before_a_step_began_anew_stays_spent(page: int, restarted: bool) -> None:
+    world = started(each_of(asks_model=True, at_once=2), items=[1, 2], max_cost=1.0)
+    for _ in range(2):
+        world.answer(ContextCompile)
+        world.answer(ModelInvoke)
+    fail(world, 1)
+    fail(world, 2)
+    first = world.said(StepDelegated)
+    assert world.state().cost == 0.0  # neither has ended
+
+    world.publish(ExecutionResume(execution_id="x", from_step="each"))
+    while world.pump(limit=page):
+        if restarted:
+            world.restart()
+
+    again = world.said(StepDelegated)[len(first) :]
+    assert world.state().cost == 0.5
+    assert [each.max_cost for each in again] == [0.25, 0.25]
+    (reopened,) = world.said(StepReopened)
+    assert set(reopened.leaving) == {each.child for each in first}
+
+
+def test_items_that_took_nothing_hold_nobody_up_and_a_cancel_ends_the_wait() -> None:
+    for limits, status in (((256, 256, 256, 256, 256), "running"), ((1,), "cancelled")):
+        world = started(each_of(), items=[1, 2])
+        fail(world, 1)
+        answer(world, 2)
+        world.publish(ExecutionResume(execution_id="x", from_step="each"))
+        for limit in limits:
+            world.pump(limit=limit)
+        if status == "cancelled":
+            world.publish(ExecutionCancel(execution_id="x"))
+        world.play()
+
+        assert world.state().status == status
+        assert world.state().leaving == frozenset()

@@ -163,7 +163,10 @@ class Races(RuleBasedStateMachine):
             assert state.cost == state.own_cost + sum(child.cost for child in of_children)
         assert tokens_of(state.usage) == state.tokens
         assert tokens_of(state.own_usage) == state.own_tokens
-        assert all(charged.tokens > 0 for charged in self.world.said(ExecutionCharged))
+        awaited = {each for e in self.world.said(StepReopened) for each in e.leaving}
+        charged = self.world.said(ExecutionCharged)
+        assert all(each.tokens > 0 or each.child in awaited for each in charged)
+        assert not state.leaving
 
     def a_prompt_is_sent_five_times_at_most(self, execution_id: str) -> None:
         sent = [e for e in self.world.said(ModelInvoke) if e.execution_id == execution_id]

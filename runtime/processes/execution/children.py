@@ -69,7 +69,12 @@ def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
     if event.execution_id not in voice.state.children:
         return
     if isinstance(event, Ended) or (isinstance(event, ExecutionCharged) and event.late):
+        held = bool(voice.state.leaving)
         voice.charge(event.execution_id, event.tokens, event.cost, event.usage)
+        state = voice.state
+        if held and not state.leaving and state.status == "running" and state.stage == "idle":
+            course.go_on()
+            return
     state = voice.state
     if state.over or event.execution_id != state.child or state.stage not in ("child", "cleanup"):
         return

@@ -144,7 +144,8 @@ def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
 def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
     if event.from_step not in course.reached():
         return
-    if voice.state.stage in ("child", "fan"):
+    leaving = voice.state.alive if voice.state.stage in ("child", "fan") else ()
+    if leaving:
         voice.cancel_child(f"its parent goes back to {event.from_step}")
     voice.resume("", voice.asked_by(event), event.note, event.from_step)
-    course.go_back(event.from_step, event.note)
+    course.go_back(event.from_step, event.note, leaving=leaving)

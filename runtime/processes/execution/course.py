@@ -59,6 +59,8 @@ class Course:
         Args:
             looks: How often a step that comes next waited for its tools.
         """
+        if self._voice.state.leaving:
+            return
         if self._at_process_gates():
             self._arrive("", self.process.gates, None)
             return
@@ -216,12 +218,18 @@ class Course:
         """The steps that the execution may go back to, that at which it stands among them."""
         return reached(self.process, self._voice.state)
 
-    def go_back(self, step_id: str, reason: str, by: str = "") -> None:
-        """Drop what *step_id* and the steps after it gave, and go on there."""
+    def go_back(
+        self, step_id: str, reason: str, by: str = "", leaving: tuple[str, ...] = ()
+    ) -> None:
+        """Drop what *step_id* and the steps after it gave, and go on there.
+
+        What the executions *leaving* took is known once they have ended: until then nothing is
+        begun that could spend it again.
+        """
         ids = [step.id for step in self.process.steps]
         state = self._voice.state
         dropped = [each for each in ids[ids.index(step_id) :] if each in state.statuses]
-        self._voice.reopen(step_id, tuple(dropped), by, reason)
+        self._voice.reopen(step_id, tuple(dropped), by, reason, leaving)
         self.go_on()
 
     def _drop_waits(self) -> None:

@@ -176,6 +176,7 @@ def charged(state: Execution, event: ExecutionCharged, _: int) -> Execution:
         tokens=state.tokens + max(0, event.tokens),
         cost=state.cost + max(0.0, event.cost),
         usage=added(state.usage, usage_of(event.usage)),
+        leaving=state.leaving - {event.child} if state.leaving else state.leaving,
     )
 
 
@@ -197,6 +198,7 @@ def reopened(state: Execution, event: StepReopened, _: int) -> Execution:
         statuses=statuses,
         went_back={**state.went_back, **times},
         shown=shown,
+        leaving=frozenset(event.leaving),
         pursuit=None,
         suspended=None,
         grown=goals.kept(state, event),

@@ -197,6 +197,7 @@ class Execution(Struct, frozen=True, kw_only=True):
     grown: tuple[Grown, ...] = ()  # steps that were chosen towards goals, in order
     chosen: int = 0  # how many were, those among them that do not count any more
     children: frozenset[str] = frozenset()  # every execution that it asked for
+    leaving: frozenset[str] = frozenset()  # those of them that end, and say what they took, first
     observed: frozenset[tuple[str, int]] = frozenset()  # ad hoc: (step, attempt) that ended
     ignored: frozenset[Ignored] = frozenset()  # answers of whom was not asked, as recorded
     edits: dict[str, Edits] = {}  # what people changed in the prompts of steps, by step

@@ -222,7 +222,7 @@ class Voice:
     def charge(self, child: str, tokens: int, cost: float, usage: dict[str, int]) -> None:
         """Count what a child took."""
         state = self.state
-        if tokens or cost:
+        if tokens or cost or child in state.leaving:
             self.say(
                 ExecutionCharged(
                     execution_id=state.execution_id,
@@ -241,8 +241,15 @@ class Voice:
         state = self.state
         self.say(StepSkipped(execution_id=state.execution_id, step_id=step_id, reason=reason))
 
-    def reopen(self, step_id: str, dropped: tuple[str, ...], by: str, reason: str) -> None:
-        """Go back to a step."""
+    def reopen(
+        self,
+        step_id: str,
+        dropped: tuple[str, ...],
+        by: str,
+        reason: str,
+        leaving: tuple[str, ...] = (),
+    ) -> None:
+        """Go back to a step, once the executions *leaving* have ended."""
         state = self.state
         self.say(
             StepReopened(
@@ -252,6 +259,7 @@ class Voice:
                 by=by,
                 times=state.went_back.get(by, 0) + 1 if by else 0,
                 reason=clipped(reason),
+                leaving=leaving,
             )
         )
 
