@@ -70,20 +70,23 @@ def test_an_edited_prompt_is_shown_explained_and_sent(desk: Desk) -> None:
     execution_id = begun(desk, "look")
     edit = ("execution", "edit", execution_id)
 
-    done = desk.run(*edit, "--replace", "What colour", "What hue", "--note", "clearer")
-    wrong = [
-        desk.run(*edit),
-        desk.run(*edit, "--replace", "sky", "sky"),
-        desk.run(*edit, "--replace", "no such text", "x"),
-        desk.run(*edit, "--replace", "=== step ===", "=== end ==="),
-        desk.run(*edit, "--replace", "What hue", "ghp_0123456789abcdefghij0123"),
-        desk.run(*edit, "--file", "missing.txt"),
-        desk.run("execution", "edit", "nobody", "--replace", "a", "b"),
-    ]
+    done, *wrong = desk.all(
+        (*edit, "--replace", "What colour", "What hue", "--note", "clearer"),
+        edit,
+        (*edit, "--replace", "sky", "sky"),
+        (*edit, "--replace", "no such text", "x"),
+        (*edit, "--replace", "=== step ===", "=== end ==="),
+        (*edit, "--replace", "What hue", "ghp_0123456789abcdefghij0123"),
+        (*edit, "--file", "missing.txt"),
+        ("execution", "edit", "nobody", "--replace", "a", "b"),
+    )
     shown = document(desk, execution_id)
-    printed = desk.run("execution", "show", execution_id).stdout
-    manifest = desk.run("prompt", "show", f"{execution_id}/look", "--manifest").stdout
-    rebuilt = desk.run("prompt", "show", f"{execution_id}/look", "--rebuild")
+    printed_, manifest_, rebuilt = desk.all(
+        ("execution", "show", execution_id),
+        ("prompt", "show", f"{execution_id}/look", "--manifest"),
+        ("prompt", "show", f"{execution_id}/look", "--rebuild"),
+    )
+    printed, manifest = printed_.stdout, manifest_.stdout
     before, after = shown["edits"][0]["before"], shown["edits"][0]["prompt"]
     diff = desk.run("prompt", "diff", before, after).stdout
     resumed = desk.run("execution", "resume", execution_id, "--json")
@@ -165,13 +168,13 @@ def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) 
     skipped, given = begun(desk, "opened"), begun(desk, "opened")
     resume = ("execution", "resume")
 
-    wrong = [
-        desk.run(*resume, skipped, "--skip", "onne"),
-        desk.run(*resume, skipped, "--skip", "one", "--approve"),
-        desk.run(*resume, skipped, "--skip", "one", "--result", "one=x"),
-        desk.run(*resume, given, "--result", "one"),
-        desk.run(*resume, given, "--result", 'one={"output": 3}'),
-    ]
+    wrong = desk.all(
+        (*resume, skipped, "--skip", "onne"),
+        (*resume, skipped, "--skip", "one", "--approve"),
+        (*resume, skipped, "--skip", "one", "--result", "one=x"),
+        (*resume, given, "--result", "one"),
+        (*resume, given, "--result", 'one={"output": 3}'),
+    )
     done = desk.run(*resume, skipped, "--skip", "one", "--note", "by hand")
     fields = {"exit_code": 0, "stdout": "fine", "stderr": "", "stdout_blob": "", "stderr_blob": ""}
     result = f"one={json.dumps(fields)}"

@@ -109,6 +109,14 @@ class Desk:
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def all(self, *calls: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
+        """As `run` of each of *calls*, one after the other, by one process."""
+        ended = run_many(self.folder, self.env, calls)
+        return [
+            subprocess.CompletedProcess(list(call), *each)
+            for call, each in zip(calls, ended, strict=True)
+        ]
+
     def many(self, *calls: Sequence[str]) -> list[tuple[int, Any, str]]:
         """Exit code, document and standard error of each of *calls*, one after the other."""
         ended = run_many(self.folder, self.env, ([*call, "--json"] for call in calls))
