@@ -107,7 +107,7 @@ def test_a_component_that_does_not_start_is_reported_by_name() -> None:
     runtime = Runtime(components=[])
     runtime.start()
     with pytest.raises(NotReadyError, match="Broken did not start: OSError: no such device"):
-        runtime.add(Broken, wait_s=0.2)
+        runtime.add(Broken, wait_s=PATIENCE_S)
     runtime.stop()
 
 
@@ -214,6 +214,7 @@ def test_the_work_of_a_worker_that_hangs_goes_to_another_one() -> None:
         gate.open.set()
         me.publish(JobAsked(n=2))
         gate.wait_for_one()
+        wait_for(me, "job.done", 2)
 
     assert (done.n, done.attempt) == (1, 2)
     doubled = [r for r in runtime.log.read(0, 999, 1 << 30) if b"job.done" in r]

@@ -8,7 +8,7 @@ import pytest
 from cortex.bus import SubscriptionError
 from cortex.runtime.kernel import Component, Delivery, Home, NotReadyError, Output, Runtime, on
 
-from .kernel_staff import JobAsked, JobDone, Vocal, wait_for
+from .kernel_staff import PATIENCE_S, JobAsked, JobDone, Vocal, wait_for
 
 
 class Doer(Component):
@@ -81,11 +81,11 @@ def test_a_component_that_was_removed_may_come_back_as_the_other_kind(tmp_path: 
 def test_a_component_that_did_not_get_ready_is_not_tried_again(tmp_path: Path) -> None:
     with Runtime(Home.create(tmp_path / "home"), components=[Vocal]) as runtime:
         with pytest.raises(NotReadyError, match="no such device"):
-            runtime.add(Unready, wait_s=0.2)
+            runtime.add(Unready, wait_s=PATIENCE_S)
         starts = Unready.starts
 
         with pytest.raises(NotReadyError, match="no component of that name"):
             runtime.remove("Unready")
         with pytest.raises(NotReadyError, match="no such device"):  # not: it is at work already
-            runtime.add(Unready, wait_s=0.2)
+            runtime.add(Unready, wait_s=PATIENCE_S)
     assert starts >= 1

@@ -62,7 +62,7 @@ def test_a_component_that_wants_what_there_is_not_says_what_there_is() -> None:
     runtime = Runtime(components=[])
     runtime.start()
     with pytest.raises(NotReadyError, match=r"wants moon; a runtime gives .*blobs.*settings"):
-        runtime.add(NeedsMoon, wait_s=0.2)
+        runtime.add(NeedsMoon, wait_s=60.0)  # its tries are counted
     runtime.stop()
 
 
