@@ -30,6 +30,7 @@ from .reading import (
 )
 from .screen import Screen
 
+BREAKPOINT = "breakpoint"  # why an execution is paused that shows what is sent
 CONTEXTS = 3  # the newest of each step
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
@@ -94,6 +95,13 @@ def hints_of(document: ExecutionDocument) -> list[str]:
         hints.append(f"{happened}   (or --do-it-again)")
     elif first and first[0].reason == GOAL:
         hints.append(f"cortex execution do {first[0].execution} ACTION   (or finish)")
+    elif first and first[0].reason == BREAKPOINT:
+        shown = f"cortex execution show {first[0].execution}"
+        more = (
+            "; so for each of the others" if document.items and document.items.standing > 1 else ""
+        )
+        hints.append(f"{shown}   (what is sent; edit changes it{more})")
+        hints.append(f"cortex execution resume {document.id}   (sends what was not looked at, too)")
     elif first and first[0].question:
         hints.append(f"cortex execution resume {first[0].execution} --approve   (or --deny)")
     elif document.person:

@@ -35,6 +35,18 @@ steps:
     action: shell
     with: { run: [sh, -c, 'test -e mended && sleep 1 || test "$0" != bad', "${name}"] }
 """
+STOP = """process: stop
+version: 1
+inputs: { names: list }
+steps:
+  - id: look
+    for_each: ${inputs.names}
+    as: word
+    action: answer_question
+    description: Say what is asked.
+    with: { question: "What ${word} is the sky?" }
+    breakpoint: true
+"""
 ASK = """process: ask
 version: 1
 inputs: { names: list }
@@ -51,7 +63,7 @@ steps:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    for name, source in (("check", CHECK), ("slow", SLOW), ("ask", ASK)):
+    for name, source in (("check", CHECK), ("slow", SLOW), ("stop", STOP), ("ask", ASK)):
         (desk.home.processes / f"{name}.yaml").write_text(source)
     return desk
 
@@ -148,3 +160,23 @@ def test_who_resumes_an_item_without_a_hub_sees_its_execution_to_its_stop(desk: 
     assert f"execution {document['id']} is completed" in resumed.stderr
     shown = desk.run("execution", "show", document["id"], "--json")
     assert json.loads(shown.stdout)["status"] == "completed"
+
+
+def test_breakpoints_of_items_are_looked_at_and_edited_one_by_one(desk: Desk) -> None:
+    done = desk.run("run", "stop", *names("hue", "tone"))
+    document = json.loads(desk.run("execution", "list", "--json").stdout)[0]["id"]
+    items = json.loads(desk.run("execution", "show", document, "--json").stdout)["items"]
+    first, second = (each["execution"] for each in items["waiting"])
+
+    several = desk.run("execution", "edit", document, "--replace", "sky", "sea")
+    edited = desk.run("execution", "edit", first, "--replace", "sky", "sea")
+    resumed = desk.run("execution", "resume", first)
+    last = desk.run("execution", "edit", document, "--replace", "sky", "sun")
+
+    assert f"cortex execution show {first}   (what is sent; edit changes it" in done.stdout
+    assert several.returncode == 1
+    assert f"edit that of one of them ({first}, {second})" in several.stderr
+    assert (edited.returncode, resumed.returncode) == (0, 0), (edited, resumed)
+    assert "What hue is the sea?" in edited.stdout
+    assert last.returncode == 0, last.stderr
+    assert "What tone is the sun?" in last.stdout

@@ -14,8 +14,10 @@ from ..completing import execution_ids
 from ..errors import RefusedError
 from ..exits import OK, WAITING
 from ..options import with_home, with_screen
-from ..reading import History
+from ..reading import History, waiting_child
 from ..screen import Screen
+
+SHOWN_ITEMS = 5  # that are named
 
 
 @click.command()
@@ -70,10 +72,22 @@ def edit(
 
 
 def _standing(history: History, execution_id: str) -> Execution:
-    """The execution, that or the child that it waits for, which stands at a breakpoint."""
+    """The execution, that or the child that it waits for, which stands at a breakpoint.
+
+    Raises:
+        RefusedError: Several items of it stand.
+    """
     state = history.execution(execution_id)
-    while state.stage == "child" and state.child:
-        state = history.execution(state.child)
+    while inner := waiting_child(state):
+        state = history.execution(inner)
+    if state.fan is not None:
+        standing = [child for child, live in state.fan.live.items() if live.stands]
+        shown = ", ".join(standing[:SHOWN_ITEMS])
+        if standing:
+            raise RefusedError(
+                f"{len(standing)} items of {state.step_id} stand, each with a prompt of its own: "
+                f"edit that of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
+            )
     return state
 
 
