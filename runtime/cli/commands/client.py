@@ -1,7 +1,6 @@
 """`cortex client`: who may come to the bus, and what they may do there."""
 
 import datetime as dt
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -11,12 +10,10 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from cortex.bus import SUBSCRIPTIONS, VERBS
-from cortex.bus.events import GrantGiven
+from cortex.bus import SUBSCRIPTIONS
 from cortex.runtime.access import (
     ANYWHERE,
     GRANTS,
-    Certificate,
     Grant,
     Grants,
     Terms,
@@ -34,52 +31,23 @@ from cortex.runtime.access import (
 from cortex.runtime.kernel import Home
 
 from ..options import with_home, with_new_home, with_screen
-from ..reading import History, gates_of, iso, local, parse_end, wrong_gate
-from ..running import HeldDocument, gates_of_sources, granting, held_by, lines_of
+from ..reading import History, gates_of, iso, parse_end, wrong_gate
+from ..running import gates_of_sources, granting, held_by, lines_of
 from ..screen import Screen
 from ..tree import Family
-
-HEADERS = (
-    *("client", "publish", "subscribe", "read", "work", "approve", "names"),
-    *("works in", "until"),
+from .client_shown import (
+    HEADERS,
+    NEVER,
+    ShownDocument,
+    cells_of_client,
+    document_of_client,
+    show_added,
+    show_client,
 )
-SAID = ("names", "workspaces", "certificate", "limits")  # of a grant, beside its verbs
-NEVER = "never"
+
 DEFAULT = "default"  # of a limit: what config.toml says
-SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class ClientDocument(msgspec.Struct, kw_only=True):
-    """A client and what it is granted."""
-
-    client: str
-    publish: tuple[str, ...]
-    subscribe: tuple[str, ...]
-    read: tuple[str, ...]
-    work: tuple[str, ...]
-    approve: tuple[str, ...]
-    names: tuple[str, ...]
-    workspaces: tuple[str, ...]  # folders in which it may ask for work; empty for any
-    expires: str | None  # UTC; null for never
-    expired: bool
-    certificate: str  # SHA-256 of the one it must show; empty for none
-    limits: dict[str, int]  # by key of [limits] in config.toml, where they are its own
-
-
-class ShownDocument(ClientDocument, kw_only=True):
-    """A client, what it is granted, and what it has at the hub."""
-
-    holds: HeldDocument
-
-
-class AddedDocument(ClientDocument, kw_only=True):
-    """A client that was added."""
-
-    token: str | None  # null where it was written to a file
-    token_file: str | None
-    certificate_file: str | None
 
 
 class RevokedDocument(msgspec.Struct):
@@ -207,7 +175,7 @@ def add(
             terms = msgspec.structs.replace(terms, certificate=made.sha256)
         token = issue(owner, name, terms)
         write(token)
-    _show_added(screen, name, terms, token, path, made)
+    show_added(screen, name, terms, token, path, made)
 
 
 @client.command("list")
@@ -215,10 +183,10 @@ def add(
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
     """List the clients that may come in, and what they may do."""
-    documents = [_document(grant.given) for grant in _grants(home).clients()]
+    documents = [document_of_client(grant.given) for grant in _grants(home).clients()]
     screen.document(documents)
     if documents:
-        screen.table(HEADERS, map(_cells, documents))
+        screen.table(HEADERS, map(cells_of_client, documents))
     else:
         screen.line("no clients: `cortex client add NAME` lets one in")
 
@@ -234,9 +202,9 @@ def show(name: str, home: Home, screen: Screen) -> None:
     has taken, questions, blobs that it is putting) is asked of the hub, where one is up.
     """
     given = _grant(home, name).given
-    shown = msgspec.structs.asdict(_document(given))
+    shown = msgspec.structs.asdict(document_of_client(given))
     document = ShownDocument(**shown, holds=held_by(home, name, given))
-    _show(screen, document)
+    show_client(screen, document)
     for word, told in lines_of(document.holds):
         style = "yellow" if word in ("near", "reached") else ""
         screen.paragraph(told, lead=f"  {word:<10} ", style=style)
@@ -262,7 +230,7 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
             name,
             lambda terms: _terms(_bare(terms) if only or nothing else terms, **asked),
         )
-    _show(screen, _document(given))
+    show_client(screen, document_of_client(given))
 
 
 @client.command("revoke")
@@ -390,75 +358,6 @@ def _grants(home: Home) -> Grants:
 
 def _grant(home: Home, name: str) -> Grant:
     return found(_grants(home), name)
-
-
-def _document(given: GrantGiven) -> ClientDocument:
-    return ClientDocument(client=given.client, **_fields(given))
-
-
-def _fields(given: GrantGiven | Terms) -> dict[str, Any]:
-    return {
-        **{name: getattr(given, name) for name in (*VERBS, *SAID)},
-        "expires": iso(given.expires_ns) if given.expires_ns else None,
-        "expired": 0 < given.expires_ns <= time.time_ns(),
-    }
-
-
-def _show_added(
-    screen: Screen,
-    name: str,
-    terms: Terms,
-    token: str,
-    path: Path | None,
-    made: Certificate | None,
-) -> None:
-    screen.document(
-        AddedDocument(
-            client=name,
-            token=None if path else token,
-            token_file=os.fspath(path) if path else None,
-            certificate_file=made.path if made else None,
-            **_fields(terms),
-        )
-    )
-    if not any(getattr(terms, verb) for verb in VERBS):
-        more = f"`cortex client grant {name} --publish ...`"
-        screen.note(f"{name} may come in and do nothing: {more}", "yellow")
-    if made is not None:
-        screen.note(f"its certificate, with the key, is in {made.path}")
-    if path is not None:
-        screen.note(f"its token is in {path}")
-        return
-    screen.note(SECRET_NOTE)
-    screen.line(token)
-
-
-def _show(screen: Screen, document: ClientDocument) -> None:
-    screen.document(document)
-    screen.line(document.client, "bold")
-    for name in (*VERBS, "names"):
-        screen.line(f"  {name:<10} {' '.join(getattr(document, name)) or '-'}")
-    if document.workspaces:
-        screen.line(f"  {'works in':<10} {' '.join(document.workspaces)}")
-    screen.line(f"  {'until':<10} {_until(document)}")
-    if document.limits:
-        own = " ".join(f"{key}={number}" for key, number in sorted(document.limits.items()))
-        screen.line(f"  {'limits':<10} {own}")
-    if document.certificate:
-        screen.line(f"  {'shows':<10} the certificate {document.certificate}")
-
-
-def _cells(document: ClientDocument) -> tuple[str, ...]:
-    lists = (" ".join(getattr(document, name)) or "-" for name in (*VERBS, "names"))
-    return (document.client, *lists, " ".join(document.workspaces) or "any", _until(document))
-
-
-def _until(document: ClientDocument) -> str:
-    if document.expires is None:
-        return NEVER
-    when = dt.datetime.fromisoformat(document.expires)
-    shown = f"{local(int(when.timestamp()) * 1_000_000_000)} {when.astimezone():%Z}"
-    return f"{shown} (over)" if document.expired else shown
 
 
 def _written(when: dt.datetime) -> str:

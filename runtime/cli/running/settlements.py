@@ -1,4 +1,4 @@
-"""What a person says on the command line about an effect of unknown outcome."""
+"""What a person says on the command line of effects and steps, and what is refused of it."""
 
 from cortex.bus import Client
 from cortex.bus.events import EffectSettle, StepSettle
@@ -77,6 +77,30 @@ def refuse_unanswered(state: Execution) -> None:
     for child, live in asking_items(state).items():
         options = SAY_WHAT if live.reason == EFFECT else "--approve` or --deny"
         raise WaitingError(child, live.question, options)
+
+
+def refuse_step(state: Execution, step_id: str) -> None:
+    """Refuse to go back to a step at which the execution was not.
+
+    Raises:
+        RefusedError: It was not there, or does not stand.
+    """
+    execution_id = state.execution_id
+    if state.status not in ("paused", "halted"):
+        raise RefusedError(
+            f"execution {execution_id} is {state.status}: pause it, then go back to {step_id}"
+        )
+    chosen = {each.step_id: each.goal for each in state.grown}
+    if step_id in chosen:
+        raise RefusedError(
+            f"{step_id} was chosen towards the goal of {chosen[step_id]}: go back to that"
+        )
+    reached = dict.fromkeys((*state.statuses, state.step_id))
+    if step_id not in reached:
+        been = ", ".join(filter(None, reached)) or "none"
+        raise RefusedError(
+            f"execution {execution_id} was not at a step {step_id!r}: it was at {been}"
+        )
 
 
 def _asking(history: History, execution_id: str) -> Execution:

@@ -50,7 +50,7 @@ from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
 from .questions import Questions
-from .settlements import refuse_unanswered, refuse_unsettled
+from .settlements import refuse_step, refuse_unanswered, refuse_unsettled
 from .submitter import Submitter
 from .tally import Tally
 from .untaken import say_what_is_missing, waiting_for
@@ -241,7 +241,7 @@ class Station:
         event = msgspec.structs.replace(event, seen=self.seen)
         refuse_unsettled(self.history, execution_id)
         if event.from_step:
-            self._refuse_step(state, event.from_step)
+            refuse_step(state, event.from_step)
             return self.run(execution_id, event)
         asker, asked = self.asked(execution_id)
         if asked is not None:
@@ -342,25 +342,6 @@ class Station:
         asked = asked_of_person(execution_id, (event for _, event in rows))
         places = [record.position for record, event in rows if event == asked]
         return execution_id, places[-1] if asked is not None else None
-
-    def _refuse_step(self, state: Execution, step_id: str) -> None:
-        """Refuse to go back to a step at which the execution was not."""
-        execution_id = state.execution_id
-        if state.status not in ("paused", "halted"):
-            raise RefusedError(
-                f"execution {execution_id} is {state.status}: pause it, then go back to {step_id}"
-            )
-        chosen = {each.step_id: each.goal for each in state.grown}
-        if step_id in chosen:
-            raise RefusedError(
-                f"{step_id} was chosen towards the goal of {chosen[step_id]}: go back to that"
-            )
-        reached = dict.fromkeys((*state.statuses, state.step_id))
-        if step_id not in reached:
-            been = ", ".join(filter(None, reached)) or "none"
-            raise RefusedError(
-                f"execution {execution_id} was not at a step {step_id!r}: it was at {been}"
-            )
 
     def _unfinished(self, execution_id: str) -> Execution:
         state = self.history.execution(execution_id)
