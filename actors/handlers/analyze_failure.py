@@ -15,7 +15,7 @@ from .triage import Finding
 
 
 class AnalyzeFailureParameters(msgspec.Struct, frozen=True):
-    """What `analyze_failure` takes; all of it may come from earlier steps."""
+    """Say why a build or its tests failed, by a model; all of it may come from earlier steps."""
 
     summary: str = ""
     failed_command: str = ""

@@ -12,7 +12,7 @@ from .answers import completed, parameters_of
 
 
 class AnswerQuestionParameters(msgspec.Struct, frozen=True):
-    """What `answer_question` takes."""
+    """Answer a question from what is known, by a model."""
 
     question: str
 

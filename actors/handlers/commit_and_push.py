@@ -34,7 +34,7 @@ NOTHING = "hold nothing to commit: no step of this execution wrote anything sinc
 
 
 class CommitAndPushParameters(msgspec.Struct, frozen=True):
-    """What `commit_and_push` takes."""
+    """Commit what was written, on a branch of its own; and push that, where it is asked for."""
 
     message: str = ""  # "": what the last `write_code` said of its change, else the goal
     branch: str = ""  # a new one of that name instead of cortex/<execution>

@@ -22,7 +22,7 @@ FailureText: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={ALSO_FRO
 
 
 class FindRelevantCodeParameters(msgspec.Struct, frozen=True):
-    """What `find_relevant_code` takes."""
+    """Find the files and lines that a failure is about."""
 
     text: FailureText  # what the failure says: an excerpt of a log, a stack trace
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace

@@ -30,7 +30,7 @@ FINDINGS = 10
 
 
 class ReadCiLogParameters(msgspec.Struct, frozen=True):
-    """What `read_ci_log` takes."""
+    """Read the log of a failed build: its findings, and the lines that say most."""
 
     log: str  # path of the log, plain or gzip; relative ones start at the workspace
     excerpt_tokens: Annotated[int, msgspec.Meta(ge=1)] = EXCERPT_TOKENS

@@ -61,7 +61,7 @@ UNKNOWN = (
 
 
 class RunTestsParameters(msgspec.Struct, frozen=True):
-    """What `run_tests` takes."""
+    """Run the tests where the change stands, and read what they say."""
 
     command: str | list[str] = []  # words, or a text split as a shell would; [] finds one
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace

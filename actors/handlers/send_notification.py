@@ -47,7 +47,7 @@ Told: TypeAlias = Literal["once", "idempotent"]  # what is done where nobody kno
 
 
 class SendNotificationParameters(msgspec.Struct, frozen=True):
-    """What `send_notification` takes: who is told, and what."""
+    """Tell somebody, by a program or a web hook: who is told, and what."""
 
     command: str | list[str] = []  # program that gets the notification as JSON on its input
     webhook: str = ""  # URL that it is posted to: https, or http on this host

@@ -33,7 +33,7 @@ SAID_CHARS = 200  # of each of these lines, the last ones
 
 
 class ShellParameters(msgspec.Struct, frozen=True):
-    """What `shell` takes."""
+    """Run a program, without a shell, and get its exit code and what it printed."""
 
     run: str | list[str]  # a list of words; or a text without references, split as a shell would
     folder: str = ""  # relative to the workspace

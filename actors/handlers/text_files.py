@@ -21,7 +21,7 @@ SHOWN = 300  # characters of a path that cannot be used
 
 
 class ReadTextParameters(msgspec.Struct, frozen=True):
-    """What `read_text` takes."""
+    """Read a text file."""
 
     path: str  # relative ones start at the workspace
 
@@ -35,7 +35,7 @@ class ReadTextResult(msgspec.Struct, frozen=True):
 
 
 class WriteTextParameters(msgspec.Struct, frozen=True):
-    """What `write_text` takes."""
+    """Write a text file, as a whole."""
 
     path: str  # relative ones start at the workspace; no link may lead out; a file keeps its mode
     text: str

@@ -49,7 +49,7 @@ History = Callable[[str], Iterator[Recorded]]
 
 
 class WriteCodeParameters(msgspec.Struct, frozen=True):
-    """What `write_code` takes."""
+    """Change code by edits that a model gives, which are checked first."""
 
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
     analysis: str = ""  # for the model: what is to be repaired, as an earlier step understood it

@@ -167,4 +167,4 @@ def _about(spec: ActionSpec, shape: Shape) -> str:
     """What a model is told of an action: what its parameters say of themselves."""
     said = str(shape.schema.get("description") or "")
     effect = {"none": "", "read": " It changes nothing."}.get(spec.effect, " It acts on the world.")
-    return f"The action {spec.name}.{' ' + said if said else ''}{effect}"
+    return f"{said or f'The action {spec.name}.'}{effect}"

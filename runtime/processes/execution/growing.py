@@ -33,8 +33,9 @@ def propose(
     What is wrong comes back, and nothing was said then; None where all is well.
     """
     state = voice.state
-    problem = _not_to_choose(grant, parameters, by_model=bool(call_id))
-    problem = problem or checked_as_declared(parameters, grant.parameters) or ""
+    if reserved := _not_to_choose(grant, parameters, by_model=bool(call_id)):
+        return f"{grant.name} is not done: {reserved}"
+    problem = checked_as_declared(parameters, grant.parameters)
     if problem:
         return f"the parameters of {grant.name} are not as declared: {problem}"
     try:
