@@ -76,7 +76,8 @@ def _title(span: Span) -> str:
     parts = [span.kind, span.name, status]
     attempt = span.attributes.get("attempt", 1)
     if span.kind == "step" and (many := span.attributes.get("items")) is not None:
-        parts.insert(2, f"({many} items, {span.attributes['at_once']} at once)")
+        noun = "branches" if "branches" in span.attributes else "items"
+        parts.insert(2, f"({many} {noun}, {span.attributes['at_once']} at once)")
     elif span.kind == "step":
         parts.insert(2, f"({span.attributes.get('action') or span.attributes.get('child') or '-'})")
     if attempt != 1:

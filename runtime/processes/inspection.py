@@ -162,7 +162,8 @@ def _lines(inspection: Inspection) -> Iterable[str]:
         if step.breakpoint:
             shown = "shows the prompt before it is sent"
             told = shown if step.asks_model else "pauses before this step"
-            yield f"            breakpoint: it {told}"
+            who = "each item" if step.items.startswith("for each") else "it"
+            yield f"            breakpoint: {who} {told}"
         for binding in step.bound:
             yield f"            bound {binding}"
         for gate in step.gates:

@@ -94,6 +94,7 @@ def test_a_failed_item_halts_the_run_and_a_resume_does_only_that(desk: Desk) -> 
     assert [each["exit_code"] for each in after["outputs"]["results"]] == [0] * 6
     assert after["steps"] == dict.fromkeys(("each", "both", "one", "two"), "completed")
     done = desk.run("trace", document["id"], "--json")
+    assert "step both (2 branches, 2 at once) completed" in desk.run("trace", document["id"]).stdout
     children = [each["execution"]["id"] for each in json.loads(done.stdout)["children"]]
     assert len(children) == len(set(children)) == 8  # six items and two branches, each once
     listed = json.loads(desk.run("execution", "list", "--json").stdout)

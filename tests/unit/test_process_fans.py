@@ -263,6 +263,8 @@ def test_inspect_says_where_a_process_stops_and_what_is_shown_there() -> None:
     told = str(inspect(linked("  - {id: one, action: work, breakpoint: true}\n")))
 
     assert "            breakpoint: it pauses before this step" in told
+    each = str(inspect(linked(LIST + EACH + ", with: {path: '${path}'}, breakpoint: true}\n")))
+    assert "            breakpoint: each item pauses before this step" in each
 
 
 @pytest.mark.parametrize(
