@@ -41,6 +41,7 @@ class PluginLoaded(Event, frozen=True, kw_only=True, tag="plugin.loaded"):
     granted: tuple[str, ...] = ()
     place: str = "process"
     confined: bool = True
+    listens: str = ""  # where it takes connections of its own, for people; "" for nowhere
 
 
 class PluginUnloaded(Event, frozen=True, kw_only=True, tag="plugin.unloaded"):

@@ -236,9 +236,11 @@ def new(name: str, folder: Path, screen: Screen) -> None:
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     with Station.open(home, screen) as station:
         answer = settled(station, event)
-        names = getattr(answer, "components", ())
+        names, listens = getattr(answer, "components", ()), getattr(answer, "listens", "")
     screen.document(LoadedDocument(event.plugin, "loaded", event.granted, names))
     screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")
+    if listens:
+        screen.line(f"listens on {listens}")
     screen.note("it is at work whenever a runtime is: in `cortex up`, or while `cortex run` runs")
     return OK
 

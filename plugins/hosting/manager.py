@@ -16,7 +16,16 @@ from cortex.bus.events import (
     PluginUnloaded,
     RuntimeStarted,
 )
-from cortex.runtime.kernel import Component, Delivery, Entry, NotReadyError, Output, Runtime, on
+from cortex.runtime.kernel import (
+    Component,
+    Delivery,
+    Entry,
+    NotReadyError,
+    Output,
+    Runtime,
+    load,
+    on,
+)
 from cortex.runtime.serving import PluginFared, plugin_after
 
 from ..checking import Description, described
@@ -173,6 +182,7 @@ class PluginManager(Component):
         settings = self._runtime.config.plugins.get(event.plugin, {})
         effects = found.manifest.effects
         added: list[str] = []
+        listens = [load(each).listens(settings) for each in found.manifest.components]
         try:
             for component, name in zip(found.manifest.components, found.names, strict=True):
                 entry = Entry(component, settings=settings, effects=effects, start=event.start)
@@ -192,6 +202,7 @@ class PluginManager(Component):
             granted=event.granted,
             place=event.place,
             confined=False,
+            listens=", ".join(filter(None, listens)),
         )
 
     def _end(self, name: str, *, for_good: bool = False) -> tuple[str, ...]:

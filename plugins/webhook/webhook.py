@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 
 from cortex.bus import ConflictError, CortexError, EventError, NotGrantedError, SystemClock
@@ -12,6 +14,7 @@ from cortex.bus.events import PluginDenied, TriggerUnmatched
 from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
 
 from ..errors import PluginRefusedError
+from ..hosting.output import output_of, path_of
 from ..manifest import Manifest, Wants
 from ..repeats import Repeats
 from ..secrets import secret
@@ -56,6 +59,11 @@ class Webhook(Component):
         self._steady_ns = self._clock.steady_ns
         self._server: WebhookServer | None = None
 
+    @classmethod
+    def listens(cls, settings: Mapping[str, Any]) -> str:
+        """Where posts go."""
+        return f"http://{settings_of(dict(settings)).listen}"
+
     @property
     def address(self) -> tuple[str, int]:
         """Host and port that it listens on; only while it is at work."""
@@ -75,6 +83,12 @@ class Webhook(Component):
                 f"two of the secrets {names} are the same: whoever may post to one hook could post "
                 "to the other; give each its own"
             )
+        for hook in self._settings.hooks:
+            if hook.workspace and not Path(hook.workspace).is_dir():
+                raise PluginRefusedError(
+                    f"[plugins.webhook] in config.toml: the workspace {hook.workspace} of the hook "
+                    f"{hook.path} is no folder here: make it, or name another"
+                )
         self._server = WebhookServer(
             self._settings.address,
             self._take,
@@ -82,6 +96,9 @@ class Webhook(Component):
             body_bytes=self._settings.body_bytes,
             patience_s=self._settings.patience_s,
         )
+        paths = ", ".join(self._hooks)
+        said = output_of(path_of(self._home.path, NAME), {})
+        said.say(f"listens on {self.listens(msgspec.to_builtins(self._settings))} for {paths}")
 
     def on_stop(self) -> None:
         """Listen no more."""
@@ -104,6 +121,11 @@ class Webhook(Component):
                 raise Refusal(HTTPStatus.NOT_FOUND, "there is no hook at this path")
             now_s = self._clock.now_ns() // 1_000_000_000
             event = trigger_in(hook, headers, body, self._keys[hook.secret], now_s)
+            if event.workspace and not Path(event.workspace).is_dir():
+                raise Refusal(
+                    HTTPStatus.UNPROCESSABLE_ENTITY,
+                    f"the workspace {event.workspace} is no folder here: make it, or name another",
+                )
             try:
                 self._publish(event, expected_version=0)
             except ConflictError:

@@ -124,6 +124,11 @@ class Component:
         """What it offers in a home that is set up so; what was offered before and is not, goes."""
         return cls.serves
 
+    @classmethod
+    def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # of one that does
+        """Where it takes connections of its own with these settings, for people; "" for nowhere."""
+        return ""
+
     def on_start(self) -> None:
         """Open what belongs to the thread that will call the handlers."""
 

@@ -35,8 +35,11 @@ def plugin_after(before: PluginFared, event: Event) -> PluginFared:
             previous = before.load if before.state == "loaded" else before.previous
             return change(before, state="loading", load=event, previous=previous, reason="")
         case PluginLoaded():
+            about = f"listens on {event.listens}" if event.listens else ""
             components = event.components
-            return change(before, state="loaded", components=components, previous=None, reason="")
+            return change(
+                before, state="loaded", components=components, previous=None, reason=about
+            )
         case PluginCrashed(given_up=True):
             return change(before, state="given up", load=None, previous=None, reason=event.reason)
         case PluginCrashed():

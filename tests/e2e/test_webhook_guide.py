@@ -49,6 +49,7 @@ class Reader:
         self.port = free_port()
         page = GUIDE.read_text().partition("## What is signed")[0]
         page = page.replace("/srv", str(self.srv)).replace("8787", str(self.port))
+        self.said = ""  # what the commands printed that set it up
         self.blocks = [(kind, text) for kind, text in BLOCK.findall(page)]
 
     def block(self, kind: str, number: int = 0) -> str:
@@ -84,7 +85,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         file.write(f'\n[plugins.webhook]\nlisten = "127.0.0.1:{reader.port}"\n')
         file.write(reader.block("toml"))
     load = f"plugin load webhook --yes {' '.join(UNCONFINED)}"
-    reader.bash(reader.block("bash").replace("plugin load webhook --yes", load))
+    reader.said = reader.bash(reader.block("bash").replace("plugin load webhook --yes", load))
     until(reader.answered)
     yield reader
     reader.bash("cortex down --kill")
@@ -158,3 +159,37 @@ def test_a_post_is_asked_for_by_the_plugin_so_that_the_user_of_the_home_may_appr
     assert [each["by"] for each in ended["answers"]] == ["owner"]
     for said in (shown, traced, listed):
         assert "plugin.webhook" in said
+
+
+def test_where_it_listens_is_said_at_its_load_by_up_in_the_list_and_in_its_log(
+    reader: Reader,
+) -> None:
+    where = f"http://127.0.0.1:{reader.port}"
+
+    assert reader.said.count(f"listens on {where}") == 2
+    assert f"plugin     webhook loaded: listens on {where}" in reader.said
+    for command in ("plugin list", "status", "plugin logs webhook"):
+        assert f"listens on {where}" in reader.bash(f"cortex {command}"), command
+
+
+def test_a_post_whose_workspace_is_not_there_is_refused_and_sets_nothing_going(
+    reader: Reader,
+) -> None:
+    post = reader.block("bash", 1)
+    gone = reader.srv / "gone"
+    with_status = post.replace("curl -s", "curl -s -w '%{http_code}'")
+    answer = reader.bash(with_status.replace(f'"{reader.srv}/ci"', f'"{gone}"'))
+    config = reader.home.config_path
+    config.write_text(
+        config.read_text()
+        .replace('workspace_from = "workspace"\n', "")
+        .replace(f'workspaces = ["{reader.srv}"]', f'workspace = "{gone}"')
+    )
+    script = "cortex down && cortex up --background"
+
+    assert answer.endswith("422")
+    assert f"the workspace {gone} is no folder here: make it, or name another" in answer
+    assert reader.json("execution list") == []
+    said = reader.bash(script)
+    assert "plugin     webhook denied: [plugins.webhook] in config.toml: " in said
+    assert f"the workspace {gone} of the hook / is no folder here" in said

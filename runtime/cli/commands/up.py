@@ -1,20 +1,25 @@
 """`cortex up`: serve the hub of a home."""
 
+import time
 from pathlib import Path
 
 import click
 import msgspec
 
+from cortex.bus.events import RuntimeStarted
 from cortex.runtime.kernel import Home
-from cortex.runtime.serving import Note, Service, start, tell_systemd
+from cortex.runtime.serving import Note, PluginFared, Service, start, tell_systemd
 
 from ..exits import OK
 from ..options import with_new_home, with_screen
-from ..reading import History, NotReady, not_ready_lines, not_ready_of
+from ..reading import History, NotReady, Selection, not_ready_lines, not_ready_of, plugins_of
 from ..running import told_to_end, wait_for
 from ..screen import Screen
 
 UP_S = 60.0  # within which a hub in the background has to listen
+PLUGINS_S = 6.0  # that are waited for plugins, to say how they fare
+STARTS = Selection(topics=(RuntimeStarted.topic_name(),))
+OF_PLUGINS = Selection(topics=("plugin.*",))
 
 
 class UpDocument(msgspec.Struct):
@@ -73,6 +78,7 @@ def up(
 
 def _show(screen: Screen, home: Home, note: Note) -> None:
     urls = [note.url, *note.urls]
+    plugins = _plugins(home)
     with History.open(home) as history:
         not_ready = not_ready_of(history)
     screen.document(
@@ -81,6 +87,26 @@ def _show(screen: Screen, home: Home, note: Note) -> None:
     screen.line(f"up         {home.path} (process {note.pid})", "bold")
     for address in note.addresses:
         screen.line(f"listening  {address}")
+    for name, how in plugins.items():
+        told = f": {how.reason}" if how.reason else ""
+        style = "yellow" if how.state in ("crashed", "denied", "given up") else ""
+        screen.line(f"plugin     {name} {how.state}{told}", style)
     for line in not_ready_lines(not_ready):
         screen.line(line, "yellow")
     screen.line("cortex status", "cyan")
+
+
+def _plugins(home: Home) -> dict[str, PluginFared]:
+    """The plugins that start with the hub, as they stand once all of them have, or soon after."""
+    until = time.monotonic() + PLUGINS_S
+    while True:
+        with History.open(home) as history:
+            begun = max((r.position for r in history.select(STARTS)), default=0)
+            said = {r.stream.partition("/")[2] for r in history.select(OF_PLUGINS, begun)}
+            fared = plugins_of(history)
+        wanted = {name for name, how in fared.items() if how.load is not None}
+        if wanted <= said or time.monotonic() > until:
+            starting = {name: PluginFared("starting") for name in wanted - said}
+            known = {name: fared[name] for name in said & fared.keys()}
+            return dict(sorted({**starting, **known}.items()))
+        time.sleep(0.05)
