@@ -191,7 +191,7 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
         told = f"{document.person} is asked for the answer of {document.step}"
         screen.line(f"waiting: {told}", _STYLES["paused"])
     elif is_at_goal(document):
-        screen.line(f"waiting for you, towards the goal: {document.goal}", _STYLES["paused"])
+        screen.line(f"waiting for you, towards the goal: {document.towards}", _STYLES["paused"])
     else:
         screen.line(f"{document.status}{told}", _style_of(document))
     _show_items(screen, document)

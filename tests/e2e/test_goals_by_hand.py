@@ -183,3 +183,23 @@ def test_a_model_runs_the_tests_as_the_files_or_a_person_say_and_no_program_of_i
     assert (Path(given["worktree"]) / "told").exists()
     assert (Path(wide["worktree"]) / "own").exists()
     assert "for people to choose" in str(server.asked[1].body["messages"])
+
+
+def test_of_a_process_the_goal_of_the_step_is_named_and_what_is_laid_down_is_not_taken(
+    user: User,
+) -> None:
+    source = (
+        "process: mend\nversion: 1\ninputs: {what: string}\nsteps:\n  - id: fix\n"
+        "    goal: the ${inputs.what} passes\n    by_hand: true\n"
+        "    may: [{action: run_tests, with: {command: 'true'}}]\n"
+    )
+    (user.home.processes / "mend.yaml").write_text(source)
+
+    told = said(user, "run", "mend", "-i", "what=test", code=5)
+    execution_id = user.json("execution", "list")[0]["id"]
+    listed = user.json("execution", "do", execution_id)
+    refused = said(user, "execution", "do", execution_id, "run_tests", "-i", "command=x", code=2)
+
+    assert "towards the goal: the test passes" in told
+    assert listed[0]["laid_down"] == ["command"]
+    assert "command of run_tests is laid down: leave it out" in refused

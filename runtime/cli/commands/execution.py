@@ -239,6 +239,8 @@ def _show_actions(screen: Screen, actions: "list[running.ActionItem]") -> None:
             told = f": {parameter.about}" if parameter.about else ""
             told += "" if parameter.required else "  (may be left out)"
             screen.paragraph(f"-i {parameter.name}={parameter.type}{told}", lead="    ")
+        if each.laid_down:
+            screen.paragraph(f"{', '.join(each.laid_down)}: laid down", lead="    ")
         if each.gates:
             screen.paragraph(f"after {', '.join(each.gates)}", lead="    ")
 

@@ -1,5 +1,6 @@
 """What was done towards the goals of an execution, and what may be done next."""
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,7 @@ from cortex.bus import Event
 from cortex.bus.events import StepCompleted, StepFailed, StepProposed, StepSkipped
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes import LinkedProcess, MissingValueError, fill
 from cortex.runtime.processes.execution import GOAL, Execution
 
 
@@ -61,11 +62,16 @@ def _said(event: StepCompleted | StepFailed | StepSkipped) -> str:
     return event.error if isinstance(event, StepFailed) else event.reason
 
 
-def may_be_done(state: Execution, blobs: Blobs) -> list[str]:
-    """What may be done towards the goal that a person is asked about."""
+def may_be_done(state: Execution, blobs: Blobs) -> tuple[str, list[str]]:
+    """The goal that a person is asked about, and what may be done towards it."""
     started = state.started
     if state.status != "paused" or state.reason != GOAL or started is None:
-        return []
+        return "", []
     process = msgspec.json.decode(blobs.get(started.linked), type=LinkedProcess)
-    goals = [s.goal for s in process.steps if s.id == state.step_id and s.goal is not msgspec.UNSET]
-    return [grant.name for goal in goals for grant in goal.grants]
+    for step in process.steps:
+        if step.id == state.step_id and step.goal is not msgspec.UNSET:
+            goal = started.goal
+            with contextlib.suppress(MissingValueError):
+                goal = str(fill(step.goal.text, state.scope(state.attempt)))
+            return goal, [grant.name for grant in step.goal.grants]
+    return "", []

@@ -148,7 +148,8 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     items: ItemsDocument | None = None  # of the step that it is at, where that has several
     edits: list[PersonEdit] = []  # what people changed of it
     chosen: list[Chosen] = []  # towards its goals, in order
-    may: list[str] = []  # what a person may do next, where it waits for that
+    towards: str = ""  # the goal for which a person is to do something, where it waits for that
+    may: list[str] = []  # what they may do
     worktree: str = ""  # the folder where what was done towards a goal changed files
 
 
@@ -168,6 +169,7 @@ def document_of(
     started = state.started
     events = [event for _, event in rows]
     asked = None if state.over else asked_of_person(state.execution_id, events)
+    towards, may = may_be_done(state, blobs) if blobs else ("", [])
     return ExecutionDocument(
         **_row_fields(state, rows),
         workspace=started.workspace if started else "",
@@ -191,7 +193,8 @@ def document_of(
         items=items_document(state),
         edits=edits_of(rows),
         chosen=chosen_of(state, events),
-        may=may_be_done(state, blobs) if blobs else [],
+        towards=towards,
+        may=may,
     )
 
 

@@ -28,6 +28,7 @@ class ActionItem(msgspec.Struct, kw_only=True):
     about: str
     takes: list[ParameterItem]
     gates: list[str]  # that are asked each time before it is done
+    laid_down: list[str] = []  # parameters that nobody chooses
 
 
 def actions_of(history: History, execution_id: str) -> list[ActionItem]:
@@ -46,6 +47,7 @@ def _item(grant: Granted) -> ActionItem:
         about=grant.description,
         takes=list(_takes(grant.parameters)),
         gates=[gate.name for gate in grant.gates],
+        laid_down=[name for name, _ in grant.given.entries],
     )
 
 

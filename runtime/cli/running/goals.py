@@ -112,6 +112,9 @@ def proposal(
         raise RefusedError(
             f"{action!r} is not granted to execution {execution_id}: {_meant(goal, action)}"
         )
+    laid_down = {name for name, _ in grant.given.entries}
+    if taken := sorted(laid_down & pairs.keys()):
+        raise click.BadParameter(f"{', '.join(taken)} of {grant.name} is laid down: leave it out")
     properties = grant.parameters.get("properties", {})
     parameters = {name: _typed(value, properties.get(name)) for name, value in pairs.items()}
     problem = checked_as_declared(parameters, grant.parameters)
