@@ -193,12 +193,14 @@ class ProcessManager(Component):
     def start_execution(self, event: ExecutionRequest, delivery: Delivery) -> Iterator[Output]:
         """Begin an execution, or say why not; once what was submitted before it is compiled."""
         bound = self._hold(event, delivery)
-        if bound is not None:
+        if isinstance(bound, Refusal):
+            yield ExecutionFailed(execution_id=event.execution_id, reason=bound.reason)
+        elif bound is not None:
             yield bound
         else:
             yield from self._begin(event, delivery)
 
-    def _hold(self, event: ExecutionRequest, delivery: Delivery) -> Later | None:
+    def _hold(self, event: ExecutionRequest, delivery: Delivery) -> Later | Refusal | None:
         # A child was linked with its parent, and ad-hoc work needs no process.
         if event.parent or not event.process:
             return None

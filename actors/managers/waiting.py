@@ -9,10 +9,12 @@ from cortex.bus.events import ExecutionDeferred, ExecutionRequest, ProcessSubmit
 from cortex.runtime.kernel import Forget, Later, Output
 from cortex.runtime.processes import LinkedProcess
 
+from .choosing import Refusal
+
 WAKE = "request"  # what a `step.wake` is about that a request waits for
 UNLINKED = "unlinked"  # the same, once it has waited long enough for its process
 COMPILE_S = 60.0  # a compiler that says nothing for so long is not waited for
-MOST = 1_000  # requests that wait for their process at a time
+MOST = 1_000  # requests that wait for their process at a time, or for the compiler
 MOST_BYTES = 16 << 20  # that they take together
 BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
@@ -39,6 +41,7 @@ class Waiting:
         self._history, self._vocabulary = history, vocabulary
         self._submitted: dict[int, int] = {}  # when, in nanoseconds, by position
         self._held: dict[str, ExecutionRequest] = {}  # by execution
+        self._held_bytes = 0  # that they take together
         self._deferred: dict[str, ExecutionRequest] = {}  # by execution
         self._sizes: dict[str, int] = {}  # of those in bytes: each is encoded once for that
 
@@ -47,8 +50,11 @@ class Waiting:
         if event.sources or event.removed:
             self._submitted[position] = time_ns
 
-    def hold(self, event: ExecutionRequest, time_ns: int) -> Later | None:
-        """Keep *event* if something is being compiled; the deadline after which it is begun."""
+    def hold(self, event: ExecutionRequest, time_ns: int) -> Later | Refusal | None:
+        """Keep *event* if something is being compiled; the deadline after which it is begun.
+
+        Of those that would be too many, why it is not kept.
+        """
         self._submitted = {
             position: at_ns
             for position, at_ns in self._submitted.items()
@@ -56,7 +62,14 @@ class Waiting:
         }
         if not self._submitted or event.execution_id in self._held:
             return None
+        size = _size(event)
+        if len(self._held) >= MOST or self._held_bytes + size > MOST_BYTES:
+            return Refusal(
+                f"{len(self._held):,} requests of {self._held_bytes:,} bytes wait for sources that "
+                f"are being compiled, and {MOST:,} of {MOST_BYTES:,} may: ask again once those are"
+            )
         self._held[event.execution_id] = event
+        self._held_bytes += size
         return _wake(event.execution_id, time_ns + round(COMPILE_S * 1e9))
 
     def answered(self, position: int, time_ns: int) -> list[Later]:
@@ -126,6 +139,8 @@ class Waiting:
         One that waited for the compiler is let go; one that is deferred stays until `begun`.
         """
         held = self._held.pop(event.execution_id, None)
+        if held is not None:
+            self._held_bytes -= _size(held)
         if held is not None or event.execution_id not in self._deferred:
             return held
         request = self._read(event.stream())
@@ -147,6 +162,7 @@ class Waiting:
         """Take up what `snapshot` gave."""
         kept = msgspec.msgpack.decode(snapshot, type=Kept)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
+        self._held_bytes = sum(map(_size, self._held.values()))
         self._deferred, self._sizes = {}, {}
         for request in kept.deferred.values():
             self._keep(request)

@@ -145,3 +145,39 @@ def test_an_answer_to_one_submission_does_not_let_go_what_waits_for_another() ->
     wake(office)
 
     assert isinstance(answers(office)[0], ExecutionStarted)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_of_too_many_requests_that_wait_for_the_compiler_one_more_fails_at_once(
+    restarted: bool,
+) -> None:
+    office = Office()
+    submit(office)
+    for number in range(1_000):
+        office.publish(ExecutionRequest(execution_id=f"e{number}", process="p"))
+    if restarted:
+        waiting = office.manager.snapshot()
+        office.manager = office.new_manager()
+        office.manager.restore(waiting)
+
+    office.publish(ExecutionRequest(execution_id="one-more", process="p"))
+
+    (refused,) = answers(office)
+    assert isinstance(refused, ExecutionFailed)
+    assert refused.execution_id == "one-more"
+    assert "1,000 requests" in refused.reason
+    assert "ask again" in refused.reason
+
+
+def test_requests_that_wait_for_the_compiler_take_a_bounded_room() -> None:
+    office = Office()
+    submit(office)
+    for number in range(20):
+        office.publish(
+            ExecutionRequest(execution_id=f"e{number}", process="p", inputs={"a": "x" * 1_000_000})
+        )
+
+    refused = answers(office)
+
+    assert [each.execution_id for each in refused] == ["e16", "e17", "e18", "e19"]
+    assert all(isinstance(each, ExecutionFailed) for each in refused)
