@@ -60,7 +60,17 @@ from . import context_edits, effects, fan_fold, goals, lifecycle, turns
 from .asked import ANSWERS, asked_for, names_of, speaks_for
 from .failures import with_gate, with_step, without_gate, without_step
 from .speakers import ENGINE, asker
-from .state import ATTEMPTING, Execution, Stage, anew, answers, entered, without, without_fan
+from .state import (
+    ATTEMPTING,
+    Execution,
+    Stage,
+    afresh,
+    anew,
+    answers,
+    entered,
+    without,
+    without_fan,
+)
 
 _STAGES: Mapping[type[Event], Stage] = {
     KnowledgeRequest: "knowledge",
@@ -68,8 +78,6 @@ _STAGES: Mapping[type[Event], Stage] = {
     StepExecute: "handler",
     StepDelegated: "child",
 }
-
-
 _CARRIED_OUT: tuple[Stage, ...] = ("child", "handler")
 
 
@@ -85,7 +93,7 @@ def evolve(
     fold = (OUTPUTS if own else INPUTS).get(kind)
     if fold is None or getattr(event, "execution_id", None) != state.execution_id:
         return state
-    if kind is ExecutionStarted and source != ENGINE and _is_part(event):
+    if isinstance(event, ExecutionStarted) and event.part is not None and source != ENGINE:
         return state  # nobody but the engine begins the items of a step
     if kind in ANSWERS and not own and not speaks_for(source, asked_for(state, event)):
         return state
@@ -96,10 +104,6 @@ def evolve(
         tree = event.tree if source == ENGINE else ""
         return replace(after, requested_by=asker(source, event.requested_by), tree=tree)
     return after
-
-
-def _is_part(event: Event) -> bool:
-    return isinstance(event, ExecutionStarted) and event.part is not None
 
 
 def stood_at(state: Execution, event: Event, position: int) -> Execution:
@@ -216,9 +220,8 @@ def _said_completed(state: Execution, event: StepCompleted, _: int) -> Execution
 
 def _given_result(state: Execution, event: StepCompleted) -> Execution:
     """*state*, at the step whose result a person gave; whatever was asked in it is dropped."""
-    same = event.step_id == state.step_id
     return replace(
-        anew(state) if same else entered(state, event.step_id),
+        afresh(state, event.step_id),
         attempt=event.attempt,
         attempts={**state.attempts, event.step_id: event.attempt},
         settled=without(state.settled, event.step_id),
@@ -300,12 +303,8 @@ def _skipped(state: Execution, event: StepSkipped, _: int) -> Execution:
     if state.status != "running" and state.pursuit is None:
         return state  # what was chosen towards a goal is dropped where that ends, too
     if event.step_id in state.settled:
-        same = event.step_id == state.step_id
-        state = replace(
-            anew(without_fan(state)) if same else entered(state, event.step_id),
-            stage="idle",
-            settled=without(state.settled, event.step_id),
-        )
+        settled = without(state.settled, event.step_id)
+        state = replace(afresh(state, event.step_id), stage="idle", settled=settled)
     return replace(state, statuses={**state.statuses, event.step_id: "skipped"})
 
 

@@ -5,16 +5,15 @@ from msgspec.structs import replace
 from cortex.bus.events import StepCompleted, StepDelegated, StepFanned, StepItemChanged
 
 from .items import Fan, begun_fan, outcome, statuses_of, with_begun, with_changed
-from .state import Execution, anew, entered, without, without_fan
+from .state import Execution, afresh, without, without_fan
 
 
 def fanned(state: Execution, event: StepFanned, _: int) -> Execution:
     """A step with several items begins."""
     if state.status != "running":
         return state
-    same = event.step_id == state.step_id
     return replace(
-        anew(without_fan(state)) if same else entered(state, event.step_id),
+        afresh(state, event.step_id),
         stage="fan",
         fan=begun_fan(event, state.tokens, state.cost),
         child="",

@@ -284,6 +284,11 @@ def entered(state: Execution, step_id: str) -> Execution:
     )
 
 
+def afresh(state: Execution, step_id: str) -> Execution:
+    """*state*, at *step_id* with nothing asked in it, whether it is there or comes to it."""
+    return anew(without_fan(state)) if step_id == state.step_id else entered(state, step_id)
+
+
 def put_aside(state: Execution) -> Execution:
     """*state*, with the attempt kept whose goal is worked towards, if it is at that."""
     pursuit = state.pursuit
