@@ -89,6 +89,8 @@ def _red(record: RepairRecord) -> str:
     if record.error:
         return f"the tests of {record.step_id} did not pass: {record.error}"
     failing = record.result.get("failed") or ()
+    if not failing and record.result.get("exit_code") == 0:  # they ended well, and tested nothing
+        return f"no test was run by {record.step_id}: give its `command`, or see what it printed"
     if not failing:
         return f"the tests of {record.step_id} ended with {record.result.get('exit_code')}"
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""

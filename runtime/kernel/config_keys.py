@@ -64,7 +64,7 @@ def template_of(cls: type[Struct], chosen: Mapping[str, str]) -> str:
     tables = []
     header = ""
     for key in keys_of(cls):
-        if key.type.startswith("table of"):
+        if key.type.startswith("table of") and not key.table:
             tables += ["", f"#   {key.description}", f"# [{key.name}]"]
             continue
         if key.header != header:
@@ -79,7 +79,8 @@ def template_of(cls: type[Struct], chosen: Mapping[str, str]) -> str:
 
 def _example(key: Key) -> str:
     """A value that may be set where nothing is; it says so, lest it is taken for a default."""
-    return f"{_EXAMPLES.get(key.type) or key.type.partition(' or ')[0]}  # for example: it is unset"
+    plain = "{}" if key.type.startswith("table of") else key.type.partition(" or ")[0]
+    return f"{_EXAMPLES.get(key.type) or plain}  # for example: it is unset"
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:

@@ -62,7 +62,9 @@ def _define(node: Node, file: str, reporter: Reporter) -> Definition | None:
         return None
     kinds = [kind for kind in ("process", "interface") if kind in node.entries]
     if len(kinds) != 1:
-        found = "both `process:` and `interface:`" if kinds else "neither key"
+        found = (
+            "both `process:` and `interface:`" if kinds else "neither `process:` nor `interface:`"
+        )
         remedy = None
         if not kinds and node.entries:
             first = next(iter(node.entries))

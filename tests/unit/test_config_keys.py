@@ -205,3 +205,10 @@ def test_the_template_shows_defaults_and_says_of_an_example_that_it_is_none() ->
         assert (
             value == key.default if key.default else value.endswith("  # for example: it is unset")
         )
+
+
+def test_a_table_in_an_entry_stands_among_the_keys_of_that_entry() -> None:
+    template = Config.template()
+    servers = template.partition("# [[tools.mcp]]")[2].partition("\n# [")[0]
+    assert "# effects = {}" in servers
+    assert "# [effects]" not in template

@@ -98,6 +98,12 @@ def test_red_tests_name_what_failed() -> None:
     assert answer.evidence["excerpt"] == "test_a failed"
 
 
+def test_tests_that_ended_well_and_ran_nothing_are_said_to_have_run_nothing() -> None:
+    answer = asked(RAN, ended("verify", passed=False, exit_code=0))
+    assert answer.outcome == "failed"
+    assert answer.reason.startswith("no test was run by verify: ")
+
+
 def test_red_tests_that_name_nothing_give_the_exit_code() -> None:
     answer = asked(RAN, ended("verify", passed=False, exit_code=2))
 
