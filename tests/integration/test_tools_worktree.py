@@ -318,7 +318,7 @@ def test_only_programs_that_the_configuration_allows_are_run(box: Toolbox) -> No
         ({"argv": ["no-such-program"]}, "cannot be started"),
         ({"argv": []}, "without words"),
         ({"argv": ["ls"], "folder": ".."}, "leads out"),
-        ({"argv": ["ls"], "timeout_s": -1}, "expected `float` > 0"),
+        ({"argv": ["ls"], "timeout_s": -1}, "expected a number > 0"),
     ],
 )
 def test_what_cannot_be_run_is_told(box: Toolbox, arguments: dict[str, object], said: str) -> None:
