@@ -16,7 +16,7 @@ from cortex.runtime.cli.adding import (
     with_new_home,
     with_screen,
 )
-from cortex.runtime.cli.reading import History, failing_of, plugins_of, times
+from cortex.runtime.cli.reading import History, plugins_of, times
 from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
@@ -29,7 +29,7 @@ from ..writing import write_package
 from .consent import MEANS, again, confirm, document_of
 from .developing import dev
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
-from .loading import counted, fared, load_of, looked_at, settled
+from .loading import fared, load_of, looked_at, settled
 
 HEADERS = ("name", "version", "package", "state", "place", "about")
 UNCONFINED = click.option(
@@ -256,8 +256,7 @@ def _all_fared(home: Home) -> dict[str, PluginFared]:
     found: dict[str, PluginFared] = {}
     if home.path.exists():
         with History.open(home) as history:
-            failing = failing_of(history)
-            found = {name: counted(how, failing) for name, how in plugins_of(history).items()}
+            found = plugins_of(history)
     return found
 
 

@@ -3,8 +3,6 @@
 import time
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from cortex.bus import Event
 from cortex.bus.events import (
     PluginCrashed,
@@ -14,7 +12,7 @@ from cortex.bus.events import (
     PluginUnload,
     PluginUnloaded,
 )
-from cortex.runtime.cli.reading import Failing, History, failing_of
+from cortex.runtime.cli.reading import History, failing_of, with_failures
 from cortex.runtime.cli.running import Station
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared, plugin_after
@@ -50,16 +48,7 @@ def fared(history: History, name: str) -> PluginFared:
     for record in history.stream(f"plugin/{name}"):
         event = history.event(record)
         found = found if event is None else plugin_after(found, event)
-    return counted(found, failing_of(history))
-
-
-def counted(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
-    """The same with what its components could not handle; one that fails is not just loaded."""
-    own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
-    if not own or how.state != "loaded":
-        return how
-    failures = sum(each.failures for each in own)
-    return replace(how, state="failing", reason=own[-1].reason, failures=failures)
+    return with_failures(found, failing_of(history))
 
 
 def load_of(

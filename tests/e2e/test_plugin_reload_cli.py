@@ -157,3 +157,19 @@ def test_a_plugin_that_fails_is_said_to_fail(site: Site) -> None:
     assert "in say" in logs
     assert site.run("reload", "changing")[0] == 0
     assert site.listed()["state"] == "loaded"
+
+
+def test_status_and_the_list_say_the_same_of_a_plugin_that_fails(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site.home.processes / "saying.yaml").write_text(PROCESS)
+    site.write(CODE.replace('"say")', '"say", effect="none")'))
+    site.run("reload", "changing", "--yes")
+    main(["run", "saying"])
+    capsys.readouterr()
+
+    main(["status", "--json"])
+
+    (row,) = json.loads(capsys.readouterr().out)["plugins"]
+    assert (row["name"], row["state"]) == ("changing", "failing")
+    assert "it has nothing to say" in row["reason"]

@@ -51,7 +51,7 @@ class PluginRow(msgspec.Struct):
     """One plugin that is to run, or that ended otherwise than by being unloaded."""
 
     name: str
-    state: str  # loading, loaded, crashed, given up or denied
+    state: str  # loading, loaded, failing, crashed, given up or denied
     version: str
     reason: str
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .models import ModelRow, models_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
-    from .plugins import plugins_of
+    from .plugins import plugins_of, with_failures
     from .results import brief_value, named_values, readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
@@ -166,6 +166,7 @@ __all__ = [
     "waiting_child",
     "ways_back",
     "why_of",
+    "with_failures",
     "worktree_of",
     "wrong_gate",
 ]

@@ -1,7 +1,12 @@
 """The plugins that a log tells of."""
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from cortex.runtime.serving import PluginFared, plugin_after
 
+from .failing import Failing, failing_of
 from .history import History
 from .selection import Selection
 
@@ -15,4 +20,14 @@ def plugins_of(history: History) -> dict[str, PluginFared]:
         name, event = record.stream.partition("/")[2], history.event(record)
         if event is not None:
             found[name] = plugin_after(found.get(name, PluginFared()), event)
-    return found
+    failing = failing_of(history) if found else []
+    return {name: with_failures(how, failing) for name, how in found.items()}
+
+
+def with_failures(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
+    """The same with what its components could not handle; one that fails is not just loaded."""
+    own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
+    if not own or how.state != "loaded":
+        return how
+    failures = sum(each.failures for each in own)
+    return replace(how, state="failing", reason=own[-1].reason, failures=failures)
