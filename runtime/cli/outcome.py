@@ -180,7 +180,7 @@ def _show_result(screen: Screen, document: ExecutionDocument) -> None:
         last = list(document.results)[-1]
         if summary := document.summaries.get(last):
             screen.line(f"{last}: {summary}")
-        _show_lines(screen, scalars(document.results[last]))
+        _show_lines(screen, scalars(document.results[last], f"cortex execution show {document.id}"))
 
 
 def _show_stop(screen: Screen, document: ExecutionDocument) -> None:

@@ -68,7 +68,8 @@ def show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
         own = [s for s in spans if s.primitive == primitive and s.kind != "execution"]
         took_s = sum(s.duration_s for s in own)
         if own:
-            screen.line(f"  {primitive:<12}{len(own):>4} spans  {duration(took_s):>10}")
+            noun = "span " if len(own) == 1 else "spans"
+            screen.line(f"  {primitive:<12}{len(own):>4} {noun}  {duration(took_s):>10}")
 
 
 def _title(span: Span) -> str:

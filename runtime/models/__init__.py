@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .caching import Caching
     from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
-    from .description import Level, ModelDescription, Price, Usage, cost
+    from .description import Level, ModelDescription, Price, Usage, cost, dollars
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
     from .errors import ModelConfigError
     from .inference import Inferred, Work, infer, stated, window_for
@@ -42,6 +42,7 @@ __all__ = [
     "catalogue",
     "cost",
     "describe",
+    "dollars",
     "endpoint_of",
     "endpoints",
     "infer",

@@ -57,3 +57,10 @@ def cost(usage: Usage, price: Price) -> float:
         + usage.cached_write * price.cached_write
         + usage.output * price.output
     ) / PER
+
+
+def dollars(amount: float) -> str:
+    """*amount* for people, to the hundredth of a cent; a smaller one keeps its first digits."""
+    if not amount:
+        return "$0"
+    return f"${amount:.4f}" if amount >= 0.0001 else f"${amount:.2g}"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .description import LEVELS, ModelDescription, Usage, cost
+from .description import LEVELS, ModelDescription, Usage, cost, dollars
 from .inference import LEVELLED
 
 # What a call is reckoned with to compare prices, where nothing better is known.
@@ -158,11 +158,6 @@ def _weigh(model: ModelDescription, inferred: Mapping[str, Any], preferred: str)
     return _Weighed(model, tuple(lacks), short)
 
 
-def _dollars(amount: float) -> str:
-    """*amount* for people: one below a hundredth of a cent keeps its first digits."""
-    return f"${amount:.4f}" if amount >= 0.0001 or not amount else f"${amount:.2g}"
-
-
 def _passed_over(weighed: _Weighed) -> str:
     return f"{weighed.model.name} lacks {', '.join(weighed.lacks)} (inferred)"
 
@@ -189,8 +184,8 @@ def _lacks(
     price = cost(call, model.price)
     if left is not None and price > max(left, 0.0):
         lacks.append(
-            f"a price below the {_dollars(left)} that are left ({_dollars(price)})"
+            f"a price below the {dollars(left)} that are left ({dollars(price)})"
             if left > 0
-            else f"being free, and there is nothing to spend ({_dollars(price)})"
+            else f"being free, and there is nothing to spend ({dollars(price)})"
         )
     return lacks

@@ -15,7 +15,7 @@ from .shapes import schema_of_type
 
 PROBLEM_CHARS: Final = 400
 PROBLEMS: Final = 3  # that are told at once
-EMPTY: Final = "$ the answer is empty, expected text"
+EMPTY: Final = "the answer is empty, expected text"
 _DEFS = "#/$defs/"
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?```", re.DOTALL)
 
@@ -97,7 +97,7 @@ def typed_answer(
         data = _read(str(answer.get("text") or ""))
     cut = " (the answer was cut off at its longest)" if stop == "length" else ""
     if data is None:
-        return None, f"$ the answer is not JSON, expected an object{cut}"
+        return None, f"the answer is not JSON, expected an object{cut}"
     problem = wrong_answer(data, schema)
     return data, None if problem is None else problem + cut
 

@@ -1,13 +1,18 @@
 """Did you mean: the known name that is nearest to one that is not known."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
+CLOSE = 0.6  # of 1, as difflib measures it
 MAX_CANDIDATES = 1_000  # difflib compares with each: beyond this the wait costs more than it gives
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the name of *known* that is closest to *name*, if one is close."""
+    """Return the name of *known* that is closest to *name*, if one is close.
+
+    Of names with dots what follows the parts that they share has to be close: `a.testing` is not
+    meant by `a.reviewing`, however long `a` is.
+    """
     name = name[:100]
     letters, room = set(name), 2 + len(name) // 2
     shared = len(letters) / 2
@@ -17,8 +22,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         for each in sorted(known)[:MAX_CANDIDATES]
         if abs(len(each) - len(name)) <= room and len(letters.intersection(each)) >= shared
     ]
-    found = get_close_matches(name, candidates, n=1, cutoff=0.6)
-    return found[0] if found else None
+    found = get_close_matches(name, candidates, n=1, cutoff=CLOSE)
+    return found[0] if found and _is_close(name, found[0]) else None
+
+
+def _is_close(name: str, found: str) -> bool:
+    own, other = name.split("."), found.split(".")
+    while own and other and own[0] == other[0]:
+        del own[0], other[0]
+    if own == name.split("."):
+        return True  # they share no part: difflib has compared all there is
+    return SequenceMatcher(None, ".".join(own), ".".join(other)).ratio() >= CLOSE
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -131,3 +131,25 @@ def test_a_goal_that_no_model_works_towards_shows_what_a_person_may_do(
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert (step["runs"], step["prompt"], step["refused"]) == ("goal, by hand", "", "")
     assert "process hello" in step["may"]
+
+
+def test_an_input_that_does_not_fit_is_refused_and_one_that_is_left_out_is_named(
+    checkout: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout.processes / "count.yaml").write_text(
+        "process: count\nversion: 1\ninputs: { many: integer, what: string }\nsteps:\n"
+        "  - { id: say, action: shell, with: { run: [echo, '${inputs.what}'] } }\n"
+    )
+
+    wrong = [
+        main(["process", "dry-run", "count", "-i", given]) for given in ("nope=1", "many=several")
+    ]
+    refused = capsys.readouterr().err
+    code = main(["process", "dry-run", "count", "-i", "many=3"])
+    shown = capsys.readouterr().out
+
+    assert (wrong, code) == ([2, 2], 0)
+    assert "nope" in refused
+    assert "many" in refused
+    assert "not given: inputs.what" in shown
+    assert "from earlier steps" not in shown

@@ -78,7 +78,7 @@ def test_an_empty_answer_goes_to_the_next_better_model_and_that_is_recorded(
     assert first.inferred_from == {"reasoning": "a model is asked"}
     assert (second.model, second.unfit) == ("medium", ("low",))
     assert "next better" in second.because
-    assert run.all(ContextCompile)[1].problem == "$ the answer is empty, expected text"
+    assert run.all(ContextCompile)[1].problem == "the answer is empty, expected text"
     assert [len(server.asked) for server in servers.servers] == [1, 1, 0]
     assert run.last(StepCompleted).result["text"] == "The import."
 

@@ -66,7 +66,18 @@ def test_digests_and_what_is_meant_for_prompts_are_not_shown() -> None:
     lines = list(readable(SHELL | {"context": [{"text": "x"}]}))
 
     assert lines == ["exit_code: 0", "stdout:", "  one", "  two"]
-    assert list(scalars(SHELL)) == ["exit_code: 0"]
+    assert list(scalars(SHELL, "")) == ["exit_code: 0", "stdout:", "  one", "  two"]
+
+
+def test_of_a_long_text_a_result_in_short_has_the_beginning_and_says_where_the_rest_is() -> None:
+    said = "\n".join(map(str, range(30)))
+
+    lines = list(scalars({"stdout": said, "line": "x" * 300}, "cortex execution show e"))
+
+    assert lines[:2] == ["stdout:", "  0"]
+    assert lines[19] == "... 12 more lines: cortex execution show e"
+    assert lines[20] == f"line: {'x' * 194}… cortex execution show e"
+    assert len(lines) == 21
 
 
 @pytest.mark.parametrize(

@@ -242,8 +242,7 @@ def test_an_answer_that_does_not_fit_twice_fails_the_attempt_and_says_where() ->
     failed = world.said(StepFailed)[0]
     assert failed.kind == "wrong_answer"
     assert failed.error == (
-        "extractive answered one twice not as it has to: "
-        "$ the answer is not JSON, expected an object"
+        "extractive answered one twice not as it has to: the answer is not JSON, expected an object"
     )
     assert world.said(StepExecute) == []
 

@@ -85,7 +85,7 @@ def test_an_answer_after_tools_is_validated_as_any() -> None:
 
     asked = world.said(ContextCompile)[-1]
     assert asked.turn == 2
-    assert asked.problem == "$ the answer is not JSON, expected an object"
+    assert asked.problem == "the answer is not JSON, expected an object"
 
 
 def test_what_a_step_may_not_use_is_denied_and_the_model_goes_on() -> None:
@@ -290,7 +290,7 @@ def test_a_step_without_tools_takes_no_calls() -> None:
     think(world, ("read", {}))
 
     assert world.said(ToolCall, ToolDenied) == []
-    assert world.said(ContextCompile)[-1].problem == "$ the answer is empty, expected text"
+    assert world.said(ContextCompile)[-1].problem == "the answer is empty, expected text"
     think(world)
     assert len(world.said(StepExecute)) == 1
 

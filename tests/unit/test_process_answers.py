@@ -252,8 +252,8 @@ def test_a_difference_of_schemas_can_be_told() -> None:
         ({"data": {}}, "$ 'edits' is a required property"),
         ({"data": {"edits": [{"path": 3}]}}, "$.edits[0].path 3 is not of type 'string'"),
         ({"data": []}, "$ [] is not of type 'object'"),
-        ({"text": "well"}, "$ the answer is not JSON, expected an object"),
-        ({}, "$ the answer is not JSON, expected an object"),
+        ({"text": "well"}, "the answer is not JSON, expected an object"),
+        ({}, "the answer is not JSON, expected an object"),
     ],
 )
 def test_what_is_wrong_with_an_answer_is_told_with_its_place(

@@ -3,7 +3,8 @@
 The first that fits is taken:
 
 1. `pytest` where it is configured: `pytest.ini`, `[tool.pytest…]` in pyproject.toml, `[pytest]` in
-   tox.ini, `[tool:pytest]` in setup.cfg, a conftest.py, or a test file that imports it;
+   tox.ini, `[tool:pytest]` in setup.cfg, a conftest.py, or a test file that imports it or has test
+   functions outside of classes, which unittest never runs;
 2. `unittest` where there are files `test_*.py` or `*_test.py` beside the sources or in `tests/`;
 3. `npm test` where package.json has a script of that name, else `node --test` where there are
    files named `*.test.js` and the like, or a folder `test/` with scripts;
@@ -23,6 +24,7 @@ _NODE_TEST = re.compile(
     r"(?:(?:src|lib|tests?|__tests__)/)?[\w.-]+[._-]test\.[cm]?js|test/[\w.-]+\.[cm]?js"
 )
 _IMPORTS_PYTEST = re.compile(r"^(?:import pytest|from pytest)\b", re.MULTILINE)
+_TEST_FUNCTION = re.compile(r"^(?:async )?def test_\w*\(", re.MULTILINE)
 _NO_SCRIPT = "no test specified"  # what `npm init` writes
 _TARGET = r"^{}[ \t]*:(?!=)"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -84,7 +86,8 @@ def _has_pytest(there: frozenset[str], read: Read, tests: list[str]) -> bool:
             return True
     if "pyproject.toml" in there and "pytest" in _tools(read("pyproject.toml")):
         return True
-    return any(_IMPORTS_PYTEST.search(read(name)) for name in tests)
+    texts = map(read, tests)
+    return any(_IMPORTS_PYTEST.search(text) or _TEST_FUNCTION.search(text) for text in texts)
 
 
 def _tools(text: str) -> dict[str, object]:

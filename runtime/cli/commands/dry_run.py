@@ -21,6 +21,7 @@ from ..running import (
     inputs_of,
     is_path,
     pairs_of,
+    refuse_wrong,
     stage_of,
 )
 from ..screen import Screen
@@ -56,6 +57,7 @@ def dry_run(
         catalog = Catalog(station.history)
         linked = catalog.process(name)
         values = inputs_of(given, None, linked.inputs)
+        refuse_wrong(linked, values, whole=False)
         about = goal or linked.description or f"run {name}"
         others = frozenset(each.component for each in elsewhere)
         blob = catalog.get(name).event.linked
@@ -86,8 +88,8 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             screen.paragraph(", ".join(step.check) or "who works says so", lead="  is checked  ")
         for line in named_values(step.parameters, "  "):
             screen.line(line)
-        if step.later:
-            screen.paragraph(", ".join(step.later), lead="  from earlier steps: ", style="dim")
+        for lead, unknown in _unknown(step):
+            screen.paragraph(", ".join(unknown), lead=f"  {lead}: ", style="dim")
         if step.refused:
             screen.line(f"  no prompt: {step.refused}", "red")
         if step.prompt:
@@ -98,6 +100,16 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             screen.paragraph(told, lead="  ", style="cyan")
             for line in step.prompt.splitlines():
                 screen.line(f"  | {line}")
+
+
+def _unknown(step: StepReport) -> Iterator[tuple[str, list[str]]]:
+    """What the step refers to and has no value yet: inputs that were left out, and results."""
+    left_out = [each for each in step.later if each.startswith("inputs.")]
+    later = [each for each in step.later if each not in left_out]
+    if left_out:
+        yield "not given", left_out
+    if later:
+        yield "from earlier steps", later
 
 
 def _choice(step: StepReport) -> Iterator[tuple[str, str]]:

@@ -1,11 +1,8 @@
 """What models took, as people read it: dollars, and tokens by class."""
 
-from cortex.runtime.models import Usage
+from cortex.runtime.models import Usage, dollars
 
-
-def dollars(amount: float) -> str:
-    """US dollars, to the hundredth of a cent: what one call takes is often less than a cent."""
-    return f"${amount:.4f}" if amount else "$0"
+__all__ = ["counted", "dollars", "plus"]
 
 
 def counted(usage: Usage) -> str:

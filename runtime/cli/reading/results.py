@@ -12,7 +12,8 @@ REPORT = "report"  # a result's field that is text for people, printed as it is
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FOR_PROGRAMS = frozenset(("context",))  # what a step offers to the prompts of later ones
 BRIEF = 60  # characters of a parameter in a line
-LONGEST_SCALAR = 200
+LONGEST_SCALAR = 200  # characters
+TEXT_LINES = 20  # of a field, where a result is shown in short
 
 
 def readable(value: Any, indent: str = "") -> Iterator[str]:
@@ -42,16 +43,20 @@ def named_values(values: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield from _named(f"{indent}{name}:", shown, indent)
 
 
-def scalars(result: dict[str, Any]) -> Iterator[str]:
-    """A line for each field of *result* that is one short value, and a `report` as it is."""
+def scalars(result: dict[str, Any], rest: str) -> Iterator[str]:
+    """The fields of *result* that are one value, and a `report` as it is.
+
+    Of a long text the beginning is given, and *rest*, which says where all of it is.
+    """
     if isinstance(result.get(REPORT), str):
         yield from _text(result[REPORT], "")
         return
     for name, value in result.items():
-        text = _plain(value).rstrip()
-        small = not isinstance(value, dict | list | tuple) and "\n" not in text
-        if small and len(text) <= LONGEST_SCALAR and not hidden(name, value):
-            yield f"{name}: {text}"
+        if isinstance(value, dict | list | tuple) or hidden(name, value):
+            continue
+        lines = bounded(list(_named(f"{name}:", value, "")), TEXT_LINES, rest)
+        long = lines and len(lines[0]) > LONGEST_SCALAR
+        yield from (f"{lines[0][:LONGEST_SCALAR]}… {rest}", *lines[1:]) if long else lines
 
 
 def brief_value(value: Any) -> str:

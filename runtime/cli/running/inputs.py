@@ -69,18 +69,26 @@ def edited_inputs(history: History, execution_id: str, pairs: dict[str, str]) ->
     return inputs_of(pairs, None, fields)
 
 
-def refuse_wrong(process: LinkedProcess, given: dict[str, Any]) -> None:
+def refuse_wrong(process: LinkedProcess, given: dict[str, Any], *, whole: bool = True) -> None:
     """See that *process* takes *given*, before anything is recorded.
+
+    Args:
+        process: What is to run.
+        given: Its inputs.
+        whole: Whether that is all it gets; else required ones may be missing.
 
     Raises:
         click.BadParameter: It does not; the message shows the options that are missing.
     """
-    _, wrong = checked_inputs(process.inputs, given)
+    fields = process.inputs
+    if not whole:
+        fields = tuple(msgspec.structs.replace(each, required=False) for each in fields)
+    _, wrong = checked_inputs(fields, given)
     if not wrong:
         return
     missing = [
         f"-i {field.name}=…"
-        for field in process.inputs
+        for field in fields
         if field.required and field.default is None and given.get(field.name) is None
     ]
     add = f"; add {' '.join(missing)}" if missing else ""
