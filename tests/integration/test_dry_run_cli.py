@@ -138,7 +138,7 @@ def test_an_input_that_does_not_fit_is_refused_and_one_that_is_left_out_is_named
 ) -> None:
     (checkout.processes / "count.yaml").write_text(
         "process: count\nversion: 1\ninputs: { many: integer, what: string }\nsteps:\n"
-        "  - { id: say, action: shell, with: { run: [echo, '${inputs.what}'] } }\n"
+        "  - { id: say, action: read_text, with: { path: '${inputs.what}' } }\n"
     )
 
     wrong = [
