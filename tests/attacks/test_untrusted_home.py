@@ -69,6 +69,7 @@ ASKING = {  # whole command lines, where arguments alone would be refused before
     "client grant": ("client", "grant", "mallory", "--publish", "*"),
     "plugin load": ("plugin", "load", "webhook", "--yes"),
     "plugin dev": ("plugin", "dev", "."),
+    "execution do": ("execution", "do", "e1", "shell"),  # without an action it only reads
     "execution approve": ("execution", "approve", "e1", "--token-file", "source.json"),
     "execution resume": ("execution", "resume", "e1", "--approve"),
     "trust": ("trust", "--show"),
