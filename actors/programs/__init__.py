@@ -10,6 +10,7 @@ from .errors import (
 )
 from .git import GitConfigurationError, GitGrant, run_git
 from .git_configuration import Setting, overridden
+from .in_use import unused
 from .output import KEPT_BYTES
 from .running import ProgramOutcome, argv_of, run_program
 
@@ -30,4 +31,5 @@ __all__ = [
     "run_git",
     "run_ordered",
     "run_program",
+    "unused",
 ]

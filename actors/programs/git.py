@@ -30,6 +30,7 @@ from .git_configuration import (
     overridden,
     protocols,
 )
+from .in_use import using
 
 FILES = 100  # of configuration that include each other
 _LIST = ("config", "--list", "-z")
@@ -72,6 +73,7 @@ def run_git(
     timeout_s: float,
     options: Sequence[str] = (),
     grant: GitGrant | None = None,
+    tree: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in *folder*; nothing that the checkout's configuration names is started.
 
@@ -81,6 +83,7 @@ def run_git(
         timeout_s: How long it and each look at the configuration may take.
         options: That stand in front of the command, such as `--git-dir`.
         grant: What it may use; None where nothing but git itself may run.
+        tree: The work tree of ours that it works in, which is in use as long as it lives.
 
     Raises:
         GitConfigurationError: The configuration cannot be followed, puts the work tree elsewhere,
@@ -93,7 +96,8 @@ def run_git(
         against = git.overrides()
     except _GitSaidNoError as error:
         return error.ended
-    return git.run(words, against)
+    with contextlib.nullcontext(()) if tree is None else using(tree) as inherited:
+        return git.run(words, against, inherited)
 
 
 class _GitSaidNoError(Exception):
@@ -134,15 +138,18 @@ class _Git:
         return [*overridden(found, own), *ALWAYS]
 
     def run(
-        self, words: Sequence[str], against: Sequence[tuple[str, str]]
+        self,
+        words: Sequence[str],
+        against: Sequence[tuple[str, str]],
+        inherited: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command, with settings *against* the configuration."""
+        """Run a command, with settings *against* the configuration and *inherited* descriptors."""
         values = {value: _VALUE.format(n) for n, (_, value) in enumerate(against)}
         # Not `-c`: a key may hold "=". A git that does not know this option (before 2.31) fails.
         set_ = [f"--config-env={key}={values[value]}" for key, value in against]
         argv = [*self._words[:3], *set_, *self._words[3:], *words]
         environment = self._environment | {name: value for value, name in values.items()}
-        return _run(argv, environment, self._timeout_s)
+        return _run(argv, environment, self._timeout_s, inherited)
 
     def _refuse_elsewhere(self, found: Sequence[Setting]) -> None:
         """Refuse a work tree that is not where `.git` is: git would read and write files there."""
@@ -237,7 +244,10 @@ def _environment(grant: GitGrant | None) -> dict[str, str]:
 
 
 def _run(
-    argv: Sequence[str], environment: Mapping[str, str], timeout_s: float
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    timeout_s: float,
+    inherited: Sequence[int],
 ) -> subprocess.CompletedProcess[bytes]:
     process = subprocess.Popen(
         argv,
@@ -246,6 +256,7 @@ def _run(
         stderr=subprocess.PIPE,
         env=environment,
         start_new_session=True,  # nobody is asked on a terminal, and it ends with all it started
+        pass_fds=inherited,
     )
     try:
         out, err = process.communicate(timeout=timeout_s)

@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from .in_use import using_around
+
 KEPT_BYTES = 1 << 20  # of standard output and of standard error, the last of each
 READ_BYTES = 1 << 16  # at once: what a pipe holds
 LONGEST_WAIT_S = 3_600.0  # at once: the system does not take any number
@@ -50,16 +52,18 @@ def start(
         OSError: It cannot be started.
         ValueError: A word holds a zero byte.
     """
-    return subprocess.Popen(
-        list(argv),
-        cwd=folder or None,
-        env=environment,
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,  # so that it can be ended with all it started
-    )
+    with using_around(folder) as inherited:
+        return subprocess.Popen(
+            list(argv),
+            cwd=folder or None,
+            env=environment,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # so that it can be ended with all it started
+            pass_fds=inherited,
+        )
 
 
 def listen(

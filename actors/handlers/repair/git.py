@@ -18,9 +18,12 @@ _SHOWN = 300  # characters of what it said
 class Git:
     """git in one folder."""
 
-    def __init__(self, folder: Path, timeout_s: float, *options: str) -> None:
+    def __init__(
+        self, folder: Path, timeout_s: float, *options: str, tree: Path | None = None
+    ) -> None:
+        """Ask git in *folder*; *tree* is the work tree of ours that it works in, if any."""
         self.folder, self.timeout_s = folder, timeout_s
-        self._options = options
+        self._options, self._tree = options, tree
 
     def asked(
         self, *words: str, grant: GitGrant | None = None
@@ -37,6 +40,7 @@ class Git:
                 timeout_s=self.timeout_s,
                 options=self._options,
                 grant=grant,
+                tree=self._tree,
             )
         except FileNotFoundError:
             raise GitFailedError(words[0], _MISSING) from None

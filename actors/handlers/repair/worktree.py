@@ -14,6 +14,7 @@ from typing import Protocol
 from .checkout import Sources, forbidden
 from .errors import CheckoutUnusableError, GitFailedError
 from .git import Git
+from .left_locks import clear_left_locks, is_half_made
 
 FOLDER = "worktrees"  # of a home
 PREFIX = "cortex/"  # of a branch's name
@@ -43,7 +44,8 @@ class Worktree:
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
         self.folder = folder
-        self.git = Git(folder, timeout_s, f"--git-dir={folder / '.git'}", f"--work-tree={folder}")
+        options = (f"--git-dir={folder / '.git'}", f"--work-tree={folder}")
+        self.git = Git(folder, timeout_s, *options, tree=folder)
 
     @property
     def head(self) -> str:
@@ -108,9 +110,13 @@ def folder_of(home: Path, execution_id: str) -> Path:
 
 
 def find_worktree(folder: Path, timeout_s: float) -> Worktree | None:
-    """The worktree at *folder*, if there is one that git knows."""
-    if not (folder / ".git").is_file():
+    """The worktree at *folder*, if there is one that git knows and made whole.
+
+    What a git that was killed left locked there is free again.
+    """
+    if not (folder / ".git").is_file() or is_half_made(folder):
         return None
+    clear_left_locks(folder)
     tree = Worktree(folder, timeout_s)
     known = tree.git.asked("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     return None if known.returncode else tree
@@ -133,13 +139,13 @@ def fresh_worktree(sources: Sources, folder: Path, branch: str) -> Worktree:
             tree.reset()
             return tree
         except GitFailedError:
-            pass  # a git that was killed left it locked: another one takes its place
+            pass  # it is damaged: another one takes its place
     remove_worktree(sources, folder)
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     start: tuple[str, ...] = (str(folder), branch)
     if not head_of(sources.git, branch):
         start = ("--no-track", "-b", branch, str(folder), sources.head)
-    sources.git.run("worktree", "add", "--quiet", *start)
+    Git(sources.top, sources.timeout_s, tree=folder).run("worktree", "add", "--quiet", *start)
     return Worktree(folder, sources.timeout_s)
 
 
@@ -148,6 +154,9 @@ def remove_worktree(sources: Sources, folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
     shutil.rmtree(folder, ignore_errors=True)
+    sources.git.asked(
+        "worktree", "unlock", str(folder)
+    )  # a git that was killed making it locked it
     sources.git.run("worktree", "prune")
 
 
