@@ -14,6 +14,8 @@ from typing import Any
 import click
 import pytest
 
+from ..installed_packages import install
+
 root: Any = import_module("cortex.runtime.cli.tree").root
 CORTEX = Path(sys.executable).parent / "cortex"
 STUCK_S = 240.0
@@ -24,12 +26,6 @@ PLANTED = (
     *("keyring", "uvloop", "orjson", "cryptography", "zstandard", "platformdirs", "tiktoken"),
 )
 PROGRAMS = ("git", "sh", "env", "bwrap", "python", "python3")
-ENTRY_POINTS = """\
-[cortex.commands]
-evil = json:main
-[cortex.plugins]
-evil = json:PLUGIN
-"""
 PROCESS = """\
 process: planted
 version: 1
@@ -142,10 +138,7 @@ class Checkout:
         package.mkdir()
         (package / "__init__.py").write_text(code)
         (self.folder / "evil.pth").write_text(f"import sys; {code}")
-        metadata = self.folder / "evil-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+        install(self.folder, "evil", commands="evil = json:main", plugins="evil = json:PLUGIN")
         for name in PROGRAMS:
             program = self.folder / name
             program.write_text(f"#!/bin/bash\necho {name} >> {self._marker}\nexit 1\n")

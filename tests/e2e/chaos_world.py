@@ -11,6 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.serving import found
 
 from ..attacks.effects_world import CORTEX, PROGRAM, alive, descendants
+from ..installed_packages import install
 from ..waiting import until
 from .chaos_parts import EACH
 
@@ -70,7 +71,7 @@ class ChaosWorld:
         self.home = Home.create(self.work / ".cortex")
         self.each = self.work / EACH
         self.inbox = self.work / "inbox"
-        for made in (self.each, self.inbox, folder / "site" / "cortex_chaos-1.0.dist-info"):
+        for made in (self.each, self.inbox, folder / "site"):
             made.mkdir(parents=True)
         self.env = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
         self.env["PYTHONPATH"] = str(folder / "site")
@@ -87,9 +88,7 @@ class ChaosWorld:
         (self.home.plugins / "chaos_parts.py").write_text(parts)
         (self.work / "chaos_parts.py").write_text(parts)
         (site / "chaos_plugin.py").write_text((HERE / "chaos_plugin.py").read_text())
-        info = site / "cortex_chaos-1.0.dist-info"
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cortex-chaos\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[cortex.plugins]\nchaos = chaos_plugin:PLUGIN\n")
+        install(site, "cortex-chaos", plugins="chaos = chaos_plugin:PLUGIN")
         program = self.folder / "program.py"
         program.write_text(PROGRAM)
         config = self.home.config_path.read_text()

@@ -9,6 +9,7 @@ from pathlib import Path
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.serving import found
 
+from .. import installed_packages
 from ..waiting import until
 from .repair_world import User
 
@@ -29,12 +30,8 @@ def keep(user: User, name: str, *topics: str) -> None:
 
 def install(user: User, site: Path) -> None:
     """Install the team's plugin beside Cortex, in *site*."""
-    info = site / "team_actions-1.0.0.dist-info"
-    info.mkdir(parents=True)
+    installed_packages.install(site, "team-actions", plugins="team = team_actions:PLUGIN")
     shutil.copy(Path(__file__).with_name("team_actions.py"), site)
-    named = "Metadata-Version: 2.1\nName: team-actions\nVersion: 1.0.0\n"
-    (info / "METADATA").write_text(named)
-    (info / "entry_points.txt").write_text("[cortex.plugins]\nteam = team_actions:PLUGIN\n")
     user.env["PYTHONPATH"] = str(site)
 
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -160,6 +160,13 @@ def checkout_of(shop: Shop, folder: Path) -> Path:
     assert ran.returncode, "its test fails"
     (folder / "ci.log").write_bytes(ran.stdout)
     return checkout
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOpenAI]:
+    """An endpoint whose model answers from a script."""
+    with ScriptedOpenAI() as opened:
+        yield opened
 
 
 def need_sdk(shape: str) -> None:

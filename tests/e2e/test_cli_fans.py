@@ -8,33 +8,6 @@ import pytest
 
 from .up_world import Desk
 
-CHECK = """process: check
-version: 1
-inputs: { names: list }
-outputs: { results: list }
-steps:
-  - id: each
-    for_each: ${inputs.names}
-    as: name
-    at_once: 4
-    action: shell
-    with: { run: [sh, -c, 'test -e mended || test "$0" != bad', "${name}"] }
-  - id: both
-    parallel:
-      - { id: one, action: shell, with: { run: echo one } }
-      - { id: two, action: shell, with: { run: echo two } }
-"""
-SLOW = """process: slow
-version: 1
-inputs: { names: list }
-steps:
-  - id: each
-    for_each: ${inputs.names}
-    as: name
-    at_once: 1
-    action: shell
-    with: { run: [sh, -c, 'test -e mended && sleep 1 || test "$0" != bad', "${name}"] }
-"""
 STOP = """process: stop
 version: 1
 inputs: { names: list }
@@ -47,17 +20,41 @@ steps:
     with: { question: "What ${word} is the sky?" }
     breakpoint: true
 """
-ASK = """process: ask
-version: 1
-inputs: { names: list }
-steps:
-  - id: each
-    for_each: ${inputs.names}
-    as: name
-    gates: [{ approved: { question: "may ${name} pass?" } }]
-    action: shell
-    with: { run: [echo, "${name}"] }
+
+
+def each(process: str, *lines: str) -> str:
+    """The source of *process*, whose step `each` does for each of the names what *lines* say."""
+    head = f"process: {process}\nversion: 1\ninputs: {{ names: list }}\nsteps:\n"
+    step = ("id: each", "for_each: ${inputs.names}", "as: name", *lines)
+    return f"{head}  - " + "\n    ".join(step) + "\n"
+
+
+CHECK = (
+    each(
+        "check",
+        "at_once: 4",
+        "action: shell",
+        """with: { run: [sh, -c, 'test -e mended || test "$0" != bad', "${name}"] }""",
+    )
+    + """  - id: both
+    parallel:
+      - { id: one, action: shell, with: { run: echo one } }
+      - { id: two, action: shell, with: { run: echo two } }
+outputs: { results: list }
 """
+)
+SLOW = each(
+    "slow",
+    "at_once: 1",
+    "action: shell",
+    """with: { run: [sh, -c, 'test -e mended && sleep 1 || test "$0" != bad', "${name}"] }""",
+)
+ASK = each(
+    "ask",
+    'gates: [{ approved: { question: "may ${name} pass?" } }]',
+    "action: shell",
+    'with: { run: [echo, "${name}"] }',
+)
 
 
 @pytest.fixture

@@ -1,14 +1,15 @@
 """What a goal has a process do stays in the goal's work tree, however deep it is nested."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ..integration.repair_world import git
 from ..servers import ScriptedOpenAI
-from .repair_world import PYTHON, SUMMARY, User, checkout_of, need_sdk, patch, print_of
-from .test_goals import DONE, TESTS, call, scripted
+from .goal_world import DONE, TESTS, call, scripted, user
+from .repair_world import PYTHON, SUMMARY, User, patch, print_of, server
+
+__all__ = ["server", "user"]  # fixtures
 
 KID = """
 process: kidfix
@@ -41,19 +42,10 @@ steps:
 MADE = {"gated", "noted", "marked", "item-a", "item-b", "deeper", "tested"}
 
 
-@pytest.fixture
-def user(tmp_path: Path) -> User:
-    need_sdk("openai")
-    user = User(checkout_of(PYTHON, tmp_path))
+@pytest.fixture(autouse=True)
+def processes(user: User) -> None:
     for name, source in (("kidfix", KID), ("grandkid", GRANDKID), ("writer", WRITER)):
         (user.home.processes / f"{name}.yaml").write_text(source)
-    return user
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedOpenAI]:
-    with ScriptedOpenAI() as opened:
-        yield opened
 
 
 def test_a_child_of_a_goal_its_items_its_gates_and_its_children_work_in_the_goals_tree(

@@ -4,62 +4,29 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ..integration.repair_world import git
-from ..servers import Answer, ScriptedOpenAI
-from ..servers.http import Tool
-from .repair_world import PYTHON, User, checkout_of, model, need_sdk, print_of, use
+from ..servers import ScriptedOpenAI
+from .goal_world import (
+    AGAIN,
+    ANY_TESTS,
+    DONE,
+    EARLY,
+    LOOK,
+    MEND,
+    TEST,
+    TESTS,
+    call,
+    scripted,
+    user,
+)
+from .repair_world import User, model, need_sdk, print_of, server, use
 
-# Without bytecode: a file that is changed within a second keeps that of before.
-TESTS = f"{sys.executable} -B -m unittest discover"
-DIFF = """\
---- a/cart.py
-+++ b/cart.py
-@@ -1,5 +1,5 @@
- def total(prices):
-     result = 0
-     for price in prices:
--        result -= price
-+        result += price
-     return result
-"""
-
-
-def call(name: str, number: int, **arguments: Any) -> Answer:
-    return Answer(tools=(Tool(f"call-{number}", name, arguments),))
-
-
-ANY_TESTS = ("--may", "run_tests=any")  # the model names the command
-LOOK = call("read_file", 1, path="cart.py")
-TEST = call("run_tests", 2, command=TESTS)
-MEND = call("apply_patch", 3, patch=DIFF)
-AGAIN = call("run_tests", 4, command=TESTS)
-DONE = call("goal_reached", 5, summary="prices are added up")
-EARLY = call("goal_reached", 6, summary="nothing is wrong")
-
-
-@pytest.fixture
-def user(tmp_path: Path) -> User:
-    need_sdk("openai")
-    return User(checkout_of(PYTHON, tmp_path))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedOpenAI]:
-    with ScriptedOpenAI() as opened:
-        yield opened
-
-
-def scripted(user: User, server: ScriptedOpenAI, *answers: Answer) -> None:
-    server.script.answers[:] = answers
-    use(user.home, model("smith", server))
+__all__ = ["server", "user"]  # fixtures
 
 
 def tools_of(server: ScriptedOpenAI, number: int) -> list[str]:

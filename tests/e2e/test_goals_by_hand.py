@@ -1,26 +1,15 @@
 """A person steers work towards a goal from the command line: what it says, and how it ends."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ..servers import ScriptedOpenAI
-from .repair_world import PYTHON, User, checkout_of, model, need_sdk, use
-from .test_goals import DONE, LOOK, MEND, TESTS, call, scripted
+from .goal_world import DONE, LOOK, MEND, TESTS, call, scripted, user
+from .repair_world import User, model, server, use
 
-
-@pytest.fixture
-def user(tmp_path: Path) -> User:
-    need_sdk("openai")
-    return User(checkout_of(PYTHON, tmp_path))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedOpenAI]:
-    with ScriptedOpenAI() as opened:
-        yield opened
+__all__ = ["server", "user"]  # fixtures
 
 
 def said(user: User, *args: str, code: int) -> str:

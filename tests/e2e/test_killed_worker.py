@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.runtime.serving import found
-
 from ..waiting import until
-from .up_world import STUCK_S, Desk
+from .up_world import STUCK_S, Desk, opened
 
 STEPS = """
 import os, time
@@ -38,17 +36,12 @@ class Long(Component):
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    (desk.folder / "longer.py").write_text(STEPS)
-    (desk.home.processes / "long.yaml").write_text(
-        "process: long\nversion: 1\nsteps:\n  - { id: held, action: long }\n"
-    )
-    yield desk
-    for process in desk.workers:
-        process.kill()
-        process.communicate()
-    if found(desk.home):
-        desk.run("down", "--kill")
+    with opened(tmp_path) as desk:
+        (desk.folder / "longer.py").write_text(STEPS)
+        (desk.home.processes / "long.yaml").write_text(
+            "process: long\nversion: 1\nsteps:\n  - { id: held, action: long }\n"
+        )
+        yield desk
 
 
 def test_the_step_of_a_killed_worker_goes_to_another_at_once(desk: Desk) -> None:

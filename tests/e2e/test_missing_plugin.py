@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from cortex.plugins.hosting import unavailable
-from cortex.runtime.serving import found
 
-from .up_world import STUCK_S, Desk, until
+from .up_world import STUCK_S, Desk, opened
 
 UNCONFINED = () if not unavailable() else ("--unconfined",)
 CODE = """
@@ -42,28 +41,15 @@ LOAD = ("plugin", "load", "sockets", "--yes", *UNCONFINED)
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """A home on which a hub is up, whose plugin was loaded, used and unloaded."""
-    desk = Desk(tmp_path_factory.mktemp("missing"))
-    info = desk.folder / "site" / "sockets-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sockets\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[cortex.plugins]\nsockets = sockets:PLUGIN\n")
-    (desk.folder / "site" / "sockets.py").write_text(CODE)
-    desk.env["PYTHONPATH"] = str(desk.folder / "site")
-    try:
-        desk.begin("up")  # not in the background, where what PYTHONPATH names is left out
-        until(lambda: found(desk.home))
+    with opened(tmp_path_factory.mktemp("missing")) as desk:
+        desk.install("sockets", CODE)
+        desk.serve()
         loaded = desk.run(*LOAD)
         assert loaded.returncode == 0, loaded.stderr
         (desk.home.processes / "plugs.yaml").write_text(PROCESS)
         assert desk.run("run", "plugs").returncode == 0
         assert desk.run("plugin", "unload", "sockets").returncode == 0
         yield desk
-    finally:
-        for process in desk.workers:
-            process.kill()
-            process.communicate()
-        if found(desk.home):
-            desk.run("down", "--kill")
 
 
 def said_by(process: Any, word: str) -> str:

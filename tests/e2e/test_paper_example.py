@@ -16,7 +16,7 @@ import pytest
 from cortex.plugins.webhook import signature_of
 
 from ..ports import free_port
-from ..servers import ScriptedOpenAI, ScriptedServer
+from ..servers import ScriptedServer
 from ..waiting import until
 from .paper_world import MISSING, SEEDS, UNCONFINED, keep
 from .repair_world import (
@@ -29,8 +29,11 @@ from .repair_world import (
     model,
     patch,
     print_of,
+    server,
     use,
 )
+
+__all__ = ["server"]  # a fixture
 
 SECRET = "a secret of the test"
 HOOK = """
@@ -69,12 +72,6 @@ def team() -> Iterator[str]:
         yield f"http://127.0.0.1:{opened.server_port}/team"
         opened.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedOpenAI() as opened:
-        yield opened
 
 
 @pytest.fixture

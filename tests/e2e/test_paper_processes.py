@@ -2,16 +2,17 @@
 
 import difflib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..integration.repair_world import CART, CART_TEST, git
-from ..servers import Answer, ScriptedOpenAI, ScriptedServer
+from ..servers import Answer, ScriptedServer
 from .paper_world import MISSING, SEEDS, UNCONFINED, hub, install, keep
-from .repair_world import PYTHON, Shop, User, checkout_of, model, pieces, print_of, use
+from .repair_world import PYTHON, Shop, User, checkout_of, model, pieces, print_of, server, use
+
+__all__ = ["server"]  # a fixture
 
 REPORT = "The total of a cart is negative: it has to add prices up."
 SPECIFICATION = "The cart has to know the highest of its prices, 0 where it is empty."
@@ -63,12 +64,6 @@ def says(text: str) -> Answer:
 
 def patches(old: str, new: str) -> Answer:
     return says(json.dumps({"summary": "as asked", "patch": diff(old, new)}))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedOpenAI() as opened:
-        yield opened
 
 
 def settled(shop: Shop, folder: Path, server: ScriptedServer) -> User:

@@ -9,10 +9,10 @@ import pytest
 from cortex.bus import as_map
 from cortex.bus.events import TriggerReceived
 from cortex.plugins.hosting import unavailable
-from cortex.runtime.serving import connected, found
+from cortex.runtime.serving import connected
 
 from ..waiting import until
-from .up_world import STUCK_S, Desk
+from .up_world import STUCK_S, Desk, opened
 
 UNCONFINED = () if not unavailable() else ("--unconfined",)
 CODE = '''
@@ -82,27 +82,14 @@ class Dying(Component):
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """A home on which a hub is up, a plugin is loaded and a worker works."""
-    desk = Desk(tmp_path_factory.mktemp("parked"))
-    info = desk.folder / "site" / "picky-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: picky\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[cortex.plugins]\npicky = picky:PLUGIN\n")
-    (desk.folder / "site" / "picky.py").write_text(CODE.format(name="Plugged"))
-    (desk.folder / "working.py").write_text(CODE.format(name="Working") + HOLDING)
-    desk.env["PYTHONPATH"] = str(desk.folder / "site")
-    try:
-        desk.begin("up")  # not in the background, where what PYTHONPATH names is left out
-        until(lambda: found(desk.home))
+    with opened(tmp_path_factory.mktemp("parked")) as desk:
+        desk.install("picky", CODE.format(name="Plugged"))
+        (desk.folder / "working.py").write_text(CODE.format(name="Working") + HOLDING)
+        desk.serve()
         loaded = desk.run("plugin", "load", "picky", "--yes", *UNCONFINED)
         assert loaded.returncode == 0, loaded.stderr
         desk.worker("working:Working")
         yield desk
-    finally:
-        for process in desk.workers:
-            process.kill()
-            process.communicate()
-        if found(desk.home):
-            desk.run("down", "--kill")
 
 
 def parked(desk: Desk) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from cortex.bus.events import (
 from cortex.runtime.serving import connected, found
 
 from ..waiting import until
-from .up_world import STUCK_S, Desk
+from .up_world import STUCK_S, Desk, opened
 
 KILLS = 6
 SEED = 13
@@ -36,13 +36,8 @@ GREETING = "process/greeting"
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    yield desk
-    for process in desk.workers:
-        process.kill()
-        process.communicate()
-    if found(desk.home):
-        desk.run("down", "--kill")
+    with opened(tmp_path) as desk:
+        yield desk
 
 
 def up(desk: Desk) -> int:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import connected, found
 
+from ..installed_packages import install
 from ..waiting import held_by
 from ..waiting import until as until
 from .command_lines import CORTEX, run_many
@@ -138,6 +140,26 @@ class Desk:
         assert process.stdout.readline().startswith("ready"), process.communicate()
         return process
 
+    def install(self, name: str, code: str) -> None:
+        """Install the plugin *name*, whose manifest is PLUGIN in *code*, beside Cortex."""
+        site = self.folder / "site"
+        install(site, name, plugins=f"{name} = {name}:PLUGIN")
+        (site / f"{name}.py").write_text(code)
+        self.env["PYTHONPATH"] = str(site)
+
+    def serve(self) -> None:
+        """Have a hub up in the foreground; in the background it leaves out PYTHONPATH."""
+        self.begin("up")
+        until(lambda: found(self.home))
+
+    def end(self) -> None:
+        """End what it began, and the hub."""
+        for process in self.workers:
+            process.kill()
+            process.communicate()
+        if found(self.home):
+            self.run("down", "--kill")
+
     def run_sleeping(self, *args: str) -> "subprocess.Popen[str]":
         """A command that runs `sleeping` and follows it: its first step is under way."""
         (self.folder / "awake").unlink(missing_ok=True)
@@ -155,18 +177,21 @@ class Desk:
             return [record.topic for record in client.read()]
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    desk = Desk(tmp_path_factory.mktemp("up"))
+@contextmanager
+def opened(folder: Path) -> Iterator[Desk]:
+    """A `Desk` in *folder*; nothing that it began is left behind."""
+    desk = Desk(folder)
     try:
-        desk.up = json.loads(up(desk, "--json").stdout)
         yield desk
     finally:
-        for process in desk.workers:
-            process.kill()
-            process.communicate()
-        if found(desk.home):
-            desk.run("down", "--kill")
+        desk.end()
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with opened(tmp_path_factory.mktemp("up")) as desk:
+        desk.up = json.loads(up(desk, "--json").stdout)
+        yield desk
 
 
 def up(desk: Desk, *more: str) -> subprocess.CompletedProcess[str]:

@@ -13,24 +13,18 @@ from cortex.bus.events import PluginLoad, PluginLoaded, StepCompleted, StepExecu
 from cortex.plugins.hosting import PluginManager, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
+from ..installed_packages import install
 from ..staff_world import World
 from . import plugin_finder
 
-INFO = """\
-[cortex.plugins]
-finder = plugin_finder:FINDER
-stranger = plugin_finder:STRANGER
-"""
+POINTS = "finder = plugin_finder:FINDER\nstranger = plugin_finder:STRANGER"
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[None]:
     folder = tmp_path / "site"
-    info = folder / "plugin_finder-1.0.dist-info"
-    info.mkdir(parents=True)
+    install(folder, "plugin-finder", plugins=POINTS)
     shutil.copy(plugin_finder.__file__, folder)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-finder\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(INFO)
     sys.path.insert(0, str(folder))
     yield
     sys.path.remove(str(folder))

@@ -41,14 +41,14 @@ from cortex.bus.events import (
 from cortex.plugins.hosting import PluginManager, lines_of, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
+from ..installed_packages import install
 from ..waiting import until
 from . import plugin_probe
 
 PATIENCE_S = 120.0  # on a machine that is ten times slower, and has more to do
 SECRET = "a secret of the test"
 TOKEN = hashlib.sha256(SECRET.encode()).hexdigest()
-INFO = """\
-[cortex.plugins]
+POINTS = """\
 probe = plugin_probe:PLUGIN
 fragile = plugin_probe:FRAGILE
 sturdy = plugin_probe:STURDY
@@ -122,11 +122,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The probe, installed in a folder of its own, and loaded without the network."""
     folder = tmp_path_factory.mktemp("plugins")
     site = folder / "site"
-    (site / "plugin_probe-1.0.dist-info").mkdir(parents=True)
+    install(site, "plugin-probe", plugins=POINTS)
     shutil.copy(plugin_probe.__file__, site)
-    info = site / "plugin_probe-1.0.dist-info"
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-probe\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(INFO)
     (folder / "given").mkdir()
     (folder / "private").mkdir()
     (folder / "private" / "diary").write_text("dear diary")

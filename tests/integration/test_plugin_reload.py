@@ -24,6 +24,8 @@ from cortex.bus.events import (
 from cortex.plugins.hosting import PluginManager, describe, unavailable
 from cortex.runtime.kernel import Home, Runtime
 
+from ..installed_packages import install
+
 INSTALLED: Any = import_module("cortex.plugins.installed")  # an inner part
 PATIENCE_S = 120.0
 CONFINED = not unavailable()
@@ -119,10 +121,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     site = tmp_path / "site"
-    info = site / "plugin_changing-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-changing\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[cortex.plugins]\nchanging = plugin_changing:PLUGIN\n")
+    install(site, "plugin-changing", plugins="changing = plugin_changing:PLUGIN")
     home = Home.create(tmp_path / ".cortex")
     sys.path.insert(0, str(site))
     try:

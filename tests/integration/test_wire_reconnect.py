@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from cortex.bus import (
     HubClosedError,
     HubServer,
     LocalHub,
+    RemoteHub,
     SystemClock,
     connect,
     system_entropy,
@@ -52,14 +54,20 @@ class Coming:
         return made
 
 
+def command_of(client: Client) -> Any:
+    """What sends for *client*. No caller sees it, but these tests wait for what stands in it."""
+    assert isinstance(client.hub, RemoteHub)
+    return client.hub._command
+
+
 def under_way(client: Client) -> bool:
     """Whether a frame was sent, or is about to be."""
-    return client.hub._command._flight is not None  # type: ignore[attr-defined]
+    return command_of(client)._flight is not None
 
 
 def waiting_for(client: Client) -> int:
     """How many callers wait for the next frame."""
-    return len(client.hub._command._waiting)  # type: ignore[attr-defined]
+    return len(command_of(client)._waiting)
 
 
 @pytest.fixture
@@ -228,8 +236,7 @@ def test_a_feed_whose_hub_is_away_is_closed_at_once(coming: Coming) -> None:
     coming.go()
     with pytest.raises(HubAwayError):
         feed.next(LONG_S)
-    command = client.hub._command  # type: ignore[attr-defined]
-    command._away_s = 2 * LONG_S  # as long as whoever closes it would wait for the hub
+    command_of(client)._away_s = 2 * LONG_S  # as long as whoever closes it would wait for the hub
 
     closing = threading.Thread(target=feed.close, daemon=True)
     closing.start()

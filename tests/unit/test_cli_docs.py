@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ..e2e.command_lines import CORTEX, environment, run_many
+from ..installed_packages import install
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -82,12 +83,8 @@ def hello() -> None:
 def plugins(tmp_path: Path) -> dict[str, str]:
     """An environment in which a package adds two commands, one of which is broken."""
     (tmp_path / "greeting.py").write_text(PLUGIN)
-    info = tmp_path / "greeting-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[cortex.commands]\nhello = greeting:hello\nbroken = greeting:nothing\n"
-    )
+    points = "hello = greeting:hello\nbroken = greeting:nothing"
+    install(tmp_path, "greeting", commands=points)
     return {**os.environ, "PYTHONPATH": str(tmp_path)}
 
 

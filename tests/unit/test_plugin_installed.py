@@ -11,6 +11,8 @@ from cortex.bus.events import PluginLoad
 from cortex.plugins import PluginRefusedError
 from cortex.plugins.hosting import describe
 
+from ..installed_packages import install
+
 _installed: Any = import_module("cortex.plugins.installed")
 Installed = _installed.Installed
 installed, installed_as = _installed.installed, _installed.installed_as
@@ -19,19 +21,16 @@ OURS = "cortex-runtime"
 WEBHOOK = "cortex.plugins.webhook:PLUGIN"
 
 
-def install(site: Path, package: str, entries: str) -> None:
-    """Put the metadata of a package, and a module that cannot be imported, into *site*."""
-    info = site / f"{package}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[cortex.plugins]\n{entries}\n")
+def install_impostor(site: Path, package: str, points: str) -> None:
+    """Put a package, and a module of it that cannot be imported, into *site*."""
+    install(site, package, plugins=points)
     (site / "impostor.py").write_text("raise SystemExit('the code of an impostor ran')\n")
 
 
 def test_another_package_does_not_take_the_place_of_a_plugin_of_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, "evil", "webhook = impostor:PLUGIN")
+    install_impostor(tmp_path, "evil", "webhook = impostor:PLUGIN")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     found = installed_as("webhook")
@@ -42,7 +41,9 @@ def test_another_package_does_not_take_the_place_of_a_plugin_of_ours(
 def test_a_package_that_bears_our_name_is_not_ours_for_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, "Cortex_Runtime", "webhook = impostor:PLUGIN\nextra = impostor:PLUGIN")
+    install_impostor(
+        tmp_path, "Cortex_Runtime", "webhook = impostor:PLUGIN\nextra = impostor:PLUGIN"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
 
     theirs = [plugin for plugin in installed() if plugin.root == str(tmp_path)]
