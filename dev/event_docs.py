@@ -5,6 +5,7 @@
 
 import inspect
 import io
+import re
 import sys
 import tokenize
 import types
@@ -19,6 +20,7 @@ from cortex.bus.events import VOCABULARY
 
 PATH = Path(__file__).parents[1] / "docs" / "events.md"
 PAST = ("began", "ed", "given", "left", "lost", "unknown", "withdrawn")
+_FIELD = re.compile(r"    (\w+): ")  # as it stands in its class
 KINDS = ("request", "fact", "ephemeral", "query")
 HEAD = """\
 # Events: the vocabulary of the bus
@@ -93,8 +95,8 @@ def _structs_in(cls: type[Event]) -> list[type[msgspec.Struct]]:
 
 
 def fields_table(cls: type[msgspec.Struct]) -> str:
-    """Every field of *cls* with its type, its default and the comment after it."""
-    comments = _comments(cls)
+    """Every field of *cls* with its type, its default and what is said about it."""
+    comments = comments_of(cls)
     lines = ["| field | type | default | |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(cls):
         note = comments.get(field.name, "").replace("|", "\\|")
@@ -114,18 +116,20 @@ def _facts(cls: type[Event]) -> list[str]:
     return facts
 
 
-def _comments(cls: type[msgspec.Struct]) -> dict[str, str]:
-    """The comment after each field, as its source has it."""
-    source = inspect.getsource(cls)
-    names: dict[int, str] = {}
+def comments_of(cls: type[msgspec.Struct]) -> dict[str, str]:
+    """The comment after each field, or on the lines right above it, as its source has them."""
+    above: list[str] = []
     found: dict[str, str] = {}
-    before = None
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.OP and token.string == ":" and before is not None:
-            names.setdefault(token.start[0], before.string)
-        elif token.type == tokenize.COMMENT and token.start[0] in names:
-            found[names[token.start[0]]] = token.string.removeprefix("#").strip()
-        before = token if token.type == tokenize.NAME else None
+    for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(cls)).readline):
+        field = _FIELD.match(token.line)
+        said = token.string.removeprefix("#").strip() if token.type == tokenize.COMMENT else ""
+        if token.line.lstrip().startswith("#"):
+            above += [said] if said else []
+        elif field and (said or above):
+            found[field[1]] = said or " ".join(above)
+            above.clear()
+        elif not field:
+            above.clear()
     return found
 
 

@@ -307,6 +307,31 @@ def test_the_documentation_names_every_topic_and_field() -> None:
     assert "what `step.execute`, `gate.evaluate` or `model.invoke` route on" in text
 
 
+def test_what_is_said_above_a_field_is_documented_as_what_is_said_after_one() -> None:
+    docs = event_docs()
+    if docs is None:
+        pytest.skip("dev/ is not beside these tests")
+
+    assert docs.comments_of(Described) == {
+        "one": "after it",
+        "two": "Above it, in two lines.",
+        "four": "after it, beside: what is no field",
+    }
+
+
+class Described(msgspec.Struct):
+    """Fields with and without a comment."""
+
+    one: int  # after it
+    # Above it,
+    # in two lines.
+    two: dict[str, int]
+    three: int = 0
+    # about no field, as an empty line follows
+
+    four: int = 0  # after it, beside: what is no field
+
+
 def event_docs() -> ModuleType | None:
     path = ROOT / "dev" / "event_docs.py"
     if not path.is_file():
