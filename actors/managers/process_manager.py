@@ -12,7 +12,6 @@ from cortex.bus.events import (
     ExecutionDeferred,
     ExecutionFailed,
     ExecutionRequest,
-    ExecutionStarted,
     GrantRevoked,
     LogClockJumped,
     ProcessCompiled,
@@ -28,8 +27,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Forget, Home, Later, Output, on
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, ScheduleTrigger
-from cortex.runtime.processes.execution import checked_inputs, too_large
+from cortex.runtime.processes import ScheduleTrigger
 
 from . import files, schedules
 from .calendar import Calendar
@@ -38,6 +36,7 @@ from .choosing import Chosen, Refusal, for_request, for_trigger, meant
 from .goals import Goals
 from .matching import matched, not_matched
 from .preferences import Preferences
+from .starter import Starter
 from .unmatched import Unmatched, forgotten
 from .waiting import UNLINKED, WAKE, Waiting
 
@@ -70,12 +69,13 @@ class ProcessManager(Component):
         self._waiting = Waiting(history, vocabulary)
         self._unmatched = Unmatched(history, vocabulary, self._wait_s)
         self._calendar = Calendar()
-        self._max_cost = config.models.max_cost
         self._history = history
-        servers = tuple(server.name for server in config.tools.mcp)
-        self._goals = Goals(history, vocabulary, servers)
-        self._blobs = blobs
         self._preferences = Preferences(config.preferences, user_preferences or {})
+        servers = tuple(server.name for server in config.tools.mcp)
+        goals = Goals(history, vocabulary, servers)
+        self._starter = Starter(
+            self._catalogue, self._preferences, goals, blobs, config.models.max_cost
+        )
         self._workspace = str(home.path.parent) if home else ""
 
     def recall(self, event: Event, delivery: Delivery) -> None:
@@ -212,16 +212,15 @@ class ProcessManager(Component):
         self, event: ExecutionRequest, delivery: Delivery, *, last: bool = False
     ) -> Iterator[Output]:
         """Begin *event* or say why not; it may wait for its process, but not at the last try."""
-        begun = self._begun(event, delivery)
+        begun = self._starter.start(event, delivery)
         wanted_s = self._wait_s if event.wait_s is None else max(0.0, event.wait_s)
         waits_s = min(wanted_s, self._wait_s) if self._waiting.has_room(event) else 0.0
         if isinstance(begun, Refusal) and begun.unlinked and waits_s and not last:
             name = begun.unlinked.process.name
             yield from self._waiting.defer(event, name, begun.missing, delivery.time_ns, waits_s)
             return
-        problem = begun.reason if isinstance(begun, Refusal) else too_large(begun)
-        if isinstance(begun, Refusal) or problem:
-            yield ExecutionFailed(execution_id=event.execution_id, reason=str(problem))
+        if isinstance(begun, Refusal):
+            yield ExecutionFailed(execution_id=event.execution_id, reason=begun.reason)
         else:
             yield begun
         yield from self._waiting.begun(event.execution_id)
@@ -269,58 +268,6 @@ class ProcessManager(Component):
             yield forgotten(held.event)
             yield not_matched(held.event, f"the grant of {event.client}, who said it, was revoked")
             self._unmatched.drop(held.event)
-
-    def _begun(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
-        """The beginning of an execution, or why there is none."""
-        if event.step:
-            return self._led(event, delivery)
-        if not event.process:
-            return self._started(event, None, "", dict(event.inputs))
-        version = event.process_version
-        chosen = for_request(self._catalogue, self._preferences, event.process, version)
-        if isinstance(chosen, Refusal):
-            return chosen
-        process = chosen.process
-        inputs, wrong = checked_inputs(process.inputs, event.inputs)
-        if wrong:
-            return Refusal(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}")
-        return self._started(event, process, self._catalogue.linked(process), inputs)
-
-    def _led(self, event: ExecutionRequest, delivery: Delivery) -> ExecutionStarted | Refusal:
-        """The beginning of ad-hoc work towards a goal."""
-        if event.process or event.inputs:
-            return Refusal("a goal of its own belongs to ad-hoc work: name no process, no inputs")
-        refused = self._goals.refused(delivery.source, delivery.time_ns)
-        if refused:
-            return Refusal(refused)
-        process = self._goals.linked(event, self._catalogue.table, delivery.position)
-        if isinstance(process, Refusal):
-            return process
-        return self._started(event, process, self._blobs.put(msgspec.json.encode(process)), {})
-
-    def _started(
-        self,
-        request: ExecutionRequest,
-        process: LinkedProcess | None,
-        linked: str,
-        inputs: dict[str, object],
-    ) -> ExecutionStarted:
-        bound = self._max_cost if request.max_cost is None else request.max_cost
-        return ExecutionStarted(
-            execution_id=request.execution_id,
-            process=process.name if process else "",
-            process_version=process.version if process else 0,
-            digest=process.digest if process else "",
-            linked=linked,
-            inputs=inputs,
-            goal=request.goal,
-            workspace=request.workspace,
-            trigger=request.trigger,
-            parent=request.parent,
-            parent_step=request.parent_step,
-            breakpoints=request.breakpoints,
-            max_cost=bound,
-        )
 
     def _scheduled(self, event: TriggerReceived, delivery: Delivery) -> Iterator[Output]:
         name = str(event.fields["process"])

@@ -120,12 +120,12 @@ class Component:
         return cls.__name__
 
     @classmethod
-    def announces(cls, config: "Config") -> tuple[Serves, ...]:  # noqa: ARG003  # a provider's is
+    def announces(cls, config: "Config") -> tuple[Serves, ...]:  # noqa: ARG003  # for who overrides it
         """What it offers in a home that is set up so; what was offered before and is not, goes."""
         return cls.serves
 
     @classmethod
-    def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # of one that does
+    def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # as above
         """Where it takes connections of its own with these settings, for people; "" for nowhere."""
         return ""
 

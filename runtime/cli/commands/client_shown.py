@@ -22,7 +22,7 @@ HEADERS = (
 )
 SAID = ("names", "workspaces", "certificate", "limits")  # of a grant, beside its verbs
 NEVER = "never"
-SECRET_NOTE = "this token is shown once, and kept nowhere:"  # noqa: S105  # words about one
+SHOWN_ONCE = "this token is shown once, and kept nowhere:"
 
 
 class ClientDocument(msgspec.Struct, kw_only=True):
@@ -87,7 +87,7 @@ def show_added(
     if path is not None:
         screen.note(f"its token is in {path}")
         return
-    screen.note(SECRET_NOTE)
+    screen.note(SHOWN_ONCE)
     screen.line(token)
 
 

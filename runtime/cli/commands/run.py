@@ -1,7 +1,7 @@
 """`cortex run`: run a process, or work towards a goal."""
 
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 
@@ -127,17 +127,9 @@ def run(
     How it goes is told on standard error, what comes of it on standard output. Ctrl-C pauses it.
     Where a person is asked in a model's place, the answer is typed, and ended with Ctrl-D.
     """
-    if not (process or goal):
-        raise click.UsageError("name a PROCESS, or give a --goal")
+    options = _GoalOptions(may, tools, check, turns, within, by_hand)
     given = pairs_of(inputs, "NAME")
-    of_goal = any((may, tools, check, turns, within, by_hand))
-    if process and of_goal:
-        raise click.UsageError(
-            "--may, --tool, --check, --turns, --within and --by-hand are for a --goal without a "
-            "PROCESS, which says them itself"
-        )
-    if not process and (given or input_file or version):
-        raise click.UsageError("inputs and a version belong to a PROCESS: say all of it in --goal")
+    _refuse_mixed(process, goal, options, has_inputs=bool(given or input_file or version))
     with Station.open(home, screen) as station:
         station.quiet, station.questions.approve = quiet, yes
         path = is_path(process)
@@ -145,30 +137,11 @@ def run(
         name = station.submitter.file(Path(process)) if path else process
         linked = _linked(station, name, version)
         values = inputs_of(given, input_file, linked.inputs if linked else ())
-        refuse_secrets(values, mask_of(home))
-        # What implements an interface may take more than it says; an abstract one is refused.
-        if isinstance(linked, LinkedProcess) and not linked.abstract:
-            refuse_wrong(linked, values)
-            refuse_breaks(linked, breaks)
+        _refuse_unfit(home, linked, values, breaks)
         step: dict[str, Any] = {}
         if not name:
-            step = goal_step(
-                home,
-                Catalog(station.history),
-                goal,
-                workspace,
-                may=may,
-                tools=tools,
-                check=check,
-                turns=turns,
-                within=within,
-                by_hand=by_hand,
-            )
+            step = _goal_step(station, home, goal, workspace, options)
             max_cost = most_of(home, max_cost)
-            if step["by_hand"] and not by_hand:
-                screen.note(NO_MODEL, "yellow")
-            if not is_in_checkout(workspace):
-                screen.note(NO_CHECKOUT, "yellow")
         request = ExecutionRequest(
             execution_id=station.client.new_id(),
             process=name,
@@ -182,15 +155,65 @@ def run(
             wait_s=station.wait_s if wait_s is None else wait_s,
             step=step,
         )
-        # A person who asks is what set it going; that is recorded with the request.
-        asked = TriggerMatched(
-            trigger_id=request.trigger,
-            execution_id=request.execution_id,
-            process=name,
-            digest=linked.digest if linked else "",
-            because=f"{OWNER} asked for it on the command line",
+        return station.run(request.execution_id, _trigger_of(request, linked), request)
+
+
+class _GoalOptions(NamedTuple):
+    """How a goal without a process is worked towards."""
+
+    may: tuple[str, ...]
+    tools: tuple[str, ...]
+    check: tuple[str, ...]
+    turns: int | None
+    within: str | None
+    by_hand: bool
+
+
+def _refuse_mixed(process: str, goal: str, options: _GoalOptions, *, has_inputs: bool) -> None:
+    """Refuse what belongs to a goal beside a process, and the other way round."""
+    if not (process or goal):
+        raise click.UsageError("name a PROCESS, or give a --goal")
+    if process and any(options):
+        raise click.UsageError(
+            "--may, --tool, --check, --turns, --within and --by-hand are for a --goal without a "
+            "PROCESS, which says them itself"
         )
-        return station.run(request.execution_id, asked, request)
+    if not process and has_inputs:
+        raise click.UsageError("inputs and a version belong to a PROCESS: say all of it in --goal")
+
+
+def _goal_step(
+    station: Station, home: Home, goal: str, workspace: Path, options: _GoalOptions
+) -> dict[str, Any]:
+    """The step that works towards *goal*; what whoever asked may not expect is noted."""
+    step = goal_step(home, Catalog(station.history), goal, workspace, **options._asdict())
+    if step["by_hand"] and not options.by_hand:
+        station.screen.note(NO_MODEL, "yellow")
+    if not is_in_checkout(workspace):
+        station.screen.note(NO_CHECKOUT, "yellow")
+    return step
+
+
+def _refuse_unfit(
+    home: Home, linked: Linked | None, values: dict[str, Any], breaks: tuple[str, ...]
+) -> None:
+    """Refuse inputs and breakpoints that do not fit *linked*, and inputs that hold a secret."""
+    refuse_secrets(values, mask_of(home))
+    # What implements an interface may take more than it says; an abstract one is refused.
+    if isinstance(linked, LinkedProcess) and not linked.abstract:
+        refuse_wrong(linked, values)
+        refuse_breaks(linked, breaks)
+
+
+def _trigger_of(request: ExecutionRequest, linked: Linked | None) -> TriggerMatched:
+    """That a person who asks is what set it going; recorded with the request."""
+    return TriggerMatched(
+        trigger_id=request.trigger,
+        execution_id=request.execution_id,
+        process=request.process,
+        digest=linked.digest if linked else "",
+        because=f"{OWNER} asked for it on the command line",
+    )
 
 
 def _linked(station: Station, name: str, version: int | None) -> Linked | None:
