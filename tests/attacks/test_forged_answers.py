@@ -22,6 +22,7 @@ from cortex.bus.events import (
     ExecutionCompleted,
     ExecutionFinish,
     ExecutionRequest,
+    ExecutionStarted,
     GateEvaluated,
     ModelFailed,
     ModelInvoke,
@@ -258,7 +259,11 @@ def test_in_ad_hoc_work_an_answer_is_of_whoever_serves_the_action(
 ) -> None:
     world = Hosting(hub, alice, ACTS)
     execution_id = f"adhoc-{time.monotonic_ns()}"
-    hub.owner.publish(ExecutionRequest(execution_id=execution_id, goal="see"))
+    before = hub.owner.publish(ExecutionRequest(execution_id=execution_id, goal="see")) - 1
+    hub.until(
+        lambda event, _: isinstance(event, ExecutionStarted) and event.execution_id == execution_id,
+        before,
+    )
     asked = StepExecute(execution_id=execution_id, step_id="one", action="act")
     hub.owner.publish(asked)
 

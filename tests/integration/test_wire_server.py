@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cortex.bus import (
@@ -14,6 +15,7 @@ from cortex.bus import (
     DiskFullError,
     Draft,
     Due,
+    Event,
     HubServer,
     LogError,
     NotGrantedError,
@@ -84,13 +86,21 @@ def test_a_request_before_the_answer_ends_the_connection(raw: Raw, access: Notin
     until(lambda: any(told[0] == "left" for told in access.told))
 
 
-@pytest.mark.parametrize("waiting", [["listen", 15.0], ["ask", "x.wire.twice", b"\x80", 15.0]])
+TWICE = msgspec.msgpack.encode(Twice(number=1))
+
+
+@pytest.mark.parametrize("waiting", [["listen", 15.0], ["ask", "x.wire.twice", TWICE, LONG_S]])
 def test_lock_step_holds_while_somebody_else_owes_the_answer(
     wired: Wired, raw: Raw, waiting: list[object]
 ) -> None:
     with connect(wired.url, name="idle", vocabulary=WORDS) as idle:
         served = threading.Event()
-        idle.hub.answer(Twice, lambda _, __: served.wait(LONG_S) and Doubled(number=0))  # type: ignore[arg-type,return-value]
+
+        def answer(_: Event, __: float) -> Event:
+            served.wait(LONG_S)
+            return Doubled(number=0)
+
+        idle.hub.answer(Twice, answer)
         raw.hello()
 
         raw.frame(waiting)
