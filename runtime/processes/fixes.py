@@ -1,13 +1,14 @@
 """Fixes one at a time: each is kept only where it mends more than it breaks."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from .diagnostics import Diagnostic, TextEdit, apply_edits
 
 MAX_TRIES = 200  # of fixes in all, each of which may allow the next
+VALUES = "1"  # the stage of keys and values; the one before is about the file as such
 
 Finding = tuple[str, str, str]  # file, code and message: what stays the same where lines move
 
@@ -18,9 +19,9 @@ def apply_fixes(
     """Return *texts* with the fixes applied that *check* offers, and what it says of the result.
 
     Every fix was made for the text as it stood, so each is applied by itself and checked. It is
-    kept if what it is for is gone and nothing broke on the way there: findings of later stages may
-    come to light, since what stands in front of them hid them. One that is not kept is offered no
-    more.
+    kept if what it is for is gone and nothing broke on the way there: findings of later stages, and
+    those behind it in the file, may come to light, since it hid them. One that is not kept is
+    offered no more.
     """
     now = dict(texts)
     found = check(now)
@@ -31,7 +32,7 @@ def apply_fixes(
             break
         fixed = {**now, offered.file: apply_edits(now[offered.file], offered.fix)}
         after = check(fixed)
-        if _is_better(offered, offered.fix, found, after):
+        if _is_better(offered, offered.fix, now[offered.file], found, after):
             now, found = fixed, after
             refused.clear()  # what was in the way of one may be gone
         else:
@@ -41,21 +42,41 @@ def apply_fixes(
 
 def _is_better(
     offered: Diagnostic,
-    edits: Iterable[TextEdit],
+    edits: Sequence[TextEdit],
+    text: str,
     before: Iterable[Diagnostic],
     after: Iterable[Diagnostic],
 ) -> bool:
     was, left = Counter(map(_of, before)), Counter(map(_of, after))
     if left[_of(offered)] >= was[_of(offered)]:
         return False
-    end = max(edit.span.end_line + edit.text.count("\n") for edit in edits)
-    new = [each for each in after if left[_of(each)] > was[_of(each)]]
+    end = _end_of(edits, text)
     return not any(
-        _stage(each) < _stage(offered)
-        or (_stage(each) == _stage(offered) and each.span.line <= end)
-        for each in new
-        if each.file == offered.file
+        _breaks(each, offered, end)
+        for each in after
+        if each.file == offered.file and left[_of(each)] > was[_of(each)]
     )
+
+
+def _breaks(new: Diagnostic, offered: Diagnostic, end: tuple[int, int]) -> bool:
+    """Whether *new* says that the fix of *offered*, which ends at *end*, was none."""
+    stage, mended = _stage(new), _stage(offered)
+    if stage > mended:
+        return False
+    if stage < min(mended, VALUES) or (new.span.line, new.span.column) < end:
+        return True  # the file itself can no longer be read, or what stands in front is wrong now
+    # Behind it on its line stands what it is about: a further slip is fine, a misfit is not.
+    return stage == mended and new.span.line == end[0] and new.fix is None
+
+
+def _end_of(edits: Sequence[TextEdit], text: str) -> tuple[int, int]:
+    """Line and column behind the last of *edits* once they are made in *text*."""
+    last = max(edit.span for edit in edits)
+    lines = text.splitlines(keepends=True)[: last.end_line]
+    if len(lines) == last.end_line:
+        lines[-1] = lines[-1][: last.end_column - 1]
+    head = apply_edits("".join(lines), edits)
+    return head.count("\n") + 1, len(head) - head.rfind("\n")
 
 
 def _of(found: Diagnostic) -> Finding:

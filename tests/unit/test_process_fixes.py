@@ -76,6 +76,27 @@ def test_a_fix_that_brings_hidden_findings_to_light_is_kept() -> None:
     assert left == ["P402"]
 
 
+def test_what_comes_to_light_behind_a_fix_on_its_own_line_does_not_stop_it() -> None:
+    step = "{{id: a, {}: work, needs: {{{}: hihg, {}: low}}}}"
+    source = "process: p\nversion: 1\nsteps:\n  - {}\n"
+
+    text, left = fixed(source.format(step.format("actoin", "reasonig", "cod")))
+
+    assert left == []
+    assert text == source.format(step.format("action", "reasoning", "code")).replace("hihg", "high")
+
+
+def test_what_an_unknown_action_hid_does_not_stop_the_fix_of_its_name() -> None:
+    source = (
+        "process: p\nversion: 1\nsteps:\n  - {{id: a, action: {}, with: {{n: '${{inputs.no}}'}}}}\n"
+    )
+
+    text, left = fixed(source.format("wrok"))
+
+    assert text == source.format("work")
+    assert left == ["P204"]
+
+
 def test_any_number_of_misspelt_names_is_fixed() -> None:
     steps = "".join(f"  - {{id: s{n}, action: wrok}}\n" for n in range(60))
 
