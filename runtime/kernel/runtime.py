@@ -215,13 +215,17 @@ class Runtime:
             wait(wait_s)
         except NotReadyError:
             self._staff.end(cls.component_name(), PATIENCE_S)  # or it is tried again for ever
+            self._speakers.pop(entry.component, None)
             raise
         announce(self._speaker(entry), [(cls, entry)], self.config)
 
     def remove(self, component: str) -> None:
-        """Stop the component of that name, withdraw what it announced, drop its subscription."""
+        """Stop the component of that name, withdraw what it announced, drop its subscription.
+
+        It is withdrawn in the name in which it was announced.
+        """
         post = self._staff.end(component, PATIENCE_S)
-        withdraw(self._client, post.component)
+        withdraw(self._speakers.pop(post.entry.component, self._client), post.component)
         if post.pairs():
             self.hub.ask_one(self.name, Unsubscribe(component))
 

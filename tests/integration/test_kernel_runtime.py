@@ -339,6 +339,18 @@ def test_a_component_comes_and_goes_while_the_runtime_runs() -> None:
         assert not runtime.log.state().work
 
 
+def test_what_was_announced_in_a_name_of_its_own_is_withdrawn_in_that_name() -> None:
+    with Runtime(components=[Vocal]) as runtime:
+        runtime.add(Served, client="plugin.served")
+        runtime.remove("Served")
+        runtime.add(Served)  # the runtime's own by now
+        runtime.remove("Served")
+
+        said = [record.source for record in runtime.client("me").read_stream("registry")]
+
+    assert said == ["plugin.served"] * 4 + ["runtime"] * 4
+
+
 def test_what_is_announced_already_is_not_announced_again() -> None:
     first = Runtime(components=[Served])
     with first:
