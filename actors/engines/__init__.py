@@ -1,8 +1,16 @@
 """Engines: what leads executions, and what compiles the contexts of their steps."""
 
+from .choosing import NOBODY_CHOOSES, choose
 from .compilation import CompilationEngine
 from .contexts import request_of
 from .found import found_items
 from .process_execution import ProcessExecutionEngine
 
-__all__ = ["CompilationEngine", "ProcessExecutionEngine", "found_items", "request_of"]
+__all__ = [
+    "NOBODY_CHOOSES",
+    "CompilationEngine",
+    "ProcessExecutionEngine",
+    "choose",
+    "found_items",
+    "request_of",
+]

@@ -16,9 +16,9 @@ from cortex.runtime.models import (
     Usage,
     cost,
     select,
+    that_choose,
     without_stand_ins,
 )
-from cortex.runtime.processes.execution import PERSON
 
 NOBODY: Mapping[str, str] = {}
 OF_CALLS = (ModelFailed, ModelResponded)
@@ -47,8 +47,8 @@ def choose(
     """
     call = call or _call(asked, config)
     models = without_stand_ins(models, asked.needs, config.models.default)
-    if asked.linked:  # a person acts by themselves, and a stand-in quotes: neither chooses by name
-        models = [each for each in models if not (each.stand_in or each.provider == PERSON)]
+    if asked.linked:  # towards a goal
+        models = that_choose(models)
         if not models:
             return NOBODY_CHOOSES
     ends = {(model.provider, model.local) for model in models if model.name in failed}

@@ -18,8 +18,8 @@ from cortex.bus.events import (
 from cortex.runtime.context import counter_for
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
-from cortex.runtime.models import Usage, endpoints
-from cortex.runtime.processes.execution import ENGINE, PERSON
+from cortex.runtime.models import PERSON, Usage, endpoints
+from cortex.runtime.processes.execution import ENGINE
 
 from .calling import CallFailedError, announced, failed, responded
 

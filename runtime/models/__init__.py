@@ -9,17 +9,18 @@ if TYPE_CHECKING:
     from .caching import Caching
     from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
-    from .description import Level, ModelDescription, Price, Usage, cost, dollars
+    from .description import PERSON, Level, ModelDescription, Price, Usage, cost, dollars
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
     from .errors import ModelConfigError
     from .inference import Inferred, Work, infer, stated, window_for
-    from .selection import TYPICAL, Selected, select, without_stand_ins
+    from .selection import TYPICAL, Selected, select, that_choose, without_stand_ins
 else:
     lazily(__name__)
 
 __all__ = [
     "ASSUMED_WINDOW",
     "EMBEDDED_MODEL",
+    "PERSON",
     "TYPICAL",
     "Address",
     "Caching",
@@ -48,6 +49,7 @@ __all__ = [
     "infer",
     "select",
     "stated",
+    "that_choose",
     "window_for",
     "without_stand_ins",
 ]

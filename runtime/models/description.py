@@ -1,7 +1,7 @@
 """What a model says of itself; what a step needs of one is matched against it."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -10,6 +10,7 @@ from .caching import Caching
 Level: TypeAlias = Literal["low", "medium", "high"]
 
 LEVELS: Mapping[str | None, int] = {None: 0, "low": 1, "medium": 2, "high": 3}
+PERSON: Final = "human"  # the provider whose models are people
 PER = 1_000_000  # prices are for so many tokens
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .description import LEVELS, ModelDescription, Usage, cost, dollars
+from .description import LEVELS, PERSON, ModelDescription, Usage, cost, dollars
 from .inference import LEVELLED
 
 # What a call is reckoned with to compare prices, where nothing better is known.
@@ -93,6 +93,14 @@ def without_stand_ins(
     if needs.get("extractive") or all(model.stand_in for model in known):
         return known
     return [model for model in known if not model.stand_in or model.name == preferred]
+
+
+def that_choose(models: Iterable[ModelDescription]) -> list[ModelDescription]:
+    """Those of *models* that choose by name what is done.
+
+    A person acts by themselves, and a stand-in quotes.
+    """
+    return [model for model in models if not (model.stand_in or model.provider == PERSON)]
 
 
 def _best(fitting: Sequence[_Weighed], preferred: str) -> tuple[_Weighed, str]:

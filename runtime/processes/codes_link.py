@@ -136,6 +136,14 @@ LINK: tuple[Rule, ...] = (
         "one thing in a step.",
         "remove one of them",
     ),
+    Rule(
+        "P421",
+        "name that a goal keeps for itself",
+        "A model says by calling `goal_reached` or `give_up` how its goal stands. Nothing that it "
+        "may choose beside these has such a name.",
+        "give the action, process or tool another name, or leave it to a person with "
+        "`by_hand: true`",
+    ),
 )
 
 VERSIONS: tuple[Rule, ...] = (

@@ -8,7 +8,8 @@ from msgspec import UNSET, UnsetType
 from .bind import Binder, child_of
 from .definitions import GateUse, GrantUse, Inherit, StepDefinition
 from .goal_uses import APPROVED, GOAL_KEYS
-from .linked import Goal, Granted, LinkedAction, LinkedGate, without
+from .known_tools import ALL
+from .linked import GIVE_UP_CALL, REACHED_CALL, Goal, Granted, LinkedAction, LinkedGate, without
 from .nodes import MappingNode, Node, ScalarNode
 from .readers import map_of
 from .registry import ActionSpec
@@ -35,6 +36,7 @@ OF_TEXT: Final = Shape({"type": "string"})
 ANYTHING: Final = Shape({})
 # Names of variables whose values are handed on, which may be secrets: no model chooses them.
 FOR_PEOPLE: Final = ("env", "secret_env", "webhook_env")
+RESERVED: Final = (REACHED_CALL, GIVE_UP_CALL)
 _NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 
@@ -142,12 +144,32 @@ class GoalLinker:
         self, definition: StepDefinition, grants: Iterable[tuple[GrantUse, Granted]]
     ) -> None:
         """A model chooses by name alone."""
+        grants = tuple(grants)
+        if not definition.by_hand:
+            self._check_reserved(definition, grants)
         seen = {use.name for use in definition.tools}
         for use, grant in grants:
             if grant.name in seen:
                 message = f"`{grant.name}` stands for several things that may be chosen"
                 self._reporter.report("P420", message, use.node)
             seen.add(grant.name)
+
+    def _check_reserved(
+        self, definition: StepDefinition, grants: Iterable[tuple[GrantUse, Granted]]
+    ) -> None:
+        """By these names a model says how the goal stands; a pack may hold tools called so."""
+        known = self._world.registry.tools
+        packs = known.packs if known is not None else {}
+        chosen = [(grant.name, use.node) for use, grant in grants]
+        chosen += [
+            (name, use.node)
+            for use in definition.tools
+            for name in (use.name, *(n for n in RESERVED if packs.get(n) == _pack(use.name)))
+        ]
+        for name, node in chosen:
+            if name in RESERVED:
+                message = f"`{name}` is how a model says how the goal stands"
+                self._reporter.report("P421", message, node)
 
 
 def schema_of(shape: Shape) -> dict[str, Any]:
@@ -161,6 +183,11 @@ def schema_of(shape: Shape) -> dict[str, Any]:
 
 def _place(node: Node, key: str) -> Node:
     return node.at(key) if isinstance(node, MappingNode) else node
+
+
+def _pack(entry: str) -> str:
+    """The pack that an entry of `tools:` stands for, if it stands for one."""
+    return entry.removesuffix(ALL)
 
 
 def _about(spec: ActionSpec, shape: Shape) -> str:

@@ -5,7 +5,7 @@ its digest. It is plain data, so that it can stand in an event or a blob and be 
 """
 
 from collections.abc import Collection
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -227,6 +227,11 @@ def without(schema: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
         return schema
     required = [name for name in schema.get("required", ()) if name in kept]
     return {**schema, "properties": kept, "required": required}
+
+
+# What a model calls to say how its goal stands; nothing else is called so.
+REACHED_CALL: Final = "goal_reached"
+GIVE_UP_CALL: Final = "give_up"
 
 
 class Goal(Struct, gc=False, frozen=True, kw_only=True):

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.processes import (
     ActionSpec,
+    Announced,
     Compilation,
     GateSpec,
     Goal,
@@ -130,6 +132,39 @@ def test_what_is_wrong_with_a_goal_is_a_diagnostic_with_a_remedy(
 
     assert [each.code for each in found] == codes
     assert all(each.remedy for each in found)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "may: [goal_reached]",
+        "may: [work, give_up]",
+        "may: [{process: give_up}]",
+        "may: [work]\n    tools: [give_up]",
+        "may: [work]\n    tools: [signs]",
+        "may: [work]\n    tools: [signs.*]",
+    ],
+)
+def test_nothing_that_a_model_may_choose_is_called_as_it_says_how_the_goal_stands(
+    keys: str,
+) -> None:
+    announced = Announced()
+    for name in ("work", "goal_reached", "give_up"):
+        announced.fold(ComponentAnnounced(component="X", kind="action", name=name))
+    announced.fold(ComponentAnnounced(component="Approved", kind="gate", name="approved"))
+    traits = {"provider": "signs", "pack": "signs"}
+    announced.fold(ComponentAnnounced(component="S", kind="tool", name="give_up", traits=traits))
+    there = announced.registry(())
+    child = CHILD.replace("process: triage", "process: give_up")
+    sources = {"p.yaml": SOURCE.replace("{keys}", keys), "give_up.yaml": child}
+
+    found = compile_sources(sources, there, TopicTable({})).diagnostics
+    by_hand = {**sources, "p.yaml": SOURCE.replace("{keys}", f"{keys}\n    by_hand: true")}
+    chosen_by_a_person = compile_sources(by_hand, there, TopicTable({})).diagnostics
+
+    assert [each.code for each in found] == ["P421"]
+    assert all(each.remedy for each in found)
+    assert "P421" not in [each.code for each in chosen_by_a_person]
 
 
 def test_keys_of_a_goal_belong_to_a_step_with_one() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         waiting_child,
     )
     from .meaning import Hit, Hits, find_executions, find_processes
-    from .models import ModelRow, models_of
+    from .models import ModelRow, models_of, one_chooses
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
     from .plugins import plugins_of, with_failures
@@ -141,6 +141,7 @@ __all__ = [
     "needs_line",
     "not_ready_lines",
     "not_ready_of",
+    "one_chooses",
     "only_child",
     "open_gate",
     "outermost",

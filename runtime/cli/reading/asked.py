@@ -13,7 +13,7 @@ from cortex.bus.events import (
     ModelResponded,
     StepFailed,
 )
-from cortex.runtime.processes.execution import PERSON
+from cortex.runtime.models import PERSON
 
 from ..errors import RefusedError
 from .history import History

@@ -8,7 +8,7 @@ import msgspec
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 from cortex.runtime.kernel import Config, Home, built_in, load
-from cortex.runtime.models import ModelDescription, Price, describe, endpoint_of
+from cortex.runtime.models import ModelDescription, Price, describe, endpoint_of, that_choose
 from cortex.runtime.secrets import is_set
 
 from .history import History
@@ -44,11 +44,26 @@ def models_of(home: Home) -> list[ModelRow]:
         LogError: Its log cannot be read.
     """
     config = Config.shown(home)
+    found = _found(home, config)
+    return [_row(config, *found[name]) for name in sorted(found)]
+
+
+def one_chooses(home: Home) -> bool:
+    """Whether any of those models can choose what is done towards a goal.
+
+    Raises:
+        ConfigError, LogError: As `models_of`.
+    """
+    return bool(that_choose(model for model, _ in _found(home, Config.shown(home)).values()))
+
+
+def _found(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]]:
+    """Models by name, with who announces them."""
     found = {each.name: (each, "") for each in describe(config.models)}
     for name, (description, component) in _announced(home, config).items():
         if name not in found or found[name][0].provider == description.provider:
             found[name] = (description, component)
-    return [_row(config, *found[name]) for name in sorted(found)]
+    return found
 
 
 def _announced(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]]:

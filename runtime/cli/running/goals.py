@@ -1,7 +1,7 @@
 """Work towards a goal, from the command line: what may be done, and what checks it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +20,10 @@ from cortex.runtime.processes import (
     linked_goal,
     nearest,
 )
-from cortex.runtime.processes.execution import PERSON, checked_as_declared, goal_at_hand
+from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
-from ..reading import Catalog, History, models_of
+from ..reading import Catalog, History, one_chooses
 from .goal_checks import check_of, object_of
 from .registry import registry_of
 
@@ -63,7 +63,7 @@ def goal_step(
             do about each.
     """
     registry = registry_of(home)
-    by_hand = by_hand or not any(_can_act(home))
+    by_hand = by_hand or not one_chooses(home)
     budget: dict[str, Any] = {} if turns is None else {"turns": turns}
     step: dict[str, Any] = {
         "may": [*_usual(registry, may, by_hand=by_hand), *map(_granted, may)],
@@ -164,11 +164,6 @@ def _meant(goal: Goal, name: str) -> str:
     names = [each.name for each in goal.grants]
     near = nearest(name.removeprefix(PROCESS), names)
     return f"did you mean {near}?" if near else f"it may do {', '.join(names) or 'nothing'}"
-
-
-def _can_act(home: Home) -> Iterable[bool]:
-    """Of each model of *home*, whether it can be given tools; stand-ins and people are none."""
-    return (row.provider not in ("extractive", PERSON, "replay") for row in models_of(home))
 
 
 def _usual(registry: Registry, named: Sequence[str], *, by_hand: bool) -> list[str]:

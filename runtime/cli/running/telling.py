@@ -47,8 +47,8 @@ from cortex.bus.events import (
     ToolUnclaimed,
 )
 from cortex.runtime.kernel import many
-from cortex.runtime.models import Usage
-from cortex.runtime.processes.execution import ENGINE, PERSON, VERDICTS, Execution
+from cortex.runtime.models import PERSON, Usage
+from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
 from ..reading import counted, dollars, duration, edit_line, edit_of, unedited_line
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .room import too_large
     from .running import execution_of, run, run_goal
     from .settlement import question_of
-    from .speakers import ENGINE, PEOPLE, PERSON, asker
+    from .speakers import ENGINE, PEOPLE, asker
     from .spending import tokens_of
     from .state import EFFECT, ITEMS, PARENT_PAUSES, Execution, Stage, Status
     from .values import checked_inputs
@@ -44,7 +44,6 @@ __all__ = [
     "OUTPUTS",
     "PARENT_PAUSES",
     "PEOPLE",
-    "PERSON",
     "STEP_ANSWERS",
     "VERDICTS",
     "AskedSoFar",

@@ -45,8 +45,9 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
+from cortex.runtime.models import PERSON
 
-from .speakers import ENGINE, MANAGER, PEOPLE, PERSON
+from .speakers import ENGINE, MANAGER, PEOPLE
 from .state import Execution, Ignored
 
 Kinds: TypeAlias = frozenset[type[Event]]

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from cortex.runtime.tools import ToolSpec
 
-from ..linked import LinkedStep
+from ..linked import GIVE_UP_CALL, REACHED_CALL, LinkedStep
 
 INSTRUCTIONS: Final = (
     "You work towards the goal of this step in turns. In each turn use tools to look into things, "
@@ -36,10 +36,10 @@ def _said(name: str, description: str, field: str, what: str) -> ToolSpec:
 
 
 REACHED: Final = _said(
-    "goal_reached", "Say that the goal is reached. It is checked.", "summary", "what was done"
+    REACHED_CALL, "Say that the goal is reached. It is checked.", "summary", "what was done"
 )
 GIVE_UP: Final = _said(
-    "give_up", "Say that the goal cannot be reached.", "reason", "what stands in the way"
+    GIVE_UP_CALL, "Say that the goal cannot be reached.", "reason", "what stands in the way"
 )
 
 

@@ -8,7 +8,7 @@ from cortex.runtime.access import person_of
 
 ENGINE = "ProcessExecutionEngine"  # the `source` of what the engine says
 MANAGER = "ProcessManager"
-PERSON, PEOPLE = "human", "HumanProvider"  # the provider whose models are people, its component
+PEOPLE = "HumanProvider"  # the component of the provider whose models are people
 _HAND_ON = frozenset((ENGINE, MANAGER))
 
 
