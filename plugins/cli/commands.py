@@ -13,7 +13,6 @@ from cortex.runtime.cli.adding import (
     Screen,
     with_any_home,
     with_home,
-    with_new_home,
     with_screen,
 )
 from cortex.runtime.cli.reading import History, plugins_of, times
@@ -97,7 +96,7 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
 )
 @click.option("-y", "--yes", is_flag=True, help="Grant without being asked.")
 @UNCONFINED
-@with_new_home
+@with_any_home
 @with_screen
 def load(
     name: str,

@@ -12,7 +12,7 @@ import click
 
 from cortex.bus import CortexError
 from cortex.bus.events import PluginLoad
-from cortex.runtime.cli.adding import OK, Screen, with_new_home, with_screen
+from cortex.runtime.cli.adding import OK, Screen, with_any_home, with_screen
 from cortex.runtime.cli.running import Station, Terminated
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
@@ -44,7 +44,7 @@ Files: TypeAlias = frozenset[tuple[str, int, int]]  # path, when it was written,
 @click.option("--plugin", "name", default="", help="Which, where the package has several.")
 @click.option("-y", "--yes", is_flag=True, help="Grant what it asks for without being asked.")
 @click.option("--unconfined", is_flag=True, help="Run its code without a sandbox.")
-@with_new_home
+@with_any_home
 @with_screen
 def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
     """Keep a package's plugin at work while you write it.

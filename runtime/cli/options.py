@@ -36,21 +36,17 @@ def with_home(function: Function) -> Function:
 def with_any_home(function: Function) -> Function:
     """The same for a command that has something to say where nobody has made a home yet.
 
-    A home that was named has to be there all the same: else its name is wrong.
+    Or one that makes the home where it needs one. A home that was named has to be there all the
+    same: else its name is wrong, and what is asked for would be done in an empty home instead.
     """
     return _with_home(function, lambda home, named: home.require() if named else None)
-
-
-def with_new_home(function: Function) -> Function:
-    """The same for a command that makes the home where it needs one and there is none."""
-    return _with_home(function, lambda _home, _named: None)
 
 
 def _with_home(function: Function, accept: "Callable[[Home, bool], None]") -> Function:
     @wraps(function)
     def call(*args: Any, home: Path | None, **options: Any) -> Any:
         found = home_at(home)
-        accept(found, _named(home) is not None or found.is_named())
+        accept(found, named_home(home) is not None or found.is_named())
         code = function(*args, home=found, **options)
         _note_untrusted(found)
         return code
@@ -102,11 +98,11 @@ def home_at(path: Path | None) -> "Home":
     """The home at *path*, else as --home names it before the command, else by where one stands."""
     from cortex.runtime.kernel import Home
 
-    named = _named(path)
+    named = named_home(path)
     return Home.find() if named is None else Home(named.expanduser().absolute())
 
 
-def _named(path: Path | None) -> Path | None:
+def named_home(path: Path | None) -> Path | None:
     """The home that the command line names, behind the command or before it."""
     context = click.get_current_context(silent=True)
     return path or (context.meta.get(NAMED_HOME) if context else None)

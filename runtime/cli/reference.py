@@ -76,9 +76,10 @@ HEAD = """\
 Generated from the code; `python -m cortex.runtime.cli.reference docs` writes it again.
 
 * The **home** is named by `--home` or `CORTEX_HOME`; else it is the nearest `.cortex/` in the
-  working folder or above; else it is in your own data folder. What acts makes it where it is not
-  there (`run`, `trigger`, `up`, `client add`, `plugin load`); what reads makes none, and a named
-  folder that is no home is refused with 4.
+  working folder or above; else it is in your own data folder. A home that is named has to be
+  there, else every command ends with 4 and says how to make it: `cortex init --home FOLDER`. The
+  one in your data folder is made by the first command that needs it (`run`, `trigger`, `up`,
+  `client add`, `plugin load`); what reads makes none.
 * **Results** go to standard output, **how it goes** and what is wrong to standard error. On a
   terminal tables are aligned and coloured (`NO_COLOR` is respected); on a pipe they are separated
   by tabs, a header first. `--json` prints one JSON document and nothing else there;

@@ -3,6 +3,7 @@
 import os
 import secrets
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 import platformdirs
@@ -212,10 +213,9 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def _making(self) -> str:
         """The command that makes a home for whoever named this one."""
-        if self._is_users_own:
-            return "cortex init"
-        inside = self.path.name == FOLDER
-        return f"cortex init {self.path.parent if inside else self.path}"
+        return (
+            "cortex init" if self._is_users_own else f"cortex init --home {quote(str(self.path))}"
+        )
 
     def complete(self) -> None:
         """Make what is missing of this home, whether it may act or not.
@@ -273,7 +273,8 @@ class Home(msgspec.Struct, frozen=True):
         if self.path.name == FOLDER or self._is_users_own or not is_of_something_else(self.path):
             return
         inner = self.path / FOLDER
-        todo = f"name {inner}" if inner.is_dir() else f"make one in it with `{self._making}`"
+        within = quote(str(self.path))
+        todo = f"name {inner}" if inner.is_dir() else f"make one in it with `cortex init {within}`"
         raise HomeError(str(self.path), f"is a folder of something else, no home: {todo}")
 
     def _refuse_newer(self) -> None:

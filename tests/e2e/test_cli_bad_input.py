@@ -189,6 +189,7 @@ def test_an_argument_that_is_not_utf_8_is_a_mistake_of_usage(
 def test_a_working_folder_whose_name_is_not_utf_8_is_named(tmp_path: Path) -> None:
     folder = tmp_path / NOT_TEXT
     folder.mkdir()
+    assert cortex(folder, "init", "--home", "../home").returncode == 0
 
     done = cortex(folder, "run", "--goal", "x", "--home", "../home")
 

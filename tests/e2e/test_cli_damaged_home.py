@@ -337,6 +337,7 @@ def test_a_home_may_be_anywhere(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     (folder / "say.yaml").write_text(ECHO)
 
+    assert cortex(folder, "init", "--home", f"./{name} too").returncode == 0
     assert cortex(folder, "run", "./say.yaml", "--home", f"./{name} too").returncode == 0
     assert cortex(folder, "doctor", "--home", f"./{name} too").returncode == 0
     assert cortex(folder, "execution", "list", "--home", f"./{name} too").returncode == 0

@@ -43,7 +43,19 @@ ACTING_ON_WHAT_IS_THERE = [
     ("execution", "resume", "x"),
     ("plugin", "unload", "webhook"),
 ]
-NEEDING = READING + ACTING_ON_WHAT_IS_THERE
+# They make the home in the user's own data folder; one that is named has to be there.
+MAKING = [
+    ("client", "add", "joe"),
+    ("client", "fingerprint"),
+    ("plugin", "dev", "."),
+    ("plugin", "load", "webhook", "--yes"),
+    ("run", "triage_ci_failure"),
+    ("run", "--goal", "x"),
+    ("trigger", "source=x"),
+    ("up", "--background"),
+    ("worker", "some.module:thing"),
+]
+NEEDING = READING + ACTING_ON_WHAT_IS_THERE + MAKING
 WITHOUT = {("doctor",)}  # it says what is wrong, also where everything is
 
 
@@ -59,7 +71,9 @@ def test_a_home_that_is_named_and_is_not_there_is_refused_and_not_made(tmp_path:
         for call, (code, out, err) in zip(NEEDING, ended, strict=True):
             assert code == 4, (call, out, err)
             assert f"{named}" in out + err, call
-            assert "there is no home here: make one with `cortex init " in out + err, call
+            assert (
+                f"there is no home here: make one with `cortex init --home {named}`" in out + err
+            ), call
     assert not named.parent.exists()
 
 
@@ -73,7 +87,9 @@ def test_an_empty_folder_is_no_home_and_stays_empty(tmp_path: Path) -> None:
 
     for call, (code, out, err) in zip(NEEDING, ended, strict=True):
         assert code == 4, (call, out, err)
-        assert "there is no home here: make one with `cortex init " in out + err, call
+        assert f"there is no home here: make one with `cortex init --home {empty}`" in out + err, (
+            call
+        )
     assert list(empty.iterdir()) == []
 
 
@@ -88,15 +104,13 @@ def test_a_folder_of_something_else_is_no_home_for_any_command(
         (code, _, _), *_ = run_many(tmp_path, environment(tmp_path), [("init", str(project))])
         assert code == 0
     before = sorted(project.rglob("*"))
-    making = [("run", "triage_ci_failure"), ("client", "add", "joe"), ("up", "--background")]
-    calls = [*NEEDING, *making]
 
     ended = run_many(
-        tmp_path, environment(tmp_path), [(*each, "--home", str(project)) for each in calls]
+        tmp_path, environment(tmp_path), [(*each, "--home", str(project)) for each in NEEDING]
     )
 
     remedy = f"name {project}/.cortex" if inside else f"make one in it with `cortex init {project}`"
-    for call, (code, out, err) in zip(calls, ended, strict=True):
+    for call, (code, out, err) in zip(NEEDING, ended, strict=True):
         assert code == 4, (call, out, err)
         assert "is a folder of something else, no home: " in out + err, call
         assert remedy in out + err, call
@@ -114,15 +128,31 @@ def test_what_reads_makes_no_home_for_a_user_who_has_none(tmp_path: Path) -> Non
     assert "extractive" in shown["model", "list"]
 
 
-def test_what_acts_makes_the_home_that_it_is_given(tmp_path: Path) -> None:
-    named = tmp_path / "new" / ".cortex"
+def test_init_makes_the_home_that_is_named_and_what_acts_takes_it(tmp_path: Path) -> None:
+    named = str(tmp_path / "my homes" / "ours")
+    calls = [
+        ("init", "--home", named),
+        ("--home", named, "init"),
+        ("client", "add", "joe", "--home", named),
+        ("init", "here", "--home", named),
+    ]
 
-    ((code, _, err),) = run_many(
-        tmp_path, environment(tmp_path), [("client", "add", "joe", "--home", str(named))]
-    )
+    made, completed, added, both = run_many(tmp_path, environment(tmp_path), calls)
+
+    assert made[0] == 0, made
+    assert made[1].startswith(f"made {named}\n")
+    assert completed[1].startswith(f"completed {named}\n")
+    assert added[0] == 0, added
+    assert (both[0], both[1]) == (2, "")
+    assert "give FOLDER or --home" in both[2]
+    assert [each.name for each in tmp_path.iterdir()] == ["my homes"]
+
+
+def test_what_acts_makes_the_home_in_the_users_own_data_folder(tmp_path: Path) -> None:
+    ((code, _, err),) = run_many(tmp_path, environment(tmp_path), [("client", "add", "joe")])
 
     assert code == 0, err
-    assert (named / "version").is_file()
+    assert (tmp_path / "data" / "cortex" / "version").is_file()
 
 
 def test_a_home_of_which_only_what_is_committed_came_is_a_home(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_folder_that_may_not_be_written_is_one_clear_error(tmp_path: Path) -> 
 
 
 def test_reading_a_home_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(HomeError, match=f"make one with `cortex init {tmp_path}`"):
+    with pytest.raises(HomeError, match=f"make one with `cortex init --home {tmp_path}/.cortex`"):
         Home(tmp_path / ".cortex").check()
 
 

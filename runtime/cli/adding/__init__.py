@@ -2,7 +2,7 @@
 
 from ..errors import NotFoundError, RefusedError, WaitingError
 from ..exits import OK, UNUSABLE, WAITING
-from ..options import with_any_home, with_home, with_new_home, with_screen
+from ..options import with_any_home, with_home, with_screen
 from ..screen import Screen
 from ..tree import Family
 
@@ -17,6 +17,5 @@ __all__ = [
     "WaitingError",
     "with_any_home",
     "with_home",
-    "with_new_home",
     "with_screen",
 ]

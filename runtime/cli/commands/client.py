@@ -30,7 +30,7 @@ from cortex.runtime.access import (
 )
 from cortex.runtime.kernel import Home
 
-from ..options import with_home, with_new_home, with_screen
+from ..options import with_any_home, with_home, with_screen
 from ..reading import History, gates_of, iso, parse_end, wrong_gate
 from ..running import gates_of_sources, granting, held_by, lines_of
 from ..screen import Screen
@@ -151,7 +151,7 @@ def client() -> None:
     metavar="FOLDER",
     help="Make a TLS certificate, NAME.pem in FOLDER, without which the token is no good.",
 )
-@with_new_home
+@with_any_home
 @with_screen
 def add(
     name: str,
@@ -268,7 +268,7 @@ def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> N
 @click.option(
     "--host", "hosts", multiple=True, help="A name or address that a new one is for, too."
 )
-@with_new_home
+@with_any_home
 @with_screen
 def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen) -> None:
     """Print the SHA-256 of the hub's certificate, which clients on other machines pin.

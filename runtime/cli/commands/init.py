@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.runtime.kernel import Home
 
-from ..options import with_screen
+from ..options import named_home, with_screen
 from ..screen import Screen
 
 
@@ -20,23 +20,43 @@ class InitDocument(msgspec.Struct):
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="The home itself, wherever it is; commands then take it by --home or CORTEX_HOME.",
+)
 @with_screen
-def init(folder: Path, screen: Screen) -> None:
+def init(folder: Path | None, home: Path | None, screen: Screen) -> None:
     """Make a home, .cortex/, in FOLDER (this folder).
 
     Commands in FOLDER and below then use it. A home that is there stays as it is; what is missing
-    from it is added, and it is as trusted as it was: see `cortex trust`.
+    from it is added, and it is as trusted as it was: see `cortex trust`. With --home it is made
+    where that says, under any name.
     """
-    path = folder if folder.name == ".cortex" else folder / ".cortex"
+    path = _place(folder, named_home(home))
+    path = _place(folder, named_home(home))
     made = not (path / "version").exists()
-    home = Home.create(path)
-    untrusted = home.untrusted_because
-    screen.document(InitDocument(str(home.path), made, not untrusted))
-    screen.line(f"{'made' if made else 'completed'} {home.path}")
-    screen.line(f"settings   {home.config_path}")
-    screen.line(f"processes  {home.processes}   checked by `cortex process validate`")
-    screen.line(f"knowledge  {home.knowledge}")
+    found = Home.create(path)
+    untrusted = found.untrusted_because
+    screen.document(InitDocument(str(found.path), made, not untrusted))
+    screen.line(f"{'made' if made else 'completed'} {found.path}")
+    screen.line(f"settings   {found.config_path}")
+    screen.line(f"processes  {found.processes}   checked by `cortex process validate`")
+    screen.line(f"knowledge  {found.knowledge}")
     if untrusted:
         screen.note(f"not trusted, nothing of it runs: {untrusted[0]}", "yellow")
         screen.note("cortex trust", "cyan")
+
+
+def _place(folder: Path | None, named: Path | None) -> Path:
+    """Where the home is to be: as it is named, or in *folder*, or in the working folder.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    if folder and named:
+        raise click.UsageError("give FOLDER or --home: FOLDER holds the home, --home is the home")
+    folder = folder or Path()
+    return named or (folder if folder.name == ".cortex" else folder / ".cortex")

@@ -11,7 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 
 from ..completing import process_names_or_files, with_inputs
-from ..options import with_new_home, with_running, with_screen
+from ..options import with_any_home, with_running, with_screen
 from ..reading import Catalog
 from ..running import (
     NO_CHECKOUT,
@@ -95,7 +95,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 )
 @click.option("--by-hand", is_flag=True, help="You choose what is done towards the goal.")
 @with_running
-@with_new_home
+@with_any_home
 @with_screen
 def run(
     process: str,

@@ -8,7 +8,7 @@ from cortex.bus.events import TriggerReceived
 from cortex.runtime.kernel import Home
 
 from ..exits import OK
-from ..options import with_new_home, with_running, with_screen
+from ..options import with_any_home, with_running, with_screen
 from ..running import Station, mask_of, pairs_of, refuse_secrets, scalar
 from ..screen import Screen
 
@@ -29,7 +29,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--no-wait", is_flag=True, help="Record it and leave; the next runtime does the work."
 )
 @with_running
-@with_new_home
+@with_any_home
 @with_screen
 def trigger(
     fields: tuple[str, ...],

@@ -11,7 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.serving import Note, PluginFared, Service, start, tell_systemd
 
 from ..exits import OK
-from ..options import with_new_home, with_screen
+from ..options import with_any_home, with_screen
 from ..reading import History, NotReady, Selection, not_ready_lines, not_ready_of, plugins_of
 from ..running import told_to_end, wait_for
 from ..screen import Screen
@@ -43,7 +43,7 @@ class UpDocument(msgspec.Struct):
     help="Shown on tls+tcp:// instead of the hub's own, with its key in the same file.",
 )
 @click.option("--background", is_flag=True, help="Come back once it is up; `cortex down` ends it.")
-@with_new_home
+@with_any_home
 @with_screen
 def up(
     listen: tuple[str, ...],

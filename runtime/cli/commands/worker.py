@@ -12,7 +12,7 @@ from cortex.runtime.kernel import Entry, Home
 from cortex.runtime.serving import Hub, hosted, hub_of
 
 from ..exits import OK
-from ..options import with_new_home, with_screen
+from ..options import with_any_home, with_screen
 from ..running import told_to_end
 from ..screen import Screen
 
@@ -59,7 +59,7 @@ class WorkerDocument(msgspec.Struct):
     metavar="FOLDER",
     help="Look for the components' modules here, too; `--path .` for the working folder.",
 )
-@with_new_home
+@with_any_home
 @with_screen
 def worker(
     components: tuple[str, ...],
