@@ -141,10 +141,10 @@ class Waiting:
         held = self._held.pop(event.execution_id, None)
         if held is not None:
             self._held_bytes -= _size(held)
-        if held is not None or event.execution_id not in self._deferred:
-            return held
+        if held is None and event.execution_id not in self._deferred:
+            return None
         request = self._read(event.stream())
-        if request is None:
+        if request is None and event.execution_id in self._deferred:
             self._let_go(event.execution_id)
         return request
 

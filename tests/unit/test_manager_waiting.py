@@ -6,6 +6,7 @@ import pytest
 from cortex.bus import Draft
 from cortex.bus.events import (
     ComponentFailed,
+    ExecutionCancelled,
     ExecutionFailed,
     ExecutionRequest,
     ExecutionStarted,
@@ -14,6 +15,7 @@ from cortex.bus.events import (
     ProcessUnchanged,
 )
 from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.processes.execution import ENGINE
 
 from .test_manager_requests import Office, one
 
@@ -181,3 +183,17 @@ def test_requests_that_wait_for_the_compiler_take_a_bounded_room() -> None:
 
     assert [each.execution_id for each in refused] == ["e16", "e17", "e18", "e19"]
     assert all(isinstance(each, ExecutionFailed) for each in refused)
+
+
+def test_a_request_that_was_cancelled_while_it_waited_for_the_compiler_begins_nothing() -> None:
+    office = Office(one())
+    position = submit(office)
+    request(office)
+    office.world.append(Draft.of(ExecutionCancelled(execution_id="x", reason="enough")), ENGINE)
+
+    draft = Draft.of(compiled(office, one(version=2)), causation=position)
+    office.world.append(draft, "ProcessDefinitionAccessor")
+    office.play()
+    wake(office)
+
+    assert answers(office) == []
