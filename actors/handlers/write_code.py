@@ -24,6 +24,7 @@ from .repair import (
     Worktree,
     WriteCodeAnswer,
     branch_of,
+    clear_leftovers,
     drop,
     find_worktree,
     folder_of,
@@ -90,6 +91,10 @@ class WriteCode(Component):
         self._blobs = blobs
         self._history = history
 
+    def on_start(self) -> None:
+        """Tidy up after executions that are over."""
+        self._clear()
+
     @on(StepExecute, where={"action": WRITES})
     def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
         """Check every edit, then write them all; each attempt starts from the branch again."""
@@ -108,6 +113,8 @@ class WriteCode(Component):
             folder = folder_of(self._home.path, owner_of(event))
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
+            if not folder.exists():
+                self._clear()
             with locked(folder):
                 tree = _tree(event, sources, folder)
                 patched = _apply(tree, sources, asked.checkout, answer)
@@ -137,6 +144,10 @@ class WriteCode(Component):
             tree = find_worktree(folder, GIT_TIMEOUT_S)
             if tree is not None:
                 drop(folder, event.execution_id, lambda: history(event.stream()), tree.reset)
+
+    def _clear(self) -> None:
+        if self._home is not None and self._history is not None:
+            clear_leftovers(self._home.path, self._history)
 
     def _completed(
         self,

@@ -1,12 +1,17 @@
 """Patching files and running programs: in a worktree, never on the user's files."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from cortex.actors.handlers import WriteCode
+from cortex.bus import Event
 from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
     StepCompleted,
     StepExecute,
     StepReopened,
@@ -122,6 +127,37 @@ def test_each_going_back_drops_what_was_written_since(wrote: Wrote) -> None:
     wrote.box.record(wrote.back)
 
     assert "result -= price" in wrote.box.text("read_file", path="cart.py")
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda name: ExecutionCancelled(execution_id=name, reason="enough"),
+        lambda name: ExecutionCompleted(execution_id=name),
+        lambda name: ExecutionFailed(execution_id=name, reason="it cannot be done"),
+    ],
+)
+def test_what_going_back_leaves_beside_a_worktree_goes_once_its_execution_is_over(
+    wrote: Wrote, ends: Callable[[str], Event]
+) -> None:
+    trees = patched(wrote.box).parent
+    wrote.went_back()
+    left = {name: trees / name for name in (".e1.before", ".e1.e2.dropped", ".e1.dropped.new")}
+    for path in left.values():
+        path.write_text("{}")
+    foreign = trees / ".unknown.dropped"
+    foreign.write_text("")
+
+    wrote.write_code.on_start()
+    kept = {path.name for path in trees.glob(".*")}
+    wrote.box.record(ends("e1"))
+    wrote.box.record(ends("e2"))
+    wrote.write_code.on_start()
+
+    marks = {".e1.dropped", *left}
+    assert kept >= {*marks, foreign.name}
+    assert {path.name for path in trees.glob(".*")} == kept - marks
+    assert wrote.text()
 
 
 # --- apply_patch

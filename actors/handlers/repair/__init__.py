@@ -17,6 +17,7 @@ from .errors import (
     RepairError,
 )
 from .git import Git
+from .leftovers import clear_leftovers
 from .outcome import Said, read_output
 from .patch import planned, write
 from .paths import PathRefusedError, checked_path
@@ -60,6 +61,7 @@ __all__ = [
     "changed_since",
     "check_branch",
     "checked_path",
+    "clear_leftovers",
     "commit",
     "drop",
     "find_command",
