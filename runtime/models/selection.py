@@ -24,7 +24,9 @@ class Selected(msgspec.Struct, frozen=True):
 
     model: ModelDescription
     because: str
-    runners_up: tuple[str, ...] = ()  # the others that would do, cheapest first
+    runners_up: tuple[
+        str, ...
+    ] = ()  # others that would do and gave no unfit answer, cheapest first
     rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
     cost: float = 0.0  # US dollars that the call is reckoned to take
     better: tuple[str, ...] = ()  # stronger ones that can be paid, the next better first
@@ -74,7 +76,11 @@ def select(
     return Selected(
         model=chosen.model,
         because=found[1],
-        runners_up=tuple(each.model.name for each in others if each not in passed),
+        runners_up=tuple(
+            each.model.name
+            for each in others
+            if each not in passed and each.model.name not in unfit
+        ),
         rejected=(*rejected, *map(_passed_over, passed)),
         cost=cost(call, chosen.model.price),
         better=tuple(each.model.name for each in _stronger(fitting, [chosen.model], call)),

@@ -32,6 +32,8 @@ from .resolved import (
 )
 from .suggest import did_you_mean, listed
 
+_WORK = ("action", "process", "goal", "parallel")  # what a step does
+
 Use = TypeVar("Use", GateUse, TopicUse)
 
 
@@ -217,6 +219,8 @@ def _report_marker(step: StepDefinition, definition: ProcessDefinition, reporter
 def _report_nothing_done(
     step: StepDefinition, parent: StepDefinition | None, reporter: Reporter
 ) -> None:
+    if any(key in step.node.entries for key in _WORK):
+        return  # what it does is written and could not be read, which is reported there
     key = "action" if parent and parent.action else "process"
     work = parent and (parent.action or parent.process)
     fix = None

@@ -162,6 +162,8 @@ def test_an_answer_that_did_not_fit_goes_to_the_next_better_model() -> None:
     assert second.because == ("the answer of weak did not fit, and this is the next better model")
     assert (third.model, third.better) == (BEST, ())
     assert last.model is BEST
+    assert (first.runners_up, second.runners_up) == (("good", "best"), ("best",))
+    assert (third.runners_up, last.runners_up) == ((), ())
 
 
 def test_a_better_model_that_cannot_be_paid_is_none() -> None:

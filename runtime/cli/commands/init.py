@@ -36,7 +36,6 @@ def init(folder: Path | None, home: Path | None, screen: Screen) -> None:
     where that says, under any name.
     """
     path = _place(folder, named_home(home))
-    path = _place(folder, named_home(home))
     made = not (path / "version").exists()
     found = Home.create(path)
     untrusted = found.untrusted_because
