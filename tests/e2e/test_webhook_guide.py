@@ -99,12 +99,14 @@ def test_the_documented_post_stops_at_its_first_gate_and_completes_once_it_is_ap
         lambda: [e for e in reader.json("execution list") if e["status"] == "paused"]
     )
     asked = reader.json(f"execution show {execution['id']}")
+    listed = reader.bash("cortex execution list")
     reader.bash(f"cortex execution resume {execution['id']} --approve")
     ended = reader.json(f"execution show {execution['id']}")
 
     assert answer["said"] == "received"
     assert asked["process"] == "look_into_ci"
     assert asked["question"] == "Shall the log of this build be read?"
+    assert f"for plugin.webhook: approval: {asked['question']}" in listed
     assert asked["workspace"] == str(reader.srv / "ci")
     assert asked["inputs"]["log"] == "build.log"
     assert ended["status"] == "completed"

@@ -65,6 +65,7 @@ class ExecutionSummary(msgspec.Struct, kw_only=True):
     tokens: int
     cost: float = 0.0  # US dollars, with that of its children
     reason: str  # why it is paused, halted, failed or cancelled
+    question: str  # what a person is asked
     verdict: str  # a person's; "" without one
     parent: str  # the execution that runs it as a step
     waiting: str = ""  # for whom it waits: "nobody carries out greet", or UNHELD
@@ -129,7 +130,6 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
 
     workspace: str
     inputs: dict[str, Any]
-    question: str  # what a person is asked
     step: str  # the step it stands at
     outputs: dict[str, Any]
     results: dict[str, Any]  # of completed steps
@@ -174,7 +174,6 @@ def document_of(
         **_row_fields(state, rows),
         workspace=started.workspace if started else "",
         inputs=started.inputs if started else {},
-        question=state.question,
         step=state.step_id,
         outputs=state.outputs,
         results=state.results,
@@ -265,8 +264,14 @@ def cells_of(row: ExecutionSummary, now_ns: int | None = None) -> tuple[str, ...
         local(requested_ns) if now_ns is None else recent(requested_ns, now_ns),
         duration(row.duration_s),
         f"{row.tokens:,}",
-        f"{_asker(row)}{row.reason or row.waiting or row.goal}",
+        f"{_asker(row)}{_because(row) or row.waiting or row.goal}",
     )
+
+
+def _because(row: ExecutionSummary) -> str:
+    """Why it stands as it does, with the first line of what a person is asked."""
+    asked = row.question.strip().partition("\n")[0]
+    return f"{row.reason}: {asked}" if asked else row.reason
 
 
 def _asker(row: ExecutionSummary) -> str:
@@ -314,6 +319,7 @@ def _row_fields(state: Execution, rows: Sequence[Row]) -> dict[str, Any]:
         "tokens": state.tokens,
         "cost": state.cost,
         "reason": state.reason if state.status != "completed" else "",
+        "question": state.question,
         "verdict": _verdict(event for _, event in rows),
         "parent": state.parent,
         "requested_by": state.requested_by,
