@@ -42,13 +42,13 @@ def made(request: Subscribe, head: int, before: Callable[[int], int]) -> Standin
     return Standing(name, request.kind, request.filter, _cursor(request, head, before), 0, head)
 
 
-def check_start(start: str, name: str = "") -> None:
-    """Refuse what no subscription begins at, in whatever log.
+def check_start(start: str, head: int, name: str = "") -> None:
+    """Refuse what no subscription begins at in a log with *head* events.
 
     Raises:
         SubscriptionError: The message says what there is.
     """
-    _cursor(Subscribe(name, "ordered", (), start), 10**POSITION_DIGITS, lambda _: 0)
+    _cursor(Subscribe(name, "ordered", (), start), head, lambda _: 0)
 
 
 def _cursor(request: Subscribe, head: int, before: Callable[[int], int]) -> int:
@@ -59,7 +59,7 @@ def _cursor(request: Subscribe, head: int, before: Callable[[int], int]) -> int:
     if start.isascii() and start.isdecimal() and len(start) <= POSITION_DIGITS:
         if 0 < int(start) <= head + 1:
             return int(start) - 1
-        raise SubscriptionError(request.name, f"begins at {start}; the log has 1 to {head:,}")
+        raise SubscriptionError(request.name, f"begins at {start}; the log has 1 to {head}")
     try:
         moment = datetime.fromisoformat(start)
     except ValueError:

@@ -123,7 +123,7 @@ def load(
     cortex plugin load ticker --from beginning
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     if start:
-        _check_start(name, start)
+        _check_start(home, name, start)
     found = installed_as(name)
     if in_runtime and not (unconfined or found.built_in):
         raise PluginRefusedError("nothing confines a plugin in the runtime: say --unconfined, too")
@@ -143,9 +143,13 @@ def load(
     return _load(home, screen, event)
 
 
-def _check_start(name: str, start: str) -> None:
+def _check_start(home: Home, name: str, start: str) -> None:
+    head = 0
+    if home.path.exists():
+        with History.open(home) as history:
+            head = history.log.state().head if history.log else 0
     try:
-        check_start(start, name)
+        check_start(start, head, name)
     except SubscriptionError as error:
         raise click.UsageError(f"--from: {name} {error.problem}") from None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 import structlog
 
-from cortex.bus import CortexError, Event
+from cortex.bus import CortexError, Event, SubscriptionError, check_start
 from cortex.bus.events import (
     PluginCrashed,
     PluginDenied,
@@ -90,7 +90,10 @@ class PluginManager(Component):
         """Start a plugin; one that runs goes on until what takes its place stands."""
         self._fold(event)
         keeper, beside = self._keepers.get(event.plugin), self._beside.get(event.plugin)
-        if event.place == "process" and keeper is not None:
+        if event.start and (problem := _no_start(event.start, delivery.position)):
+            kept = beside is not None or (keeper is not None and keeper.at_work)
+            yield PluginDenied(plugin=event.plugin, reason=problem, kept=kept)
+        elif event.place == "process" and keeper is not None:
             yield from self._replace(event, keeper)
         elif event.place == "runtime" and beside is not None:
             yield from self._replace_beside(event)
@@ -221,3 +224,12 @@ class PluginManager(Component):
             self._house = PluginHouse(self._runtime)
         self._house.taken = self._taken
         return self._house
+
+
+def _no_start(start: str, head: int) -> str:
+    """Why nothing begins at *start* in a log with *head* events; "" where something does."""
+    try:
+        check_start(start, head)
+    except SubscriptionError as error:
+        return f"it {error.problem}"
+    return ""

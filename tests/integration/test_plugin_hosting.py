@@ -325,6 +325,14 @@ def test_a_manifest_that_nobody_confirmed_is_denied(world: World) -> None:
     assert "asks for other things than the one (1.0.0) that was confirmed" in denied.reason
 
 
+def test_one_that_is_to_begin_beyond_the_log_is_denied_and_not_tried(world: World) -> None:
+    asked = world.load("fragile", start="999999")
+
+    denied, _ = world.until(PluginDenied, asked, plugin="fragile")
+
+    assert denied.reason == f"it begins at 999999; the log has 1 to {asked}"
+
+
 def test_another_package_under_the_name_of_a_loaded_plugin_is_denied(world: World) -> None:
     given: dict[str, Any] = {"package": "plugin-other", "place": "runtime", "confined": False}
     asked = world.load("fragile", **given)

@@ -206,3 +206,14 @@ def test_what_nobody_confirmed_changes_nothing(world: World) -> None:
     assert refused.kept
     assert "asks for other things than the one" in refused.reason
     assert world.said() == before
+
+
+def test_one_that_is_to_begin_beyond_the_log_changes_nothing(world: World) -> None:
+    before = world.said()
+
+    refused, asked = world.load(start="999999")
+
+    assert isinstance(refused, PluginDenied)
+    assert refused.kept
+    assert refused.reason == f"it begins at 999999; the log has 1 to {asked}"
+    assert world.said() == before

@@ -48,6 +48,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import many
 from cortex.runtime.models import PERSON, Usage
+from cortex.runtime.processes import absence
 from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
 from ..reading import counted, dollars, duration, edit_line, edit_of, unedited_line
@@ -277,8 +278,8 @@ class Teller:
 
 def what_is_missing(event: ExecutionDeferred) -> str:
     """What a request waits for, and for how long."""
-    lacks = f"{event.process} lacks {', '.join(event.missing) or 'something'}"
-    return f"{lacks}, which may come within {duration(event.waits_s)}"
+    missing = ", ".join(map(absence, event.missing)) or "it lacks something"
+    return f"{event.process}: {missing}; it waits {duration(event.waits_s)} for it to come"
 
 
 def used_tool(call: ToolCall) -> str:
