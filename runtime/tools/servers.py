@@ -74,6 +74,11 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for key, problem in _faults(self):
             raise ValueError(f"{key} of the server {self.name}: {problem}")
 
+    @property
+    def log(self) -> str:
+        """The file, within a home, with what its program says on standard error."""
+        return f"logs/mcp-{self.name}.log"
+
     def offers(self, tool: str) -> bool:
         """Whether its *tool* may be used."""
         return not self.allow or tool in self.allow

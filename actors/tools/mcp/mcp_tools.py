@@ -16,8 +16,6 @@ from .offered import COMPONENT, NEWS_S, PROVIDER, Offered
 from .results import text_of
 from .settings import masked, servers_of
 
-LOGS = "logs"  # folder of a home
-
 History = Callable[[str], Iterator[Recorded]]
 Publish = Callable[..., int]
 
@@ -40,7 +38,7 @@ class McpTools(AsyncComponent):
         self._servers = servers_of(config, settings or {})
         self._blobs, self._vocabulary = blobs, vocabulary
         self._history, self._publish = history, publish
-        self._logs = home.path / LOGS if home else None
+        self._home = home.path if home else None
         self._environments = Environments(home.path if home else None)
         self._offered: dict[str, Offered] = {}
         self._publishing: set[asyncio.Task[None]] = set()
@@ -49,7 +47,7 @@ class McpTools(AsyncComponent):
     async def opened(self) -> None:
         """Take note of the servers; only those are asked now whose tools are not recorded."""
         for settings in self._servers:
-            log = self._logs / f"mcp-{settings.name}.log" if self._logs else None
+            log = self._home / settings.log if self._home else None
             offered = Offered(settings, log, self._environments)
             offered.heard = self._hearing(offered)
             offered.standing = await asyncio.to_thread(self._recorded, settings.name)

@@ -1,13 +1,14 @@
 """`cortex status`: who is connected to the hub, who is behind, how fast the log grows."""
 
 import time
+from typing import Any
 
 import click
 import msgspec
 
 from cortex.bus import clock_behind_ns
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.kernel import ConfigError, Home, many
 from cortex.runtime.log import EventLog, LogMissingError
 from cortex.runtime.serving import (
     Rate,
@@ -24,6 +25,7 @@ from ..reading import (
     Failing,
     History,
     NotReady,
+    SilentServer,
     duration,
     failing_lines,
     failing_of,
@@ -31,6 +33,8 @@ from ..reading import (
     not_ready_lines,
     not_ready_of,
     plugins_of,
+    silent_server_lines,
+    silent_servers_of,
 )
 from ..screen import Screen
 
@@ -73,6 +77,7 @@ class StatusDocument(msgspec.Struct):
     not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
     plugins: list[PluginRow]  # that are to run, and those that could not
     failing: list[Failing]  # components that could not handle an event since they started
+    silent_servers: list[SilentServer]  # servers of tools that offer none
 
 
 @click.command()
@@ -102,7 +107,6 @@ def status(every: bool, home: Home, screen: Screen) -> int:
 def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocument:
     events, behind_s, rates, subscriptions = _standing(home)
     clients = [_client(each) for each in answer.clients] if answer else []
-    not_ready, failing, plugins = _told(home)
     return StatusDocument(
         home=str(home.path),
         up=answer is not None,
@@ -115,20 +119,28 @@ def _document(home: Home, answer: RuntimeAnswer | None, own: str) -> StatusDocum
         rates=rates,
         clients=[client for client in clients if client.name != own],  # not who asks
         subscriptions=subscriptions,
-        not_ready=not_ready,
-        plugins=plugins,
-        failing=failing,
+        **_told(home),
     )
 
 
-def _told(home: Home) -> tuple[list[NotReady], list[Failing], list[PluginRow]]:
+def _told(home: Home) -> dict[str, Any]:
+    """What the log says of what does not work."""
     with History.open(home) as history:
+        try:
+            silent = silent_servers_of(history)
+        except ConfigError:
+            silent = []  # which there are, nobody can tell; `doctor` does
         plugins = [
             PluginRow(name, how.state, how.load.version if how.load else "", how.reason)
             for name, how in sorted(plugins_of(history).items())
             if how.state != "unloaded"
         ]
-        return not_ready_of(history), failing_of(history), plugins
+        return {
+            "not_ready": not_ready_of(history),
+            "plugins": plugins,
+            "failing": failing_of(history),
+            "silent_servers": silent,
+        }
 
 
 def _client(said: dict[str, object]) -> ClientRow:
@@ -174,7 +186,11 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")
         screen.line("-> set the clock if it is wrong; nothing waits for it to catch up")
-    for line in (*not_ready_lines(document.not_ready), *failing_lines(document.failing)):
+    for line in (
+        *not_ready_lines(document.not_ready),
+        *failing_lines(document.failing),
+        *silent_server_lines(document.silent_servers),
+    ):
         screen.line(line, "yellow")
     if document.plugins:
         screen.line()

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from .templates import as_written, condition_as_written, diff_as_written
     from .times import duration, iso, local, parse_end, parse_time, recent
+    from .tool_servers import SilentServer, silent_server_lines, silent_servers_of
 else:
     lazily(__name__)
 
@@ -98,6 +99,7 @@ __all__ = [
     "Primitive",
     "Row",
     "Selection",
+    "SilentServer",
     "Span",
     "StateDocument",
     "StateRow",
@@ -158,6 +160,8 @@ __all__ = [
     "scalars",
     "schema_document",
     "shape_of",
+    "silent_server_lines",
+    "silent_servers_of",
     "spans_of",
     "state_document",
     "task_first",

@@ -13,7 +13,7 @@ from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
 from cortex.runtime.serving import found as hub_on
 
-from ..reading import History, failing_of, models_of, not_ready_of, times
+from ..reading import History, failing_of, models_of, not_ready_of, silent_servers_of, times
 from .comparing import live_differences
 from .findings import Check, guarded
 from .holder import is_held, lock_of
@@ -49,6 +49,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     if config.state == "ok":  # which components there are stands in it
         yield from guarded("components", lambda: _components(home, loading=loading))
         yield from guarded("models", lambda: _models(home))
+        yield from guarded("tools", lambda: _tool_servers(home))
     yield from guarded("log", lambda: recorded(home, deep=deep))
     yield from guarded("processes", lambda: _processes(home))
     yield from guarded("failures", lambda: _failures(home))
@@ -181,6 +182,17 @@ def _models(home: Home) -> Iterator[Check]:
     for row in unasked:
         found = f"{row.name}: no component answers for the provider {row.provider!r}"
         yield Check("models", "fail", found, "`cortex model check` says what to do")
+
+
+def _tool_servers(home: Home) -> Iterator[Check]:
+    """Which servers of tools offer none, as far as they were asked; nothing where each does."""
+    with History.open(home) as history:
+        found = silent_servers_of(history)
+    for each in found:
+        todo = f"see {each.log}, and the table of {each.name} in {home.config_path}"
+        if not each.log:
+            todo = f"see the table of {each.name} in {home.config_path}"
+        yield Check("tools", "warn", f"{each.name} offers none: {each.reason}", todo)
 
 
 def _load(name: str, home: Home) -> None:

@@ -1,0 +1,83 @@
+"""`cortex status` and `cortex doctor` name each configured server of tools that offers none."""
+
+import importlib.util
+import json
+import time
+
+import pytest
+
+from cortex.bus.events import ToolListed
+from cortex.runtime.cli import main
+from cortex.runtime.cli.reading import History
+from cortex.runtime.kernel import Home, Runtime
+
+PATIENCE_S = 120.0
+NEVER_ASKED = '[[tools.mcp]]\nname = "idle"\ncommand = ["never-asked"]\n'
+CONFIG = """
+[[tools.mcp]]
+name = "absent"
+command = ["no-such-program"]
+
+[[tools.mcp]]
+name = "broken"
+command = ["sh", "-c", "echo it lacks a key >&2; exit 3"]
+"""
+
+needs_sdk = pytest.mark.skipif(
+    importlib.util.find_spec("mcp") is None, reason="the extra `mcp` is not installed"
+)
+
+
+def listings(home: Home, server: str) -> list[ToolListed]:
+    with History.open(home) as history:
+        records = history.stream(f"tools/{server}")
+        return [e for e in map(history.event, records) if isinstance(e, ToolListed)]
+
+
+@pytest.fixture
+def asked(home: Home) -> Home:
+    """A home whose two servers were asked, and one that was configured since."""
+    home.config_path.write_text(CONFIG)
+    with Runtime(home):
+        over_s = time.monotonic() + PATIENCE_S
+        while any(len(listings(home, name)) < 2 for name in ("absent", "broken")):
+            assert time.monotonic() < over_s
+            time.sleep(0.05)
+    home.config_path.write_text(CONFIG + NEVER_ASKED)
+    return home
+
+
+@needs_sdk
+def test_a_server_that_offers_nothing_is_named_with_the_reason_by_status_and_doctor(
+    asked: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "--home", str(asked.path)]) == 3
+    status = capsys.readouterr().out
+    assert main(["status", "--home", str(asked.path), "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    main(["doctor", "--home", str(asked.path), "--json"])
+    checks = json.loads(capsys.readouterr().out)
+
+    said = str(asked.path / "logs" / "mcp-broken.log")
+    assert "no tools   absent: its command is not installed\n" in status
+    assert "no tools   broken: it ended, or closed the connection\n" in status
+    assert f"-> {said}" in status
+    assert [(each["name"], each["log"]) for each in document["silent_servers"]] == [
+        ("absent", ""),
+        ("broken", said),
+    ]
+    tools = [check for check in checks if check["name"] == "tools"]
+    assert [check["state"] for check in tools] == ["warn", "warn"]
+    assert tools[0]["found"] == "absent offers none: its command is not installed"
+    assert said in tools[1]["todo"]
+
+
+@needs_sdk
+def test_status_works_where_the_configuration_cannot_be_read(
+    asked: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.config_path.write_text("[tools\n")
+
+    assert main(["status", "--home", str(asked.path), "--json"]) == 3
+
+    assert json.loads(capsys.readouterr().out)["silent_servers"] == []
