@@ -229,6 +229,7 @@ class CompilationEngine(Component):
             considered=len(manifest.items),
             included=sum(entry.state != "out" for entry in manifest.items),
             actions=(*made.notes, *_actions(prompt)),
+            notes=made.notes,
             eligible=manifest.eligible,
             epochs=manifest.epochs,
             strategy=manifest.strategy,

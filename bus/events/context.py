@@ -72,6 +72,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     inputs: str = ""  # digest of the blob with all it was compiled from, or names by digest
     better: tuple[str, ...] = ()  # models to ask if the answer does not fit, the next better first
     unedited: tuple[str, ...] = ()  # what people changed and this prompt does not have, and why
+    notes: tuple[str, ...] = ()  # what the step asks for and was not there, or changed since
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):

@@ -11,6 +11,7 @@ import pytest
 from cortex.actors.tools import FileTools
 from cortex.actors.tools.mcp import McpTools
 from cortex.bus.events import (
+    ContextCompiled,
     ExecutionHalted,
     ExecutionRequest,
     ModelInvoke,
@@ -23,6 +24,7 @@ from cortex.bus.events import (
     ToolListed,
     ToolUnclaimed,
 )
+from cortex.runtime.cli import main
 from cortex.runtime.kernel import Home, Runtime
 
 from ..staff_world import ANSWERING, World
@@ -122,7 +124,9 @@ def test_a_server_that_comes_while_the_step_is_held_is_asked_again(
 
 
 @needs_sdk
-def test_an_optional_tool_holds_and_fails_nothing(home: Home) -> None:
+def test_an_optional_tool_holds_and_fails_nothing_and_the_manifest_says_it_was_left_out(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Runtime(configured(home, 60, "no-such-program"), components=STAFF) as runtime:
         world = World(runtime)
         world.compiled(asking("{name: tiny.add, optional: true}"))
@@ -130,6 +134,12 @@ def test_an_optional_tool_holds_and_fails_nothing(home: Home) -> None:
 
     assert run.outcome == "completed", run.end
     assert not run.all(ToolUnclaimed)
+    (compiled,) = run.all(ContextCompiled)
+    assert compiled.notes == ("nobody offers the tool or pack tiny.add",)
+    for rebuilt in ([], ["--rebuild"]):
+        shown = ["prompt", "show", compiled.prompt, "--manifest", *rebuilt]
+        assert main([*shown, "--home", str(home.path)]) == 0
+        assert "noted         nobody offers the tool or pack tiny.add" in capsys.readouterr().out
 
 
 def test_a_process_whose_tool_is_no_longer_listed_is_unlinked_and_comes_back(home: Home) -> None:

@@ -49,7 +49,12 @@ def rebuilt_document(history: History, compiled: Compiled) -> PromptDocument:
         now = f"comes to other bytes now ({prompt.digest[:SHOWN]})"
         raise RefusedError(_differs(compiled, inputs, now))
     return PromptDocument(
-        row_of(compiled), prompt.text, prompt.manifest, compiled.event.actions, rebuilt=True
+        row_of(compiled),
+        prompt.text,
+        prompt.manifest,
+        compiled.event.actions,
+        compiled.event.notes,
+        rebuilt=True,
     )
 
 

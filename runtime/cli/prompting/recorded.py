@@ -59,6 +59,7 @@ class PromptDocument(msgspec.Struct):
     text: str
     manifest: Manifest
     actions: tuple[str, ...]
+    notes: tuple[str, ...] = ()  # what the step asks for and was not there, or changed since
     rebuilt: bool = False  # compiled again, to these bytes, from what it was compiled from
 
 
@@ -183,4 +184,5 @@ def document_of(history: History, compiled: Compiled) -> PromptDocument:
         text=text.decode(errors="replace"),
         manifest=manifest_of(history, compiled),
         actions=compiled.event.actions,
+        notes=compiled.event.notes,
     )

@@ -47,6 +47,8 @@ def show_manifest(screen: Screen, document: PromptDocument) -> None:
         screen.line(f"{'passed over':<13} {over.count:,} items of {over.section}: {over.reason}")
     for found in _found(manifest):
         screen.line(f"{'found':<13} {found}", "yellow")
+    for note in document.notes:
+        screen.line(f"{'noted':<13} {note}", "yellow")
     for warning in manifest.warnings:
         screen.line(f"{'warning':<13} {warning}", "yellow")
 
