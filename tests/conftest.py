@@ -7,6 +7,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -62,3 +63,37 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def home(tmp_path: Path) -> Home:
     """A new home."""
     return Home.create(tmp_path / ".cortex")
+
+
+@pytest.fixture
+def keyring_in_memory() -> Iterator[Any]:
+    """The package, with a keyring in memory."""
+    package = pytest.importorskip("keyring", reason="needs the extra `keyring`")
+    backend: Any = pytest.importorskip("keyring.backend").KeyringBackend
+
+    class Memory(backend):  # type: ignore[misc]  # it is there where the extra is
+        priority = 1
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[tuple[str, str], str] = {}
+            self.locked = False
+            self.fails: Exception | None = None
+
+        def get_password(self, service: str, username: str) -> str | None:
+            if self.fails is not None:
+                raise self.fails
+            if self.locked:
+                raise package.errors.KeyringLocked("it is locked")
+            return self.kept.get((service, username))
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            self.kept[service, username] = password
+
+        def delete_password(self, service: str, username: str) -> None:
+            del self.kept[service, username]
+
+    before = package.get_keyring()
+    package.set_keyring(Memory())
+    yield package
+    package.set_keyring(before)

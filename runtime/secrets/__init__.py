@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .pieces import MaskedPieces
     from .redaction import HIDDEN, Redactor, redacted
     from .shapes import mask_shapes
-    from .sources import KEYRING, is_set, place_of, secret_value
+    from .sources import KEYRING, is_set, place_of, remedy_of, secret_value
 else:
     lazily(__name__)
 
@@ -34,6 +34,7 @@ __all__ = [
     "place_of",
     "redacted",
     "refuse_masked",
+    "remedy_of",
     "secret_value",
     "with_names",
 ]

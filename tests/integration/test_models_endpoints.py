@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,6 +157,57 @@ def test_each_answer_is_one_line_with_what_to_do(case: str, servers: list[Server
     assert found.state == state
     assert said in found.found
     assert "\n" not in found.found + found.todo
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("reference", "place", "todo"),
+    [
+        ("LLAMA_KEY", "the environment variable LLAMA_KEY", "export LLAMA_KEY=..."),
+        ("keyring:team/llama", "the entry team/llama of the keyring", "keyring set team llama"),
+    ],
+)
+def test_a_key_that_the_server_refuses_is_not_said_to_be_missing(
+    status: int,
+    reference: str,
+    place: str,
+    todo: str,
+    servers: list[Server],
+    keyring_in_memory: Any,
+) -> None:
+    keyring_in_memory.set_password("team", "llama", KEY)
+    server = serve(servers, Server(status))
+    model = ModelConfig(
+        name="llama",
+        provider="openai",
+        base_url=f"http://127.0.0.1:{server.port}/v1",
+        key_env=reference,
+    )
+
+    found = check_model(row(), model, Home(Path("/nowhere")), {"LLAMA_KEY": KEY})
+
+    where = f"127.0.0.1:{server.port}"
+    assert (found.state, found.found) == ("fail", f"{where} refuses the key of {place} ({status})")
+    assert "key_env" not in found.todo
+    assert found.todo.endswith(todo)
+    assert KEY not in str(found)
+
+
+def test_an_entry_that_the_keyring_does_not_have_is_set_by_its_own_command(
+    keyring_in_memory: Any,
+) -> None:
+    model = ModelConfig(
+        name="llama",
+        provider="openai",
+        base_url="http://127.0.0.1:9/v1",
+        key_env="keyring:team/llama",
+    )
+
+    found = check_model(row(), model, Home(Path("/nowhere")), {})
+
+    assert keyring_in_memory.get_password("team", "llama") is None
+    assert found.found == "the entry team/llama of the keyring is not set"
+    assert found.todo == "keyring set team llama"
 
 
 def test_a_base_url_without_a_path_is_asked_at_its_root(servers: list[Server]) -> None:

@@ -1,6 +1,5 @@
 """A secret comes from a variable or from the system's keyring."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,37 +16,6 @@ key_env = "keyring:team/openai"
 """
 
 
-@pytest.fixture
-def keyring() -> Iterator[Any]:
-    """The package, with a keyring in memory."""
-    package = pytest.importorskip("keyring", reason="needs the extra `keyring`")
-    backend: Any = pytest.importorskip("keyring.backend").KeyringBackend
-
-    class Memory(backend):  # type: ignore[misc]  # it is there where the extra is
-        priority = 1
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.kept: dict[tuple[str, str], str] = {}
-            self.locked = False
-
-        def get_password(self, service: str, username: str) -> str | None:
-            if self.locked:
-                raise package.errors.KeyringLocked("it is locked")
-            return self.kept.get((service, username))
-
-        def set_password(self, service: str, username: str, password: str) -> None:
-            self.kept[service, username] = password
-
-        def delete_password(self, service: str, username: str) -> None:
-            del self.kept[service, username]
-
-    before = package.get_keyring()
-    package.set_keyring(Memory())
-    yield package
-    package.set_keyring(before)
-
-
 def test_a_variable_is_read_as_it_is_now() -> None:
     assert secret_value("KEY", {"KEY": "k"}) == "k"
     assert secret_value("KEY", {}) == ""
@@ -55,8 +23,8 @@ def test_a_variable_is_read_as_it_is_now() -> None:
     assert place_of("KEY") == "the environment variable KEY"
 
 
-def test_an_entry_of_the_keyring_is_a_key_of_a_model_and_is_masked(keyring: Any) -> None:
-    keyring.set_password("team", "openai", "opensesame 1234")
+def test_an_entry_of_the_keyring_is_a_key_of_a_model_and_is_masked(keyring_in_memory: Any) -> None:
+    keyring_in_memory.set_password("team", "openai", "opensesame 1234")
 
     config = Config.parse(CONFIGURED)
 
@@ -67,12 +35,37 @@ def test_an_entry_of_the_keyring_is_a_key_of_a_model_and_is_masked(keyring: Any)
     assert place_of("keyring:team/openai") == "the entry team/openai of the keyring"
 
 
-def test_a_keyring_that_is_locked_or_has_no_such_entry_says_so(keyring: Any) -> None:
+def test_a_keyring_that_is_locked_or_has_no_such_entry_says_so(keyring_in_memory: Any) -> None:
     assert secret_value("keyring:team/none") == ""
-    keyring.get_keyring().locked = True
+    keyring_in_memory.get_keyring().locked = True
 
     with pytest.raises(SecretUnavailableError, match="it is locked: unlock the keyring"):
         secret_value("keyring:team/openai")
+    assert not is_set("keyring:team/openai")
+
+
+def test_a_system_without_a_keyring_says_so_in_one_line_of_ours(keyring_in_memory: Any) -> None:
+    fail: Any = pytest.importorskip("keyring.backends.fail")
+    keyring_in_memory.set_keyring(fail.Keyring())
+
+    with pytest.raises(SecretUnavailableError) as caught:
+        secret_value("keyring:team/openai")
+
+    assert str(caught.value) == (
+        "the secret keyring:team/openai cannot be read: this system has no keyring that can be "
+        "used: put the secret into an environment variable, and name that instead"
+    )
+
+
+@pytest.mark.parametrize("error", [EOFError(), ValueError("Incorrect\nPassword."), OSError(5, "x")])
+def test_whatever_a_keyring_raises_is_one_line(keyring_in_memory: Any, error: Exception) -> None:
+    keyring_in_memory.get_keyring().fails = error
+
+    with pytest.raises(SecretUnavailableError) as caught:
+        secret_value("keyring:team/openai")
+
+    assert f"the keyring failed with {type(error).__name__}: " in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert not is_set("keyring:team/openai")
 
 

@@ -23,7 +23,7 @@ from cortex.runtime.models import (
     catalogue,
     endpoint_of,
 )
-from cortex.runtime.secrets import SecretUnavailableError, secret_value
+from cortex.runtime.secrets import SecretUnavailableError, place_of, remedy_of, secret_value
 
 from ..reading import ModelRow
 from .findings import State
@@ -105,9 +105,9 @@ def _looked_at(model: ModelConfig, home: Home, environ: Mapping[str, str]) -> Mo
     try:
         key = secret_value(endpoint.key_env, environ)
     except SecretUnavailableError as error:
-        return ModelCheck(model.name, "fail", str(error), "or set `key_env` to a variable")
+        return ModelCheck(model.name, "fail", str(error), "`key_env` says where its key is")
     if wrong := _wrong_key(endpoint.key_env, key):
-        return ModelCheck(model.name, "fail", wrong, f"export {endpoint.key_env}=...")
+        return ModelCheck(model.name, "fail", wrong, remedy_of(endpoint.key_env))
     return _asked(endpoint, address, key)
 
 
@@ -118,12 +118,12 @@ def _replayed(name: str, log: Path) -> ModelCheck:
     return ModelCheck(name, "fail", f"{path} is not there", "set `log` to a home or its log.db")
 
 
-def _wrong_key(variable: str, key: str) -> str:
-    if variable and not key:
-        return f"the environment variable {variable} is not set"
+def _wrong_key(reference: str, key: str) -> str:
+    if reference and not key:
+        return f"{place_of(reference)} is not set"
     if not (key.isascii() and key.isprintable()) or " " in key:
         # Not left to the HTTP library: its error would show the value.
-        return f"the value of {variable} is no key: it has blanks, line breaks or the like in it"
+        return f"the value of {reference} is no key: it has blanks, line breaks or the like in it"
     return ""
 
 
@@ -166,8 +166,7 @@ def _headers(key: str) -> dict[str, str]:
 def _listed(endpoint: Endpoint, address: Address, status: int, body: bytes) -> ModelCheck:
     name, model = endpoint.description.name, endpoint.model
     if status in (401, 403):
-        whose = f"the key in {endpoint.key_env}" if endpoint.key_env else "a call without a key"
-        return ModelCheck(name, "fail", f"{address} refuses {whose} ({status})", "set `key_env`")
+        return _refused(endpoint, address, status)
     if status == http.client.NOT_FOUND:
         todo = "base_url usually ends with /v1; if it is right, the endpoint lists no models"
         return ModelCheck(name, "warn", f"{address} has no list of models (404)", todo)
@@ -185,6 +184,19 @@ def _listed(endpoint: Endpoint, address: Address, status: int, body: bytes) -> M
         return ModelCheck(name, "warn", f"{address} answers and lists no model at all")
     some = ", ".join(each[:60] for each in ids[:SHOWN]) + (", ..." if len(ids) > SHOWN else "")
     return ModelCheck(name, "fail", f"{address} does not have {model}", f"it has {some}")
+
+
+def _refused(endpoint: Endpoint, address: Address, status: int) -> ModelCheck:
+    """The endpoint wants a key, or another one than it got."""
+    name, reference = endpoint.description.name, endpoint.key_env
+    if not reference:
+        word = f"{address} refuses a call without a key ({status})"
+        return ModelCheck(name, "fail", word, "set `key_env` to the variable that holds its key")
+    word = f"{address} refuses the key of {place_of(reference)} ({status})"
+    todo = (
+        f"check that it is whole, is for this endpoint and has not expired; {remedy_of(reference)}"
+    )
+    return ModelCheck(name, "fail", word, todo)
 
 
 def _unreachable(name: str, address: Address, error: Exception) -> ModelCheck:
