@@ -132,6 +132,14 @@ def test_a_check_that_is_no_gate_and_no_program_is_refused(
     assert user.json("execution", "list") == []
 
 
+def test_a_pause_before_what_may_not_be_done_is_refused(user: User) -> None:
+    wrong = said(user, "run", "--goal", "x", "--by-hand", "--break", "shel", code=2)
+
+    assert "work towards the goal has no step 'shel': did you mean `shell`?" in wrong
+    assert user.json("execution", "list") == []
+    assert user.json("run", "--goal", "x", "--by-hand", "--break", "shell", code=5)["id"]
+
+
 def test_a_check_may_be_a_gate_or_a_program_or_both(user: User) -> None:
     (user.checkout / "ok.sh").write_text("#!/bin/sh\n")
     (user.checkout / "ok.sh").chmod(0o755)

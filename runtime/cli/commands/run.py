@@ -140,7 +140,7 @@ def run(
         _refuse_unfit(home, linked, values, breaks)
         step: dict[str, Any] = {}
         if not name:
-            step = _goal_step(station, home, goal, workspace, options)
+            step = _goal_step(station, home, goal, workspace, options, breaks)
             max_cost = most_of(home, max_cost)
         request = ExecutionRequest(
             execution_id=station.client.new_id(),
@@ -183,10 +183,16 @@ def _refuse_mixed(process: str, goal: str, options: _GoalOptions, *, has_inputs:
 
 
 def _goal_step(
-    station: Station, home: Home, goal: str, workspace: Path, options: _GoalOptions
+    station: Station,
+    home: Home,
+    goal: str,
+    workspace: Path,
+    options: _GoalOptions,
+    breaks: tuple[str, ...],
 ) -> dict[str, Any]:
     """The step that works towards *goal*; what whoever asked may not expect is noted."""
-    step = goal_step(home, Catalog(station.history), goal, workspace, **options._asdict())
+    catalog = Catalog(station.history)
+    step = goal_step(home, catalog, goal, workspace, **options._asdict(), breaks=breaks)
     if step["by_hand"] and not options.by_hand:
         station.screen.note(NO_MODEL, "yellow")
     if not is_in_checkout(workspace):

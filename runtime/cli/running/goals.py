@@ -25,6 +25,7 @@ from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 from ..errors import RefusedError
 from ..reading import Catalog, History, one_chooses
 from .goal_checks import check_of, object_of
+from .inputs import refuse_breaks
 from .registry import registry_of
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
@@ -55,6 +56,7 @@ def goal_step(
     turns: int | None,
     within: str | None,
     by_hand: bool,
+    breaks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The step that works towards *goal*, as it would stand in a process.
 
@@ -77,10 +79,11 @@ def goal_step(
         allow = Config.shown(home).handlers.shell.allow
         step["check"] = [check_of(text, registry.gates, workspace, allow) for text in check]
     processes = _processes(catalog)
-    _, found = linked_goal(goal, step, registry, processes)
+    linked, found = linked_goal(goal, step, registry, processes)
     wrong = [f"{each.message}: {each.remedy}" for each in errors_of(found)]
     if wrong:
         raise click.UsageError("\n".join(wrong))
+    refuse_breaks(linked, breaks, "work towards the goal")
     return step
 
 

@@ -95,8 +95,8 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any], *, whole: bool =
     raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
 
 
-def refuse_breaks(process: LinkedProcess, breaks: Sequence[str]) -> None:
-    """See that *process* has every step before which a pause is asked for.
+def refuse_breaks(process: LinkedProcess, breaks: Sequence[str], called: str = "") -> None:
+    """See that *process*, *called* so, has every step before which a pause is asked for.
 
     Raises:
         click.BadParameter: It does not; the message has the nearest name.
@@ -112,7 +112,7 @@ def refuse_breaks(process: LinkedProcess, breaks: Sequence[str]) -> None:
         if name not in names:
             meant = did_you_mean(name, names, f"it has {listed(names)}")
             raise click.BadParameter(
-                f"{process.name} has no step {name!r}: {meant}", param_hint="--break"
+                f"{called or process.name} has no step {name!r}: {meant}", param_hint="--break"
             )
 
 

@@ -122,7 +122,7 @@ def fitting(name: str, given: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = _fields(schema)
     if not isinstance(result, dict) and len(fields) == 1:
         result = {next(iter(fields)): result}
-    problem = "it is no map" if not isinstance(result, dict) else None
+    problem = "it is one value" if not isinstance(result, dict) else None
     if problem is None and schema:
         problem = wrong_answer(result, schema)
     if problem is None:

@@ -7,6 +7,7 @@ from msgspec import UNSET
 from cortex.bus.events import ContextEdit, ExecutionEdit, ExecutionResume, StepSettle, StepSettled
 from cortex.runtime.secrets import masks_in
 
+from ..linked import LinkedProcess
 from ..suggest import did_you_mean, listed
 from . import editing
 from .asking import context_compile
@@ -68,12 +69,18 @@ def _settle(
     )
 
 
+def no_step(process: LinkedProcess, step_id: str) -> str:
+    """That *process* has no step *step_id*, with the nearest that it has."""
+    steps = [step.id for step in process.steps]
+    hint = did_you_mean(step_id, steps, f"it has {listed(steps)}")
+    return f"{process.name} has no step {step_id[:40]!r}: {hint}"
+
+
 def _against_settling(course: Course, voice: Voice, event: StepSettle) -> str:
     state, steps = voice.state, {step.id: step for step in course.process.steps}
     step = steps.get(event.step_id)
     if step is None:
-        hint = did_you_mean(event.step_id, steps, f"it has {listed(steps)}")
-        return f"{course.process.name} has no step {event.step_id[:40]!r}: {hint}"
+        return no_step(course.process, event.step_id)
     if event.outcome not in OUTCOMES:
         return f"the outcome {event.outcome[:40]!r} is none of {', '.join(OUTCOMES)}"
     if step.goal is not UNSET or any(grown.step_id == step.id for grown in state.grown):

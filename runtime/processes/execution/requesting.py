@@ -12,6 +12,7 @@ from cortex.runtime.log import Blobs
 from ..errors import SettlementError
 from ..linked import LinkedProcess
 from .answering import declared_result, fitting
+from .changing import no_step
 from .people import REPLACED, SKIPPED
 from .state import Execution
 
@@ -52,7 +53,7 @@ def give_result(
         note: Why, for the record.
 
     Raises:
-        SettlementError: The result is not as the action declares it.
+        SettlementError: There is no such step, or the result is not as the action declares it.
     """
     action = _action(blobs, state, step_id)
     declared = declared_result(client, action) if action else {}
@@ -106,8 +107,12 @@ def edit_prompt(
 
 
 def _action(blobs: Blobs, state: Execution, step_id: str) -> str:
-    """The action of a step; "" where it has none, or is not there, which the engine says."""
+    """The action of a step; "" where it has none, or where no process leads the execution."""
     linked = state.started.linked if state.started else ""
-    steps = msgspec.json.decode(blobs.get(linked), type=LinkedProcess).steps if linked else ()
-    found = [step.action.name for step in steps if step.id == step_id and step.action]
-    return found[0] if found else ""
+    if not linked:
+        return ""
+    process = msgspec.json.decode(blobs.get(linked), type=LinkedProcess)
+    found = [step for step in process.steps if step.id == step_id]
+    if not found:
+        raise SettlementError(no_step(process, step_id))
+    return found[0].action.name if found[0].action else ""
