@@ -1,11 +1,19 @@
 """Whether a plugin's components are what its manifest says: for its tests, and before a load."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from cortex.bus import CortexError, Query
-from cortex.runtime.kernel import EFFECTIVE, VERSION, Component, Config, load, routes_of
+from cortex.runtime.kernel import (
+    EFFECTIVE,
+    VERSION,
+    Component,
+    Config,
+    ManifestError,
+    load,
+    routes_of,
+)
 
 from .granted import Granted
 from .manifest import Manifest
@@ -19,8 +27,14 @@ class Description(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def described(manifest: Manifest) -> Description:
+def described(
+    manifest: Manifest, broken: Callable[[BaseException], object] = lambda _: None
+) -> Description:
     """What *manifest* and the components that it names come to; they are imported for it.
+
+    Args:
+        manifest: What the plugin says.
+        broken: Is given what a module raised that could not be imported, once for each module.
 
     Raises:
         PluginInvalidError: The manifest is wrong.
@@ -29,15 +43,25 @@ def described(manifest: Manifest) -> Description:
     problems: list[str] = []
     names: list[str] = []
     classes: list[type[Component]] = []
+    unread: set[str] = set()  # modules, each of which is one problem however many are in it
     for component in manifest.components:
         try:
             found = load(component)
             names.append(found.component_name())
             classes.append(found)
             problems += _uncovered(manifest, found)
+        except ManifestError as error:
+            module = component.partition(":")[0]
+            if error.__cause__ is None:
+                problems.append(str(error))
+            elif module not in unread:
+                unread.add(module)
+                problems.append(f"module {module}: {error.problem}")
+                broken(error.__cause__)
         except CortexError as error:
             problems.append(str(error))
-    problems += _effects(manifest, classes)
+    if not unread:  # else nobody can tell what its components serve
+        problems += _effects(manifest, classes)
     if not manifest.fits(VERSION):
         problems.append(f"it works with Cortex {manifest.cortex}, and this is {VERSION}")
     problems += [f"two components are called {n}" for n in sorted(set(names)) if names.count(n) > 1]

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cortex.bus.events import PluginLoad
+from cortex.runtime.kernel import why_not_imported
 
 from .errors import PluginRefusedError, PluginUnknownError
 from .manifest import Manifest
@@ -95,9 +96,10 @@ def manifest_here(plugin: Installed) -> Manifest:
     module, _, name = plugin.where.partition(":")
     sys.path += [folder for folder in search_path() if folder not in sys.path]
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name, None)
     except Exception as error:  # a module may raise anything while it is imported
-        raise PluginRefusedError(f"{plugin.where} cannot be imported: {error}") from error
+        problem = f"module {module}: {why_not_imported(module, error)}"
+        raise PluginRefusedError(problem) from error
     if not isinstance(found, Manifest):
         raise PluginRefusedError(f"{plugin.where} is no cortex.plugins.Manifest")
     return found.check()

@@ -50,7 +50,7 @@ def main() -> None:
     _bound(spec)
     try:
         manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
-        telling.write(line_of(Told(described=described(manifest))))
+        telling.write(line_of(Told(described=described(manifest, _show))))
         if spec.do == "run":
             orders = _Orders()
             while token := orders.next():
@@ -59,10 +59,15 @@ def main() -> None:
                     telling.write(line_of(Told(resting=True)))
     except CortexError as error:
         if error.__cause__ is not None:  # code of the plugin's own, while it was imported
-            print(trace_of(error.__cause__), file=sys.stderr)  # noqa: T201  # its log
+            _show(error.__cause__)
         # What it was not granted it does not get by starting again.
         denied = isinstance(error, NotGrantedError)
         telling.write(line_of(Told(failed=str(error), denied=denied)))
+
+
+def _show(error: BaseException) -> None:
+    """Print where *error* came from, for whoever wrote the plugin."""
+    print(trace_of(error), file=sys.stderr)  # noqa: T201  # its log
 
 
 def _bound(spec: Spec) -> None:

@@ -54,7 +54,7 @@ def describe(
         plugin: Which.
         home: That nothing is seen of.
         confined: Whether that process is walled in.
-        logged: Whether the end of what it prints is kept in its log where it does not.
+        logged: Whether the end of what it prints is kept in its log where something is wrong.
 
     Raises:
         UnconfinedError: It is to be, and cannot be.
@@ -73,12 +73,13 @@ def describe(
                 told = Told(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
     finally:
         code = process.end(kill=told is None or told.described is None)
-    if told is not None and told.described is not None:
-        return told.described
-    if logged and printed.size_bytes:
+    found = told.described if told is not None else None
+    if logged and printed.size_bytes and (found is None or found.problems):
         output = output_of(path_of(home, plugin.name), {})
         output.take(printed.end)
         output.finish()
+    if found is not None:
+        return found
     why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
     raise PluginRefusedError(f"plugin {plugin.name} does not say what it is: {why}")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .home import Home
     from .host import trace_of
     from .logs import Stderr, level_asked
-    from .manifest import Entry, built_in, configured, load, located
+    from .manifest import Entry, built_in, configured, load, located, why_not_imported
     from .masking import key_names, mask_for, open_blobs
     from .runtime import Runtime
     from .version import VERSION
@@ -69,4 +69,5 @@ __all__ = [
     "open_blobs",
     "routes_of",
     "trace_of",
+    "why_not_imported",
 ]

@@ -3,6 +3,7 @@
 import importlib
 import sys
 import tomllib
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from importlib.machinery import ModuleSpec
@@ -78,11 +79,7 @@ def load(component: str) -> type[Component]:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # a module may raise anything while it is imported
-        raise ManifestError(
-            component,
-            f"cannot be imported: {error}; install its package beside Cortex, put the module into "
-            "the home's plugins folder, or name its folder to `cortex worker` with --path",
-        ) from error
+        raise ManifestError(component, why_not_imported(module_name, error)) from error
     found = getattr(module, class_name, None)
     if found is None:
         problem = f"cannot be imported: {module_name} has no {class_name}"
@@ -90,6 +87,34 @@ def load(component: str) -> type[Component]:
     if not (isinstance(found, type) and issubclass(found, Component)):
         raise ManifestError(component, f"is not a subclass of Component; {_named_instead(module)}")
     return found
+
+
+def why_not_imported(module: str, error: Exception) -> str:
+    """Why the import of *module* ended with *error*: where, what, and what to do if that is known.
+
+    Installing something is the way out only where a module is not there at all.
+    """
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if f"{module}.".startswith(f"{error.name}."):
+            return (
+                f"cannot be imported: {error}; install its package beside Cortex, put the module "
+                "into the home's plugins folder, or name its folder to `cortex worker` with --path"
+            )
+        if error.name.partition(".")[0] != module.partition(".")[0]:
+            said = f"{_where(error)}{error}; install the package that brings it, beside Cortex"
+            return f"cannot be imported: {said}"
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"cannot be imported: {_where(error)}{type(error).__name__}: {said}".rstrip(": ")
+
+
+def _where(error: Exception) -> str:
+    """`FILE:LINE: ` of what raised *error* while it was imported; "" where no file did."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    frames = traceback.extract_tb(error.__traceback__)
+    ways = ("<frozen ", str(importlib.__file__))  # of Python itself, to the module
+    raised = [each for each in frames if not each.filename.startswith(ways)]
+    return f"{raised[-1].filename}:{raised[-1].lineno}: " if len(raised) > 1 else ""
 
 
 def _named_instead(module: ModuleType) -> str:

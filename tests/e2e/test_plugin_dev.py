@@ -124,6 +124,38 @@ def test_a_change_is_at_work_soon_and_a_mistake_is_shown_and_changes_nothing(
     assert "stays loaded: `cortex plugin unload changing`" in said
 
 
+PARTS = """
+from cortex.plugins import Manifest
+PLUGIN = Manifest(
+    name="changing", version="1.0.0", cortex=">=0.1",
+    components=("plugin_changing.parts:Say", "plugin_changing.parts:Hear"),
+    subscribes=("step.execute=say",), publishes=("step.completed",), effects={"say": "none"},
+)
+"""
+
+
+def test_a_module_that_does_not_import_is_one_problem_with_its_place_and_a_traceback_in_the_log(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code(package).unlink()
+    parts = package / "src" / "plugin_changing" / "parts.py"
+    parts.parent.mkdir()
+    parts.with_name("__init__.py").write_text(PARTS)
+    parts.write_text("import os\n\nclass Say(:\n    pass\n")
+
+    assert main(["plugin", "load", "changing", "--yes", *UNCONFINED]) != 0
+    said = capsys.readouterr().err
+    assert main(["plugin", "logs", "changing"]) == 0
+    logged = capsys.readouterr().out
+
+    assert said.count("cannot be imported") == 1
+    assert f"module plugin_changing.parts: cannot be imported: {parts}:3: SyntaxError: " in said
+    assert "install" not in said
+    assert "effects" not in said
+    assert logged.count("Traceback") == 1
+    assert "class Say(:" in logged
+
+
 def test_files_are_taken_once_two_looks_see_the_same() -> None:
     looks = iter([[0], [0, 5], [9, 5], [9, 5], [1]])
     pauses: list[None] = []

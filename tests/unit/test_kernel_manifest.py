@@ -1,5 +1,6 @@
 """Manifests name components by import string; what cannot be started says so."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cortex.runtime.kernel import (
     ManifestError,
     NotReadyError,
     Runtime,
+    load,
     located,
     on,
 )
@@ -46,6 +48,32 @@ def test_what_cannot_be_loaded_is_named(component: str, problem: str) -> None:
         Runtime(components=[component])
     with pytest.raises(ManifestError, match=problem):
         Runtime(components=[Entry(component)])
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "installs"),
+    [
+        ("x = 1\nclass Thing(:\n", "half_written.py:2: SyntaxError: ", False),
+        ("x = 1\n\n1 / 0\n", "half_written.py:3: ZeroDivisionError: division by zero", False),
+        ("from json import nothing_like_it", "half_written.py:1: ImportError: ", False),
+        ("import half_written.no_part", "half_written.py:1: ModuleNotFoundError: ", False),
+        ("import nobody_brings_this", "half_written.py:1: No module named 'nobody_brings", True),
+        ("raise KeyError", "half_written.py:1: KeyError", False),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_where_and_names_a_package_only_where_one_is_missing(
+    code: str, said: str, installs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_written.py").write_text(code)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.invalidate_caches()
+
+    with pytest.raises(ManifestError) as caught:
+        load("half_written:Thing")
+
+    assert f"cannot be imported: {tmp_path}/{said}" in str(caught.value)
+    assert ("install" in str(caught.value)) is installs
 
 
 def test_a_module_that_breaks_at_import_is_named(
