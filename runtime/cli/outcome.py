@@ -8,6 +8,7 @@ from cortex.runtime.kernel import many
 from cortex.runtime.processes.execution import EFFECT, GOAL, ITEMS
 
 from .reading import (
+    BREAKPOINT,
     UNHELD,
     Chosen,
     CompiledContext,
@@ -30,7 +31,6 @@ from .reading import (
 )
 from .screen import Screen
 
-BREAKPOINT = "breakpoint"  # why an execution is paused that shows what is sent
 CONTEXTS = 3  # the newest of each step
 PROMPT_LINES = 30  # of a prompt that `run` shows at a breakpoint
 NO_MODEL = "no model was asked"
@@ -77,6 +77,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     if document.steps:
         screen.line()
     _show_steps(screen, document)
+    _show_next(screen, document)
     if document.outputs:
         screen.line()
     _show_named(screen, "outputs", document.outputs)
@@ -187,6 +188,8 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     told = f": {document.reason}" if document.reason else ""
     if document.reason == ITEMS:
         told = ": its items wait"
+    elif document.reason == BREAKPOINT and document.step and not document.items:
+        told = f": {BREAKPOINT} at step {document.step}"
     if document.person:
         told = f"{document.person} is asked for the answer of {document.step}"
         screen.line(f"waiting: {told}", _STYLES["paused"])
@@ -204,6 +207,17 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
             screen.paragraph(", ".join(document.may), lead="you may do  ")
     else:
         _show_steps(screen, document)
+        _show_next(screen, document)
+
+
+def _show_next(screen: Screen, document: ExecutionDocument) -> None:
+    """What is done once it goes on."""
+    if document.next is None:
+        return
+    does = f"step {document.next.step} goes on with {document.next.does}"
+    screen.line()
+    screen.line(f"{does}:" if document.next.parameters else does)
+    _show_lines(screen, named_values(document.next.parameters, "  "))
 
 
 def _show_steps(screen: Screen, document: ExecutionDocument) -> None:

@@ -164,6 +164,22 @@ def topics(desk: Desk, execution_id: str) -> list[str]:
     return [json.loads(line)["topic"] for line in done.stdout.splitlines()]
 
 
+def test_a_breakpoint_before_an_action_shows_what_it_is_about_to_do(desk: Desk) -> None:
+    paused = desk.run("run", "opened", "--break", "two")
+    resume = desk.run("run", "opened", "--break", "one")
+    execution_id = resume.stdout.split("execution resume ")[1].split()[0]
+    found, shown = document(desk, execution_id), desk.run("execution", "show", execution_id)
+    done = desk.run("execution", "resume", execution_id)
+
+    assert "halted" in paused.stdout  # its first step fails before that
+    for said in (resume, shown):
+        assert "step one goes on with shell:\n  run: exit 3\n" in said.stdout
+    assert "paused: breakpoint at step one" in resume.stdout
+    assert found["next"] == {"step": "one", "does": "shell", "parameters": {"run": "exit 3"}}
+    assert "goes on with" not in done.stdout
+    assert document(desk, execution_id)["next"] is None
+
+
 def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) -> None:
     skipped, given = begun(desk, "opened"), begun(desk, "opened")
     resume = ("execution", "resume")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from .meaning import Hit, Hits, find_executions, find_processes
     from .models import ModelRow, models_of, one_chooses
+    from .next_step import BREAKPOINT, NextStep, next_step_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
     from .plugins import plugins_of, with_failures
@@ -64,6 +65,7 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "BREAKPOINT",
     "GAP",
     "PRIMITIVES",
     "REQUESTS",
@@ -93,6 +95,7 @@ __all__ = [
     "ModelCall",
     "ModelChoice",
     "ModelRow",
+    "NextStep",
     "NotReady",
     "OpenQuestions",
     "ParkedEvent",
@@ -141,6 +144,7 @@ __all__ = [
     "named_values",
     "narrowed",
     "needs_line",
+    "next_step_of",
     "not_ready_lines",
     "not_ready_of",
     "one_chooses",

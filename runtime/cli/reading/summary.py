@@ -43,6 +43,7 @@ from .asked import asked_of_person, shape_of
 from .chosen import Chosen, chosen_of, may_be_done
 from .edits import PersonEdit, edits_of
 from .items import ItemsDocument, items_document
+from .next_step import NextStep, next_step_of
 from .times import duration, iso, local, parse_time, recent
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
@@ -150,6 +151,7 @@ class ExecutionDocument(ExecutionSummary, kw_only=True):
     chosen: list[Chosen] = []  # towards its goals, in order
     towards: str = ""  # the goal for which a person is to do something, where it waits for that
     may: list[str] = []  # what they may do
+    next: NextStep | None = None  # what it does once it goes on, at a breakpoint without a prompt
     worktree: str = ""  # the folder where what was done towards a goal changed files
 
 
@@ -194,6 +196,7 @@ def document_of(
         chosen=chosen_of(state, events),
         towards=towards,
         may=may,
+        next=next_step_of(state, blobs) if blobs else None,
     )
 
 
