@@ -73,6 +73,7 @@ class Hooks(msgspec.Struct, frozen=True):
 
     started: Callable[[], None]  # it is subscribed, or ready for calls where it only answers
     failed: Callable[[str], None]  # it ends after this
+    is_news: Callable[[str], bool]  # whether the component's last failure had another traceback
 
 
 class Pulse(msgspec.Struct):
@@ -264,6 +265,7 @@ class Shell(pykka.ThreadingActor):
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, HubClosedError):
+            trace = "" if isinstance(error, CortexError) else trace_of(error)
             # No `exc_info`: where nobody has configured structlog it would draw every local of
             # every frame, secrets too, and take longer for that than the restart does.
             log.warning(
@@ -271,7 +273,7 @@ class Shell(pykka.ThreadingActor):
                 component=self._label,
                 error=told(error),
                 where=_where(error),
-                **({} if isinstance(error, CortexError) else {"exception": trace_of(error)}),
+                **({"exception": trace} if trace and self._hooks.is_news(trace) else {}),
             )
             self._hooks.failed(told(error))
         self._end()

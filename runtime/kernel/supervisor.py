@@ -62,6 +62,7 @@ class Supervisor:
         self._watches: dict[str, _Watch] = {}
         self._news: queue.SimpleQueue[_News | None] = queue.SimpleQueue()
         self._lives = itertools.count(1)
+        self._traces: dict[str, str] = {}  # by component, the traceback that was shown last
         self._closed = False
         self._lock = threading.Lock()  # or a shell that is being stopped could be started again
         self._look_ns: int | None = None  # when a shell's backoff is over
@@ -202,9 +203,16 @@ class Supervisor:
         hooks = Hooks(
             started=lambda: self._news.put(_News(label, life, "started")),
             failed=lambda reason: self._news.put(_News(label, life, "failed", reason)),
+            is_news=lambda trace: self._is_news(label, trace),
         )
         try:
             watch.staffed = watch.make(hooks)
         except Exception as error:  # noqa: BLE001  # a component that cannot even be made
             hooks.failed(f"{type(error).__name__}: {error}")
         watch.manned.set()
+
+    def _is_news(self, label: str, trace: str) -> bool:
+        """Whether *trace* is not what a shell of the same component failed with before."""
+        component = label.partition("/")[0]  # its workers mostly fail alike
+        before, self._traces[component] = self._traces.get(component), trace
+        return before != trace

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from cortex.bus import SubscriptionError
 from cortex.runtime.kernel import Component, Delivery, Home, NotReadyError, Output, Runtime, on
@@ -89,3 +90,36 @@ def test_a_component_that_did_not_get_ready_is_not_tried_again(tmp_path: Path) -
         with pytest.raises(NotReadyError, match="no such device"):  # not: it is at work already
             runtime.add(Unready, wait_s=PATIENCE_S)
     assert starts >= 1
+
+
+class Moody(Component):
+    """Cannot start, for one reason at first and for another one from its third try on."""
+
+    starts = 0
+    workers = 1
+
+    def on_start(self) -> None:
+        type(self).starts += 1
+        raise OSError("no such device" if self.starts < 3 else "no such bus")
+
+    @on(JobAsked)
+    def do(self, event: JobAsked, delivery: Delivery) -> None: ...
+
+
+def test_the_traceback_of_a_start_that_fails_is_shown_once_and_again_where_it_is_another(
+    tmp_path: Path,
+) -> None:
+    with (
+        structlog.testing.capture_logs() as logs,
+        pytest.raises(NotReadyError, match="no such bus"),
+        Runtime(Home.create(tmp_path / "home"), components=[Vocal, Moody]),
+    ):
+        pass
+
+    failures = [log for log in logs if log["event"] == "component_failed"]
+    assert len(failures) == Moody.starts > 3
+    shown = [log["exception"] for log in failures if "exception" in log]
+    assert [trace.splitlines()[-1] for trace in shown] == [
+        "OSError: no such device",
+        "OSError: no such bus",
+    ]
