@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .evaluate import Scope, evaluate, fill
     from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
     from .expressions import Expression, MapOf, Ref, Template
-    from .fixes import apply_fixes
+    from .fixes import apply_fixes, with_kept_fixes
     from .goal_sources import linked_goal, problem_of
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
@@ -203,4 +203,5 @@ __all__ = [
     "seen_by",
     "submit",
     "typed_answer",
+    "with_kept_fixes",
 ]

@@ -40,6 +40,17 @@ def apply_fixes(
     return now, [replace(each, fix=None) if _of(each) in refused else each for each in found]
 
 
+def with_kept_fixes(
+    texts: Mapping[str, str], check: Callable[[dict[str, str]], list[Diagnostic]]
+) -> list[Diagnostic]:
+    """What *check* says of *texts*, with no fix but where `apply_fixes` would mend the finding."""
+    found = check(dict(texts))
+    if not any(each.fix for each in found):
+        return found
+    left = set(map(_of, apply_fixes(texts, check)[1]))
+    return [replace(each, fix=None) if _of(each) in left else each for each in found]
+
+
 def _is_better(
     offered: Diagnostic,
     edits: Sequence[TextEdit],

@@ -156,6 +156,24 @@ def test_a_fix_is_shown_and_written(tmp_path: Path) -> None:
     assert "    action: shell" in (tmp_path / "misspelled.yaml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("lines", "promised"),
+    [("version: 1\nversoin: 2\n", False), ("versoin: 1\n", True)],
+)
+def test_what_validate_says_that_fix_does_is_what_it_does(
+    lines: str, promised: bool, tmp_path: Path
+) -> None:
+    sources(tmp_path)
+    text = f"process: p\n{lines}steps:\n  - {{id: a, action: shell, with: {{run: echo}}}}\n"
+    (tmp_path / "p.yaml").write_text(text)
+
+    said = cortex(tmp_path, "process", "validate", "p.yaml").stdout
+    cortex(tmp_path, "process", "validate", "--fix", "p.yaml")
+
+    assert ("--fix does it" in said) is promised
+    assert ((tmp_path / "p.yaml").read_text() != text) is promised
+
+
 def test_two_fixes_that_mean_one_key_leave_a_file_that_compiles(tmp_path: Path) -> None:
     sources(tmp_path)
     (tmp_path / "twice.yaml").write_text(

@@ -13,6 +13,7 @@ from cortex.runtime.processes import (
     TopicTable,
     apply_fixes,
     compile_sources,
+    with_kept_fixes,
 )
 
 REGISTRY = Registry(
@@ -117,3 +118,42 @@ def test_a_fix_that_breaks_what_it_stands_in_is_taken_back_and_offered_no_more()
 
     assert texts == {"p": source}
     assert [(each.code, each.fix) for each in found] == [("P101", None)]
+
+
+OFFERED = (
+    f"process: p\nversion: 1\nversoin: 2\n{STEPS}",
+    f"process: p\nversoin: 1\n{STEPS}",
+    f"process: p\nversion: 1\ngatse: [ready]\ngaets: [clean]\n{STEPS}",
+    f"process: p\nversion: 1\ngates: [redy]\n{STEPS}",
+    f"process: p\nversion: 1\nknowledge: [a.c]\n{STEPS}",
+    f"process: p\nversion: one\n{STEPS}",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, acton: work}\n",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: wrok, reasonig: hihg}\n",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, needs: {reasonig: hihg}}\n",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, retry: {atempts: 2}}\n",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, retry: {atempts: [2]}}\n",
+    "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, when: inputz.x == 1}\n",
+)
+
+
+@pytest.mark.parametrize("text", OFFERED)
+def test_a_fix_is_offered_beside_a_finding_only_where_applying_all_of_them_mends_it(
+    text: str,
+) -> None:
+    offered = [each for each in with_kept_fixes({"p": text}, check) if each.fix]
+
+    _, left = apply_fixes({"p": text}, check)
+
+    unmended = {(each.code, each.message) for each in left}
+    assert not {(each.code, each.message) for each in offered} & unmended
+    found = check({"p": text})
+    mended = [each for each in found if each.fix and (each.code, each.message) not in unmended]
+    assert offered == mended  # and nothing that is mended goes unsaid
+
+
+def test_some_fixes_are_promised_and_some_are_not() -> None:
+    promised = [any(e.fix for e in with_kept_fixes({"p": text}, check)) for text in OFFERED]
+
+    assert promised[0] is False  # the key is there already
+    assert promised[1] is True
+    assert sum(promised) > 3

@@ -17,6 +17,7 @@ from cortex.runtime.processes import (
     known_sources,
     read_folder,
     read_source,
+    with_kept_fixes,
 )
 from cortex.runtime.serving import found as hub_on
 
@@ -58,7 +59,7 @@ def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, scree
     if fix:
         sources, found = _fixed(checker, sources, screen)
     else:
-        found = checker.check(sources)
+        found = with_kept_fixes(sources, checker.check)
     found = sorted([*problems, *found], key=lambda each: (each.file, each.span))
     errors = found if strict else list(errors_of(found))
     screen.document(ValidateDocument(sorted(sources), len(errors), len(found) - len(errors), found))
