@@ -11,9 +11,18 @@ from importlib import metadata
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import VERSION, Config, Home, built_in, load, located
+from cortex.runtime.processes import did_you_mean, listed
 from cortex.runtime.serving import found as hub_on
 
-from ..reading import History, failing_of, models_of, not_ready_of, silent_servers_of, times
+from ..reading import (
+    Catalog,
+    History,
+    failing_of,
+    models_of,
+    not_ready_of,
+    silent_servers_of,
+    times,
+)
 from .comparing import live_differences
 from .findings import Check, guarded
 from .holder import is_held, lock_of
@@ -25,6 +34,7 @@ SHOWN = 5  # files that are named
 LOW_BYTES = 1 << 30
 FULL_BYTES = 64 << 20
 DISTRIBUTION = "cortex-runtime"
+PLUGINS = "cortex.plugins"  # the group of entry points under which they are installed
 RECORDED = ("log.db*", "projections.db*", "snapshots.db*", "blobs", "effects", "keys")
 
 
@@ -47,6 +57,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
     config = next(guarded("config", lambda: _config(home)))
     yield config
     if config.state == "ok":  # which components there are stands in it
+        yield from guarded("settings", lambda: _idle_settings(home))
         yield from guarded("components", lambda: _components(home, loading=loading))
         yield from guarded("models", lambda: _models(home))
         yield from guarded("tools", lambda: _tool_servers(home))
@@ -157,6 +168,24 @@ def _disk(home: Home) -> Check:
 def _config(home: Home) -> Iterator[Check]:
     config = Config.shown(home)
     yield Check("config", "ok", f"{home.config_path}, durability {config.durability}")
+
+
+def _idle_settings(home: Home) -> Iterator[Check]:
+    """Settings that are right and have no effect here; nothing where there are none."""
+    config = Config.shown(home)
+    plugins = sorted(entry.name for entry in metadata.entry_points(group=PLUGINS))
+    for name in config.plugins:
+        if name not in plugins:
+            meant = did_you_mean(name, plugins, f"installed are {listed(plugins)}")
+            found = f"[plugins.{name}] has no effect: no plugin of that name is installed"
+            yield Check("settings", "warn", found, meant)
+    with History.open(home) as history:
+        names = Catalog(history).names()
+    for fields, name in config.preferences.items():
+        if names and name not in names:
+            meant = did_you_mean(name, names, "`cortex process list` names those there are")
+            found = f"[preferences] {fields} has no effect: there is no process {name!r}"
+            yield Check("settings", "warn", found, meant)
 
 
 def _components(home: Home, *, loading: bool) -> Iterator[Check]:
