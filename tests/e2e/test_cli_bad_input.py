@@ -158,7 +158,7 @@ def test_a_fix_is_shown_and_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lines", "promised"),
-    [("version: 1\nversoin: 2\n", False), ("versoin: 1\n", True)],
+    [("version: 1\ngaets: 3\n", False), ("versoin: 1\n", True)],
 )
 def test_what_validate_says_that_fix_does_is_what_it_does(
     lines: str, promised: bool, tmp_path: Path

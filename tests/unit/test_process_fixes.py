@@ -121,6 +121,7 @@ def test_a_fix_that_breaks_what_it_stands_in_is_taken_back_and_offered_no_more()
 
 
 OFFERED = (
+    f"process: p\nversion: 1\ngaets: 3\n{STEPS}",
     f"process: p\nversion: 1\nversoin: 2\n{STEPS}",
     f"process: p\nversoin: 1\n{STEPS}",
     f"process: p\nversion: 1\ngatse: [ready]\ngaets: [clean]\n{STEPS}",
@@ -152,8 +153,9 @@ def test_a_fix_is_offered_beside_a_finding_only_where_applying_all_of_them_mends
 
 
 def test_some_fixes_are_promised_and_some_are_not() -> None:
+    assert any(each.fix for each in check({"p": OFFERED[0]}))
     promised = [any(e.fix for e in with_kept_fixes({"p": text}, check)) for text in OFFERED]
 
-    assert promised[0] is False  # the key is there already
-    assert promised[1] is True
+    assert promised[0] is False  # what is given is no list of gates
+    assert promised[2] is True
     assert sum(promised) > 3
