@@ -201,7 +201,7 @@ def test_a_config_that_is_wrong_is_a_failure_that_names_the_key(
 def test_a_setting_that_is_right_and_has_no_effect_here_is_named(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = "[plugins.webhok]\nport = 1\n[plugins.webhook]\n"
+    tables = "[models]\ndefault = 'extractiv'\n[plugins.webhok]\nport = 1\n[plugins.webhook]\n"
     home.config_path.write_text(f'[preferences]\nfix = "look_at"\nmend = "look_att"\n{tables}')
     _, fresh = doctor(capsys, home.path)  # nothing was compiled yet: which there are, nobody knows
     source = (
@@ -214,10 +214,12 @@ def test_a_setting_that_is_right_and_has_no_effect_here_is_named(
     code, said = doctor(capsys, home.path)
 
     assert code == 0
-    assert "[plugins.webhok] has no effect: no plugin of that name is installed" in said
+    assert "[plugins.webhok] has no effect: there is no plugin 'webhok'" in said
     assert "did you mean `webhook`?" in said
     assert "[preferences] mend has no effect: there is no process 'look_att'" in said
     assert "did you mean `look_at`?" in said
+    assert "[models] default has no effect: there is no model 'extractiv'" in said
+    assert "did you mean `extractive`?" in said
     assert "[preferences] fix" not in said
     assert "[plugins.webhook]" not in said
     assert "[preferences]" not in fresh

@@ -20,6 +20,7 @@ from ..options import question_of, with_home, with_screen
 from ..outcome import show_execution
 from ..reading import (
     REQUESTS,
+    Catalog,
     ExecutionSummary,
     History,
     Hit,
@@ -72,6 +73,9 @@ def list_(
     """List executions, the newest first."""
     with History.open(home) as history:
         found = _rows(history, status, process, children=children, limit=limit)
+        catalog = Catalog(history) if process and not found else None
+    if catalog is not None and process not in catalog.names():
+        screen.note(str(catalog.unknown(process)), "yellow")
     _show_rows(screen, found)
 
 

@@ -172,20 +172,27 @@ def _config(home: Home) -> Iterator[Check]:
 
 def _idle_settings(home: Home) -> Iterator[Check]:
     """Settings that are right and have no effect here; nothing where there are none."""
-    config = Config.shown(home)
+    for setting, kind, name, names in _named(home, Config.shown(home)):
+        if name not in names:
+            found = f"{setting} has no effect: there is no {kind} {name!r}"
+            yield Check(
+                "settings", "warn", found, did_you_mean(name, names, f"there is {listed(names)}")
+            )
+
+
+def _named(home: Home, config: Config) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Each setting that names something: what is named, and what there is of that kind."""
     plugins = sorted(entry.name for entry in metadata.entry_points(group=PLUGINS))
     for name in config.plugins:
-        if name not in plugins:
-            meant = did_you_mean(name, plugins, f"installed are {listed(plugins)}")
-            found = f"[plugins.{name}] has no effect: no plugin of that name is installed"
-            yield Check("settings", "warn", found, meant)
+        yield f"[plugins.{name}]", "plugin", name, plugins
+    if config.models.default:
+        models = [row.name for row in models_of(home)]
+        yield "[models] default", "model", config.models.default, models
     with History.open(home) as history:
         names = Catalog(history).names()
-    for fields, name in config.preferences.items():
-        if names and name not in names:
-            meant = did_you_mean(name, names, "`cortex process list` names those there are")
-            found = f"[preferences] {fields} has no effect: there is no process {name!r}"
-            yield Check("settings", "warn", found, meant)
+    if names:  # before anything was compiled nobody knows
+        for fields, name in config.preferences.items():
+            yield f"[preferences] {fields}", "process", name, names
 
 
 def _components(home: Home, *, loading: bool) -> Iterator[Check]:
