@@ -42,7 +42,7 @@ def write_report(
 def _finding(number: int, finding: Finding) -> Iterator[str]:
     yield f"{number}. {finding.kind.replace('_', ' ')}: {_cut(finding.title)}"
     if finding.message:
-        yield f"   error: {_cut(finding.message.splitlines()[0], LONGEST_MESSAGE)}"
+        yield f"   error: {_cut(finding.reason(), LONGEST_MESSAGE)}"
     for number, (at, text) in enumerate(_proof(finding)):
         yield f"   {'proof, log line' if number == 0 else '':>15} {at:>6}  {_cut(text)}"
 

@@ -22,7 +22,7 @@ EXPECTED = [
     ("asan", "crash", "heap-buffer-overflow on address", "", "/builds/codec/src/varint.c:27"),
     ("bazel", "failing_test", "//store/btree:split_test", "", ""),
     ("cargo_test", "failing_test", "balance::tests::sums_to_zero", "book is off", "src/balance.rs:77"),
-    ("cargo_test", "failing_test", "balance::tests::rounding", "panicked", "src/balance.rs:91"),
+    ("cargo_test", "failing_test", "balance::tests::rounding", "called `Result::unwrap()`", "src/balance.rs:91"),
     ("ctest", "failing_test", "ring_wraps", "front is 7, not 3", ""),
     ("ctest", "failing_test", "ring_aborts", "Assertion `k != 2' failed", "/builds/ring/t.c:4"),
     ("ctest_verbose", "failing_test", "ring_wraps", "front is 7, not 3", ""),
@@ -117,6 +117,85 @@ def test_a_failure_is_named_first_with_its_reason_and_place(
     assert found.kind == kind
     assert message in found.message
     assert place in [*(f"{ref.path}:{ref.line}" for ref in found.references), ""]
+
+
+VERBOSE = """\
+test_eq (test_u.T.test_eq) ... FAIL
+test_xf (test_u.T.test_xf) ... expected failure
+test_div (test_u.T.test_div) ... ERROR
+It is skipped here. ... skipped 'no server'
+setUpClass (test_u.S) ... ERROR
+test_out (test_u.T.test_out) ... printed by the test
+ok
+
+======================================================================
+ERROR: test_div (test_u.T.test_div)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/u/test_u.py", line 12, in test_div
+    1/0
+ZeroDivisionError: division by zero
+
+======================================================================
+ERROR: setUpClass (test_u.S)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/u/test_u.py", line 20, in setUpClass
+    raise RuntimeError("no server")
+RuntimeError: no server
+
+======================================================================
+FAIL: test_eq (test_u.T.test_eq)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/u/test_u.py", line 8, in test_eq
+    self.assertEqual({'a': 1}, {'a': 2})
+AssertionError: {'a': 1} != {'a': 2}
+
+----------------------------------------------------------------------
+Ran 5 tests in 0.002s
+
+FAILED (failures=1, errors=2, skipped=1, expected failures=1)
+"""
+PANIC = """\
+running 1 test
+test tests::adds ... FAILED
+
+failures:
+
+---- tests::adds stdout ----
+
+thread 'tests::adds' (21184) panicked at src/lib.rs:3:63:
+assertion `left == right` failed: sum wrong
+  left: 3
+ right: 4
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+
+
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+"""
+
+
+def test_how_another_test_went_is_no_reason_of_a_verbose_unittest() -> None:
+    found = {finding.title: finding.reason() for finding in triage(parse_log(VERBOSE)).findings}
+
+    assert found["test_eq (test_u.T.test_eq)"] == "AssertionError: {'a': 1} != {'a': 2}"
+    assert found["test_div (test_u.T.test_div)"] == "ZeroDivisionError: division by zero"
+    assert found["setUpClass (test_u.S)"] == "RuntimeError: no server"
+
+
+def test_the_reason_of_a_panic_is_what_it_says_and_not_where_it_was() -> None:
+    first = triage(parse_log(PANIC)).findings[0]
+
+    assert first.reason() == "assertion `left == right` failed: sum wrong"
+    assert [(each.path, each.line) for each in first.references] == [("src/lib.rs", 3)]
+
+
+def test_a_reason_that_ends_in_a_colon_has_the_line_that_follows() -> None:
+    first = next(f for f in report("node_tap").findings if "keeps the total" in f.title)
+
+    assert first.message.startswith("Expected values to be strictly equal:")
+    assert first.reason().removeprefix("Expected values to be strictly equal: ").strip()
 
 
 @pytest.mark.parametrize("log", sorted({row[0] for row in EXPECTED}))

@@ -32,6 +32,9 @@ _HEADING = re.compile(
     r"|(?:PASS|FAIL|ok|not ok|Ran \d+|test \S+ \.\.\.|Tests run)\b|> Task |\[INFO\]|::(?:end)?group"
     r"|TEST-|Start +\d+: |\d+/\d+ Test +#|test \d+$|\$ \S"
     r"|\d+ (?:passed|failed|tests?|examples?|runs)\b|[✓√✔] |section_(?:start|end)"
+    # How another test of a verbose unittest went, by its name or its docstring.
+    r"|\w+ \([\w.]+\).{0,200} ?\.\.\."
+    r"|.{1,200} \.\.\. (?:ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b"
 )
 _BEGINS = re.compile(
     r"\[ RUN +\]|\[={10}\]|\[  (?:PASSED|FAILED)|=== (?:RUN|CONT)|-{20,}|={20,}|\[-{10}\]"

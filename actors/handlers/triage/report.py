@@ -21,6 +21,8 @@ _MAX_MESSAGE_CHARS = 1_000
 _NAMES_ITS_TARGET = frozenset({"make", "ninja", "gradle", "maven", "tox"})
 _PYTEST_MARK = re.compile(r"^E\s+(?=\S)")
 _LEVEL = re.compile(r"^(?:\[ERROR\]\s+|=> |#\s+)(?=\S)")  # what stands before a reason and is none
+_RUST = frozenset({"cargo", "rust"})
+_PANICKED = re.compile(r"thread '[^']*' (?:\(\d+\) )?panicked at \S+:\d+:\d+:$")
 _TAP_ERROR = re.compile(r"error: (?:\|-?|(?P<q>['\"]?)(?P<said>.*)(?P=q))$")
 _CUT = "..."  # where the short summary of pytest had no room for more
 _NAMED = 3  # failures that the summary names
@@ -48,6 +50,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seen: int  # on how many lines it was announced
     evidence: tuple[Evidence, ...]  # in the order of the log
     references: tuple[Reference, ...]  # the project's own files first
+
+    def reason(self) -> str:
+        """The first line of its message, with the next where that says what; "" without one."""
+        first, *others = self.message.splitlines() or [""]
+        return f"{first} {others[0]}" if others and first.endswith(":") else first
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +149,8 @@ def _message(texts: Sequence[str], failure: Failure) -> str:
         said = _uncut(said, lines)
     if failure.hit.rule.framework == "tap":
         lines = [_TAP_ERROR.sub(r"\g<said>", line) for line in lines]
+    if failure.hit.rule.framework in _RUST:  # where it panicked is a reference
+        lines = [line for line in lines if not _PANICKED.match(line)] or lines
     if failure.hit.rule.framework == "go":  # what was recovered is thrown, and told, again
         lines = [line for line in lines if f"{line} [recovered]" not in lines]
     told = dict.fromkeys([said, *lines])
@@ -184,7 +193,7 @@ def _summary(log: Log, findings: Sequence[Finding], command: str | None) -> str:
     same = [f for f in findings if f.kind == first.kind]
     named = "; ".join(f.title[:200] for f in same[:_NAMED])
     more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-    why = first.message.splitlines()[0][:300] if first.message else ""
+    why = first.reason()[:300]
     noun = first.kind.replace("_", " ")
     noun += ("es" if noun.endswith("sh") else "s") if len(same) > 1 else ""
     ran = f" Failed command: {command[:200]}." if command else ""
