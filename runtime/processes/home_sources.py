@@ -1,6 +1,7 @@
 """The sources that a home compiles: those that come with Cortex, the user's, and its own."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from hashlib import sha256
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -52,15 +53,20 @@ def sources_of(home: Home) -> Sources:
     return found
 
 
-def gone(sources: Sources, known: Iterable[str]) -> list[str]:
-    """Those of the *known* files of a home that are no longer there."""
+def gone(sources: Sources, known: Mapping[str, str]) -> list[str]:
+    """Those of the *known* files, each with the digest of its text, that are no longer there.
+
+    A home may have been moved or copied: what is known of a file at its place before gives way to
+    the file of the same name and text that is here now. Else each version would be defined twice.
+    """
     unreadable = {problem.file for problem in sources.unreadable}
+    here = {(Path(file).name, _digest(text)) for file, text in sources.texts.items()}
     return [
         file
-        for file in known
-        if file.startswith(sources.prefixes)
-        and file not in sources.texts
+        for file, digest in known.items()
+        if file not in sources.texts
         and file not in unreadable
+        and (file.startswith(sources.prefixes) or (Path(file).name, digest) in here)
     ]
 
 
@@ -106,6 +112,10 @@ def compile_home(
         except ProcessLoadError as error:
             found += error.diagnostics
     return found
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def _put(blobs: Blobs, text: str) -> str:
