@@ -73,11 +73,11 @@ def test_a_run_says_at_once_what_it_waits_for_and_goes_on_when_that_is_back(
     out, _ = running.communicate(timeout=STUCK_S)
     assert desk.run("plugin", "unload", "sockets").returncode == 0
 
-    assert "plugs lacks action plugged" in said
+    assert "plugs: action plugged is not there" in said
     assert "10 min" in said
     assert "--wait" in said
     assert "cortex plugin load sockets" in said
-    assert "plugs lacks action plugged" in row["waiting"]
+    assert "plugs: action plugged is not there" in row["waiting"]
     assert (running.returncode, "completed" in out) == (0, True)
     assert shown["up"]
 
@@ -101,7 +101,7 @@ def test_a_run_that_is_left_while_it_waits_names_what_can_be_done_with_it(desk: 
     left = json.loads(out)
     cancelled = desk.run("execution", "cancel", left["id"])
 
-    assert "plugs lacks action plugged" in left["waiting"]
+    assert "plugs: action plugged is not there" in left["waiting"]
     assert f"cortex execution cancel {left['id']}" in err
     assert "execution pause" not in err
     assert cancelled.returncode == 0
