@@ -1,6 +1,8 @@
 """No effect that may happen once happens twice, whatever is killed in the middle of it."""
 
 import importlib.util
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,18 @@ import pytest
 from . import effects_world
 from .effects_world import EffectsWorld
 
+# The second time it ends at once.
+PIDDED = """process: pidded
+version: 1
+steps:
+  - id: only
+    action: shell
+    with:
+      run:
+        - sh
+        - -c
+        - test -s {marks} && echo 2 >> {marks} && exit 0; echo $$ > {marks}; exec sleep 600
+"""
 WAITING = 5  # exit code of a command whose execution waits for a person
 
 
@@ -47,6 +61,28 @@ def test_a_program_that_outlives_its_hub_is_found_and_not_asked_about(
     ended = world.until_status(execution_id, "completed", "paused", "halted", "failed")
 
     assert (ended.status, world.count()) == ("completed", 1)
+
+
+def test_a_resume_that_finds_the_step_failed_says_so_and_the_next_one_goes_on(
+    world: EffectsWorld,
+) -> None:
+    source = PIDDED.format(marks=world.marks)
+    (world.home.processes / "pidded.yaml").write_text(source)
+    world.up()
+    execution_id = world.begin("pidded")
+    world.until_marked()
+    program = int(world.marks.read_text())
+    world.kill()
+    os.kill(program, signal.SIGKILL)
+
+    first = world.run("execution", "resume", execution_id)
+    begun = world.count()
+    second = world.run("execution", "resume", execution_id)
+
+    assert (first.returncode, begun) == (1, 1), first
+    assert "refused" not in first.stdout + first.stderr
+    assert "sh ended with -9" in first.stdout + first.stderr
+    assert (second.returncode, world.count()) == (0, 2), second
 
 
 @pytest.mark.skipif(

@@ -59,6 +59,9 @@ START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 
 
+STANDS_ANEW = "it came to stand as follows when this command began: resume once more to go on"
+
+
 class Station:
     """A hub, spoken to through one client. `open` makes one."""
 
@@ -240,6 +243,10 @@ class Station:
         state = self._with_steps(execution_id)
         event = msgspec.structs.replace(event, seen=self.seen)
         refuse_unsettled(self.history, execution_id)
+        if state.status in ("paused", "halted") and state.stood > self.seen:
+            self.screen.note(STANDS_ANEW, "yellow")  # a resume never answers what comes after it
+            show_outcome(self.screen, self.document(execution_id))
+            return exit_code(state.status)
         if event.from_step:
             refuse_step(state, event.from_step)
             return self.run(execution_id, event)
