@@ -114,15 +114,15 @@ def test_a_run_says_what_it_waits_for_and_begins_when_its_worker_comes(desk: Des
     running = desk.begin("run", "greeting")
     assert running.stderr is not None
     said = ""
-    while "lacks" not in said:
+    while "is not there" not in said:
         said = running.stderr.readline()
         assert said, running.communicate()
     listed = json.loads(desk.run("execution", "list", "--json").stdout)
     desk.worker("steps:Greet")
     out, _ = running.communicate(timeout=STUCK_S)
 
-    assert "greeting lacks action greet, which may come within 10 min" in said
-    assert "greeting lacks action greet" in listed[0]["waiting"]
+    assert "greeting: action greet is not there; it waits 10 min 00 s for it to come" in said
+    assert "greeting: action greet is not there" in listed[0]["waiting"]
     assert running.returncode == 0, out
 
 
@@ -142,7 +142,7 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_process_to_the_hub(desk: Desk) -
 
     running = desk.begin("run", "greeting")
     assert running.stderr is not None
-    while "lacks" not in running.stderr.readline():
+    while "is not there" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=STUCK_S)
