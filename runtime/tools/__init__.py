@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from .packs import ENABLE_PACK, Allowed, Shown, allowed, shown
     from .servers import WAIT_S, McpServer, ToolsConfig
     from .skills import Skill, find_skills, read_skill, skill_of
-    from .specs import NOT_YET, Tools, ToolSpec, specs_of
+    from .specs import NO_SDK, NOT_YET, Tools, ToolSpec, specs_of
 else:
     lazily(__name__)
 
 __all__ = [
     "ENABLE_PACK",
     "NOT_YET",
+    "NO_SDK",
     "WAIT_S",
     "Allowed",
     "McpServer",

@@ -14,6 +14,8 @@ from .servers import WAIT_S
 
 KIND = "tool"  # of an announcement
 NOT_YET = "not answered yet"  # the reason in the listing of a server until there is another
+# The reason where no server can be asked until Cortex is started anew.
+NO_SDK = "servers of tools need the SDK, which is not installed: pip install 'cortex-runtime[mcp]'"
 _DEFS = "#/$defs/"
 
 
@@ -80,6 +82,10 @@ class Tools:
             if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
                 return "" if said.tools else said.reason
         return ""
+
+    def never(self, entry: str) -> bool:
+        """Whether the server that *entry* is about cannot be asked as long as this runtime runs."""
+        return self.why_not(entry) == NO_SDK
 
     def awaited(self) -> tuple[str, ...]:
         """Servers that have been asked what they offer and have not answered yet, by name."""

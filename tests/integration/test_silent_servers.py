@@ -62,9 +62,11 @@ def test_a_server_that_offers_nothing_is_named_with_the_reason_by_status_and_doc
     assert "no tools   absent: its command is not installed\n" in status
     assert "no tools   broken: it ended, or closed the connection\n" in status
     assert f"-> {said}" in status
-    assert [(each["name"], each["log"]) for each in document["silent_servers"]] == [
-        ("absent", ""),
-        ("broken", said),
+    assert "no tools   idle: not asked yet: the next start of Cortex asks it\n" in status
+    assert [(e["name"], e["log"], e["asked"]) for e in document["silent_servers"]] == [
+        ("absent", "", True),
+        ("broken", said, True),
+        ("idle", "", False),
     ]
     tools = [check for check in checks if check["name"] == "tools"]
     assert [check["state"] for check in tools] == ["warn", "warn"]

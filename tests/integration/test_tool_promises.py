@@ -98,6 +98,26 @@ def test_a_server_that_cannot_be_started_holds_the_step_and_then_fails_it(
     assert not run.all(ModelInvoke)
 
 
+def test_without_the_sdk_the_step_fails_at_once_with_the_remedy_and_runs_once_it_is_there(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = configured(home, 86_400, sys.executable, str(SERVER))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "mcp", None)  # as if it were not installed
+        with Runtime(server, components=STAFF) as runtime:
+            world = World(runtime)
+            world.compiled(asking("tiny.add"))
+            run = world.run("ask_once")  # long before a day is over
+
+    assert run.outcome == "halted"
+    assert not run.all(ToolUnclaimed)
+    assert run.last(StepFailed).kind == "missing"
+    assert "not installed: pip install 'cortex-runtime[mcp]'" in run.last(StepFailed).error
+    if importlib.util.find_spec("mcp") is not None:
+        with Runtime(server, components=STAFF) as runtime:
+            assert World(runtime).run("ask_once").outcome == "completed"
+
+
 @needs_sdk
 def test_a_server_that_comes_while_the_step_is_held_is_asked_again(
     home: Home, tmp_path: Path

@@ -26,7 +26,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Config
 from cortex.runtime.processes import Budget, Retry
-from cortex.runtime.tools import NOT_YET, ToolsConfig
+from cortex.runtime.tools import NO_SDK, NOT_YET, ToolsConfig
 
 from .execution_world import World, action_step, process_of, tool
 
@@ -406,6 +406,20 @@ def test_a_step_whose_tool_is_missing_is_held_and_the_hold_is_recorded() -> None
     assert waited == []
     assert len(world.said(ToolUnclaimed)) == 1
     assert world.said(ContextCompile)[0].tools == ("read", "far.look")
+
+
+def test_a_step_is_not_held_for_a_tool_that_cannot_come() -> None:
+    world = promising("read", "far.look", "gone")
+    world.publish(*TOOLS, ToolListed(server="far", reason=NO_SDK))
+    began_ns = world.now_ns
+
+    world.start()
+
+    assert world.now_ns - began_ns < 1e9
+    assert world.said(ToolUnclaimed, ContextCompile) == []
+    failed = world.said(StepFailed)[0]
+    assert failed.kind == "missing"
+    assert "pip install 'cortex-runtime[mcp]'" in failed.error
 
 
 def test_a_tool_that_stays_missing_fails_the_step_and_no_model_is_asked() -> None:

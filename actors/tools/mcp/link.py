@@ -18,7 +18,7 @@ from cortex.runtime.isolation import ChildLog, keep
 from cortex.runtime.kernel import VERSION
 from cortex.runtime.log import private
 from cortex.runtime.secrets import redacted
-from cortex.runtime.tools import McpServer
+from cortex.runtime.tools import NO_SDK, McpServer
 
 from .environments import Environments, program_of
 from .errors import ServerError, lost, problem_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 LISTENING = "2026-07-28"  # protocol version from which on changes are listened for
 CLOSE_S = 8.0  # the SDK gives a program 4 s to end
-MISSING = "servers of tools need the SDK, which is not installed: pip install 'cortex-runtime[mcp]'"
 
 
 class Link:
@@ -226,7 +225,7 @@ def load() -> None:
     try:
         import mcp  # noqa: F401
     except ImportError:
-        raise ServerError(MISSING, "missing") from None
+        raise ServerError(NO_SDK, "missing") from None
     # Its warnings would go to our terminal where the program around has set up no logging.
     for name in ("mcp", "httpx2"):
         logger = logging.getLogger(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cortex.bus.events import ToolListed
 from cortex.runtime.access import LISTER
-from cortex.runtime.tools import NOT_YET, McpServer
+from cortex.runtime.tools import NO_SDK, NOT_YET, McpServer
 
 from ..answers import one_line
 from .environments import Environments
@@ -71,9 +71,12 @@ class Offered:
             self._asking = asyncio.create_task(self._ask_until())
 
     def await_first(self) -> None:
-        """Begin to list its tools; where nothing is recorded of it, that is said meanwhile."""
+        """Begin to list its tools; that is said meanwhile where no reason recorded of it may hold.
+
+        The SDK may have been installed since the last start.
+        """
         self.renew()
-        if self.standing is None:
+        if self.standing is None or self.standing.reason == NO_SDK:
             self._say((), NOT_YET)
 
     async def first(self) -> None:

@@ -9,6 +9,8 @@ from cortex.runtime.kernel import Config
 
 from .history import History
 
+NOT_ASKED = "not asked yet: the next start of Cortex asks it"
+
 
 class SilentServer(msgspec.Struct):
     """A server of tools that is configured and offers none."""
@@ -16,10 +18,11 @@ class SilentServer(msgspec.Struct):
     name: str
     reason: str
     log: str  # the file with what its program said; empty where there is none
+    asked: bool = True  # whether it ever was
 
 
 def silent_servers_of(history: History) -> list[SilentServer]:
-    """All of them, as config.toml has them; one that was never asked is not among them.
+    """All of them, as config.toml has them, with those that were never asked.
 
     Raises:
         ConfigError: config.toml cannot be read.
@@ -27,7 +30,9 @@ def silent_servers_of(history: History) -> list[SilentServer]:
     found = []
     for server in Config.shown(history.home).tools.mcp:
         event = _newest(history, server.name)
-        if event is not None and not event.tools:
+        if event is None:
+            found.append(SilentServer(server.name, NOT_ASKED, "", asked=False))
+        elif not event.tools:
             reason = event.reason.removeprefix(f"{server.name}: ") or "it offers no tools"
             said = history.home.path / server.log
             has_log = said.is_file() and said.stat().st_size > 0

@@ -223,7 +223,7 @@ def _models(home: Home) -> Iterator[Check]:
 def _tool_servers(home: Home) -> Iterator[Check]:
     """Which servers of tools offer none, as far as they were asked; nothing where each does."""
     with History.open(home) as history:
-        found = silent_servers_of(history)
+        found = [each for each in silent_servers_of(history) if each.asked]
     for each in found:
         todo = f"see {each.log}, and the table of {each.name} in {home.config_path}"
         if not each.log:

@@ -17,12 +17,16 @@ def waits_for_tools(voice: Voice, step: LinkedStep, offers: Offers, looks: int) 
 
     It is recorded once what is missing. When the configured time is over it goes on: then what it
     declares fails the attempt, and what is optional is left out.
+
+    What cannot come is not waited for.
     """
     state = voice.state
     if not step.tools or state.stage != "idle":
         return False
     tools = offers(step.tools)
     missing = _missing(step, tools)
+    if any(map(tools.never, missing)):
+        return False
     if not (missing or tools.awaited()) or waited_s(looks) >= tools.wait_s:
         return False
     attempt = state.attempts.get(step.id, 0) + 1
