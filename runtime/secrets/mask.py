@@ -70,7 +70,7 @@ class Mask:
         if isinstance(value, bytes):
             return self.data(value)
         if isinstance(value, dict):
-            return {self.value(name): self.value(inner) for name, inner in value.items()}
+            return _distinct((self.value(name), self.value(inner)) for name, inner in value.items())
         return [self.value(inner) for inner in value] if isinstance(value, list) else value
 
     def begun(self, text: str) -> int:
@@ -115,13 +115,13 @@ class Mask:
         Its texts are looked at one by one as well: in front of each stands its length, which may be
         a letter's byte, and a word begins where no letter stands before it.
         """
-        masked = self.data(body)
         try:
-            value = msgspec.msgpack.decode(masked)
+            value = msgspec.msgpack.decode(body)
             clean = self.value(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-            return masked  # no body of an event, which whoever takes it says
-        return masked if clean == value else msgspec.msgpack.encode(clean)
+            return self.data(body)  # no body of an event, which whoever takes it says
+        # The texts first: names that are masked byte by byte may become one, and one be lost.
+        return self.data(body if clean == value else msgspec.msgpack.encode(clean))
 
     def _may_hold(self, data: bytes) -> bool:
         if may_hold(data):
@@ -152,6 +152,19 @@ def refuse_masked(where: str, text: str) -> None:
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
+
+
+def _distinct(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A map of *items*; where masks made names equal, the later ones are numbered."""
+    found: dict[Any, Any] = {}
+    for name, inner in items:
+        free, number = name, 1
+        while free in found:
+            number += 1
+            more = f" {number}"
+            free = name + (more.encode() if isinstance(name, bytes) else more)
+        found[free] = inner
+    return found
 
 
 def _begun(tail: str, secret: str) -> int:

@@ -301,3 +301,18 @@ def test_a_known_secret_is_hidden_as_urls_json_and_logins_write_it(
     assert secret[1:6] not in hidden
     # In base64 a letter or two at the ends depend on what is beside them.
     assert hidden.count("*") >= 0.7 * len(secret.encode()) - len("\u27e6secret\u27e7".encode())
+
+
+def test_values_under_secret_names_of_the_same_length_are_all_kept() -> None:
+    one, two = "open sesame one", "open sesame two"
+    mask = Mask([one, two])
+
+    value = mask.value({one: 1, two: 2, "plain": 3})
+    body = msgspec.msgpack.encode({"result": {one: 1, two: 2}})
+    (draft,) = mask.drafts([Draft("x.a.b", 1, "bus/x", None, body)])
+    result = msgspec.msgpack.decode(draft.body)["result"]
+
+    assert list(value.values()) == [1, 2, 3]
+    assert list(result.values()) == [1, 2]
+    assert b"sesame" not in draft.body
+    assert mask.value(value) == value
