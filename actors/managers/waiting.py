@@ -41,9 +41,10 @@ class Waiting:
         self._history, self._vocabulary = history, vocabulary
         self._submitted: dict[int, int] = {}  # when, in nanoseconds, by position
         self._held: dict[str, ExecutionRequest] = {}  # by execution
-        self._held_bytes = 0  # that they take together
+        self._held_sizes: dict[str, int] = {}  # of those in bytes
         self._deferred: dict[str, ExecutionRequest] = {}  # by execution
-        self._sizes: dict[str, int] = {}  # of those in bytes: each is encoded once for that
+        self._sizes: dict[str, int] = {}  # of those in bytes
+        self._measured: tuple[ExecutionRequest | None, int] = None, 0  # the newest, and its bytes
 
     def submit(self, event: ProcessSubmit, position: int, time_ns: int) -> None:
         """Sources were submitted."""
@@ -62,14 +63,14 @@ class Waiting:
         }
         if not self._submitted or event.execution_id in self._held:
             return None
-        size = _size(event)
-        if len(self._held) >= MOST or self._held_bytes + size > MOST_BYTES:
+        size, held_bytes = self._size(event), sum(self._held_sizes.values())
+        if len(self._held) >= MOST or held_bytes + size > MOST_BYTES:
             return Refusal(
-                f"{len(self._held):,} requests of {self._held_bytes:,} bytes wait for sources that "
+                f"{len(self._held):,} requests of {held_bytes:,} bytes wait for sources that "
                 f"are being compiled, and {MOST:,} of {MOST_BYTES:,} may: ask again once those are"
             )
         self._held[event.execution_id] = event
-        self._held_bytes += size
+        self._held_sizes[event.execution_id] = size
         return _wake(event.execution_id, time_ns + round(COMPILE_S * 1e9))
 
     def answered(self, position: int, time_ns: int) -> list[Later]:
@@ -88,7 +89,7 @@ class Waiting:
             return True
         if len(self._deferred) >= MOST:
             return False
-        return sum(self._sizes.values()) + _size(request) <= MOST_BYTES
+        return sum(self._sizes.values()) + self._size(request) <= MOST_BYTES
 
     def defer(
         self,
@@ -140,7 +141,7 @@ class Waiting:
         """
         held = self._held.pop(event.execution_id, None)
         if held is not None:
-            self._held_bytes -= _size(held)
+            del self._held_sizes[event.execution_id]
         if held is None and event.execution_id not in self._deferred:
             return None
         request = self._read(event.stream())
@@ -162,14 +163,20 @@ class Waiting:
         """Take up what `snapshot` gave."""
         kept = msgspec.msgpack.decode(snapshot, type=Kept)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
-        self._held_bytes = sum(map(_size, self._held.values()))
+        self._held_sizes = {name: self._size(held) for name, held in self._held.items()}
         self._deferred, self._sizes = {}, {}
         for request in kept.deferred.values():
             self._keep(request)
 
     def _keep(self, request: ExecutionRequest) -> None:
         self._deferred[request.execution_id] = request
-        self._sizes[request.execution_id] = _size(request)
+        self._sizes[request.execution_id] = self._size(request)
+
+    def _size(self, request: ExecutionRequest) -> int:
+        """Its bytes; it is encoded once for all that is asked of it in a row."""
+        if self._measured[0] is not request:
+            self._measured = request, _size(request)
+        return self._measured[1]
 
     def _let_go(self, execution_id: str) -> None:
         del self._deferred[execution_id], self._sizes[execution_id]

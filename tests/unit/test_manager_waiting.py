@@ -1,10 +1,14 @@
 """A request waits for what was submitted before it, and for nothing else."""
 
+import importlib
+from typing import Any
+
 import msgspec
 import pytest
 
 from cortex.bus import Draft
 from cortex.bus.events import (
+    VOCABULARY,
     ComponentFailed,
     ExecutionCancelled,
     ExecutionFailed,
@@ -13,11 +17,14 @@ from cortex.bus.events import (
     ProcessCompiled,
     ProcessSubmit,
     ProcessUnchanged,
+    StepWake,
 )
 from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.processes.execution import ENGINE
 
 from .test_manager_requests import Office, one
+
+waiting_part: Any = importlib.import_module("cortex.actors.managers.waiting")
 
 
 def submit(office: Office) -> int:
@@ -197,3 +204,29 @@ def test_a_request_that_was_cancelled_while_it_waited_for_the_compiler_begins_no
     wake(office)
 
     assert answers(office) == []
+
+
+@pytest.mark.parametrize("compiling", [False, True])
+def test_a_request_that_waits_is_measured_once(
+    compiling: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    size_of = waiting_part._size
+
+    def counted(request: ExecutionRequest) -> int:
+        measured.append(request.execution_id)
+        return int(size_of(request))
+
+    monkeypatch.setattr(waiting_part, "_size", counted)
+    held = waiting_part.Waiting(lambda _: iter(()), VOCABULARY)
+    event = ExecutionRequest(execution_id="x", process="p")
+
+    if compiling:
+        held.submit(ProcessSubmit(sources={"p.yaml": "digest"}), 1, 0)
+        held.hold(event, 0)
+        held.woken(StepWake(execution_id="x", step_id="", what="request"))
+    else:
+        assert held.has_room(event)
+        list(held.defer(event, "p", ("action a",), 0, 60.0))
+
+    assert measured == ["x"]
