@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from cortex.bus import Hub, LocalHub, Subscribe, SystemClock, system_entropy
-from cortex.bus.events import VOCABULARY
+from cortex.bus.events import VOCABULARY, ClientLimited
 from cortex.runtime.access import digest_of, owner_token, read_certificate
 from cortex.runtime.cli import main
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import EventLog
 
 
@@ -274,6 +274,24 @@ def test_how_near_its_limits_a_client_is_stands_beside_what_it_holds(shell: Shel
     assert "uses       subscriptions 5 of 5, filters 5 of 2,048, " in shown
     assert "deadlines 0 of any number" in shown
     assert "near       subscriptions: 5 of 5" in shown
+
+
+def test_a_rate_that_a_client_reached_is_shown_without_a_use_that_nobody_keeps(
+    shell: Shell,
+) -> None:
+    shell.run("add", "alice", "--subscribe", "*")
+    with Runtime(shell.home) as runtime:
+        limited = ClientLimited(client="alice", what="requests_per_s", limit=500, times=3)
+        runtime.client("cortex").publish(limited)
+
+    held = shell.json("show", "alice")["holds"]["limits"]
+    shown, _ = shell.run("show", "alice")
+
+    assert all(each.get("used", 0) is not None for each in held)
+    (rate,) = [each for each in held if each["limit"] == "requests_per_s"]
+    assert "used" not in rate
+    assert (rate["most"], rate["near"], rate["reached"]) == (500, False, 3)
+    assert "reached    requests_per_s of 500: 3 times, last at " in shown
 
 
 def test_the_list_says_in_which_folders_a_client_may_ask_for_work(shell: Shell) -> None:

@@ -69,7 +69,7 @@ class LimitRow(msgspec.Struct, kw_only=True):
     """How near a client is to one of its limits."""
 
     limit: str  # key of [limits]
-    used: int | None  # null for a rate, which is measured while it is connected
+    used: int | msgspec.UnsetType = msgspec.UNSET  # absent for a rate, which nobody keeps
     most: int  # 0 for no bound
     near: bool  # over four fifths of it are used
     reached: int = 0  # how often it wanted more
@@ -139,28 +139,31 @@ def _limits(home: Home, given: GrantGiven, counts: dict[str, int]) -> list[Limit
     except CortexError:
         configured = Limits()  # what is wrong with the settings is said where they are used
     limits: dict[str, int] = msgspec.structs.asdict(configured.but(given.limits))
-    rows = {key: _row(key, counts.get(key), most) for key, most in limits.items() if key in counts}
+    rows = {key: _row(key, counts[key], most) for key, most in limits.items() if key in counts}
     with History.open(home) as history:
         for record in history.select(Selection(topics=(ClientLimited.topic_name(),))):
             event = history.event(record)
             if isinstance(event, ClientLimited) and event.client == given.client:
                 most = limits.get(event.what, event.limit)
-                row = rows.setdefault(event.what, _row(event.what, None, most))
+                row = rows.setdefault(event.what, _row(event.what, msgspec.UNSET, most))
                 row.reached, row.last = row.reached + event.times, iso(record.time_ns)
     return list(rows.values())
 
 
-def _row(key: str, used: int | None, most: int) -> LimitRow:
-    near = used is not None and most > 0 and used > most * NEAR
+def _row(key: str, used: int | msgspec.UnsetType, most: int) -> LimitRow:
+    near = used is not msgspec.UNSET and most > 0 and used > most * NEAR
     return LimitRow(limit=key, used=used, most=most, near=near)
 
 
 def lines_of(held: HeldDocument) -> Iterator[tuple[str, str]]:
     """What is shown of it: a word, and what belongs to it."""
-    counted = [each for each in held.limits if each.used is not None]
+    counted = [
+        f"{each.limit} {each.used:,} of {_most(each.most)}"
+        for each in held.limits
+        if each.used is not msgspec.UNSET
+    ]
     if counted:
-        used = (f"{each.limit} {each.used:,} of {_most(each.most)}" for each in counted)
-        yield "uses", ", ".join(used)
+        yield "uses", ", ".join(counted)
     for row in held.limits:
         if row.near:
             yield "near", f"{row.limit}: {row.used:,} of {_most(row.most)}"
