@@ -212,3 +212,32 @@ def test_one_that_watches_what_others_are_asked_handles_the_request_and_not_the_
             pass
 
     assert sorted(rated(home)) == ["Picky", "one"]
+
+
+def test_of_many_and_long_remedies_the_first_are_shown_and_where_the_rest_is(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Runtime(home) as runtime:
+        client = runtime.client("cortex")
+        event = TriggerReceived(trigger_id="t", fields={"a": 1}, waits=False)
+        at = client.publish(event)
+        names = ["long" * 60, *(f"gone{number}" for number in range(40))]
+        client.publish(
+            *(
+                ComponentFailed(
+                    component=name, position=at, about=event.topic_name(), attempts=1, reason="no"
+                )
+                for name in names
+            )
+        )
+
+    assert main(["events", "parked", "--home", str(home.path)]) == 0
+    remedies = [line for line in capsys.readouterr().out.splitlines() if "\t" not in line]
+    assert main(["events", "parked", "--json", "--home", str(home.path)]) == 0
+    whole = [each["remedy"] for each in json.loads(capsys.readouterr().out)]
+
+    assert len(remedies) == 20
+    assert remedies[-1] == "... 22 more lines: cortex events parked --json"
+    assert max(map(len, remedies)) < 250
+    assert len(whole) == 41
+    assert any(len(each) > 260 for each in whole)

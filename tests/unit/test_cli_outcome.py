@@ -80,6 +80,15 @@ def test_of_a_long_text_a_result_in_short_has_the_beginning_and_says_where_the_r
     assert len(lines) == 21
 
 
+def test_each_long_line_of_a_text_is_cut_not_the_first_alone() -> None:
+    said = f"short\n{'y' * 5_000}\nlast"
+
+    lines = list(scalars({"stdout": said}, "cortex execution show e"))
+
+    cut = f"  {'y' * 198}… cortex execution show e"
+    assert lines == ["stdout:", "  short", cut, "  last"]
+
+
 @pytest.mark.parametrize(
     ("read", "said"), [(120_162, "the log has 120,162 tokens; 4,390 were sent (3.7 %)"), (300, "")]
 )

@@ -11,7 +11,7 @@ from cortex.runtime.kernel import Home
 from ..errors import NotFoundError, RefusedError
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..reading import History, ParkedEvent, parked_of
+from ..reading import TEXT_LINES, History, ParkedEvent, bounded, cut_line, parked_of
 from ..screen import Screen
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RETRY_S = 60.0  # within which a component has to come to it
 LOOK_S = 0.05
+ALL = "cortex events parked --json"  # has each remedy whole
 QUIET_S = 2.0  # after which it is said what is waited for
 
 
@@ -76,7 +77,8 @@ def parked(home: Home, screen: Screen) -> int:
             for p in found
         ),
     )
-    for remedy in dict.fromkeys(each.remedy for each in found):
+    remedies = [*dict.fromkeys(cut_line(each.remedy, ALL) for each in found)]
+    for remedy in bounded(remedies, TEXT_LINES, ALL):
         screen.line(remedy, "cyan")
     return OK
 

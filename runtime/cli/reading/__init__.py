@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
     from .plugins import plugins_of, with_failures
-    from .results import brief_value, named_values, readable, scalars
+    from .results import (
+        TEXT_LINES,
+        bounded,
+        brief_value,
+        cut_line,
+        named_values,
+        readable,
+        scalars,
+    )
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of
     from .selection import Selection
@@ -71,6 +79,7 @@ __all__ = [
     "REQUESTS",
     "REVIEW_LINES",
     "STREAM",
+    "TEXT_LINES",
     "UNHELD",
     "ActingDocument",
     "ActingEndpoint",
@@ -113,10 +122,12 @@ __all__ = [
     "asked_of_person",
     "asking_items",
     "asyncapi_document",
+    "bounded",
     "brief_value",
     "cells_of",
     "condition_as_written",
     "counted",
+    "cut_line",
     "demands_of",
     "diff_as_written",
     "document_of",

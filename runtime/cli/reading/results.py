@@ -55,8 +55,7 @@ def scalars(result: dict[str, Any], rest: str) -> Iterator[str]:
         if isinstance(value, dict | list | tuple) or hidden(name, value):
             continue
         lines = bounded(list(_named(f"{name}:", value, "")), TEXT_LINES, rest)
-        long = lines and len(lines[0]) > LONGEST_SCALAR
-        yield from (f"{lines[0][:LONGEST_SCALAR]}… {rest}", *lines[1:]) if long else lines
+        yield from (cut_line(line, rest) for line in lines)
 
 
 def brief_value(value: Any) -> str:
@@ -76,6 +75,11 @@ def bounded(lines: list[str], most: int, rest: str) -> list[str]:
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"... {many(len(lines) - most + 1, 'more line')}: {rest}"]
+
+
+def cut_line(line: str, rest: str) -> str:
+    """*line*; of a long one the beginning, and *rest*, which says where all of it is."""
+    return line if len(line) <= LONGEST_SCALAR else f"{line[:LONGEST_SCALAR]}… {rest}"
 
 
 def _named(name: str, value: Any, indent: str) -> Iterator[str]:
