@@ -1,7 +1,8 @@
-"""`cortex status` and `cortex doctor` name each configured server of tools that offers none."""
+"""What `cortex status` and `cortex doctor` find: silent servers of tools, a disk that is full."""
 
 import importlib.util
 import json
+import shutil
 import time
 
 import pytest
@@ -83,3 +84,28 @@ def test_status_works_where_the_configuration_cannot_be_read(
     assert main(["status", "--home", str(asked.path), "--json"]) == 3
 
     assert json.loads(capsys.readouterr().out)["silent_servers"] == []
+
+
+@pytest.mark.parametrize(
+    ("free", "state", "said"),
+    [
+        (5 << 30, "ok", "5.0 GiB free"),
+        (100 << 20, "warn", "100.0 MiB free"),
+        (9 << 20, "fail", "9.0 MiB free"),
+    ],
+)
+def test_doctor_says_a_small_rest_of_the_disk_in_mebibytes(
+    free: int,
+    state: str,
+    said: str,
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usage = shutil.disk_usage(home.path)._replace(free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+    main(["doctor", "--home", str(home.path), "--json"])
+
+    (disk,) = [each for each in json.loads(capsys.readouterr().out) if each["name"] == "disk"]
+    assert (disk["state"], disk["found"]) == (state, said)

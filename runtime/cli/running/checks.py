@@ -157,7 +157,8 @@ def _trust(home: Home) -> Iterator[Check]:
 
 def _disk(home: Home) -> Check:
     free = shutil.disk_usage(home.path).free
-    found = f"{free / (1 << 30):,.1f} GiB free"
+    small = free < 1 << 30
+    found = f"{free / (1 << 20):,.1f} MiB free" if small else f"{free / (1 << 30):,.1f} GiB free"
     if free < FULL_BYTES:
         return Check("disk", "fail", found, "free some space: nothing can be recorded without")
     if free < LOW_BYTES:
