@@ -12,7 +12,15 @@ from cortex.runtime.serving import Note, PluginFared, Service, start, tell_syste
 
 from ..exits import OK
 from ..options import with_any_home, with_screen
-from ..reading import History, NotReady, Selection, not_ready_lines, not_ready_of, plugins_of
+from ..reading import (
+    History,
+    NotReady,
+    Selection,
+    not_ready_lines,
+    not_ready_of,
+    plugin_line,
+    plugins_of,
+)
 from ..running import told_to_end, wait_for
 from ..screen import Screen
 
@@ -88,9 +96,7 @@ def _show(screen: Screen, home: Home, note: Note) -> None:
     for address in note.addresses:
         screen.line(f"listening  {address}")
     for name, how in plugins.items():
-        told = f": {how.reason}" if how.reason else ""
-        style = "yellow" if how.state in ("crashed", "denied", "given up") else ""
-        screen.line(f"plugin     {name} {how.state}{told}", style)
+        screen.line(*plugin_line(name, how))
     for line in not_ready_lines(not_ready):
         screen.line(line, "yellow")
     screen.line("cortex status", "cyan")

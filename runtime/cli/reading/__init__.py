@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .next_step import BREAKPOINT, NextStep, next_step_of
     from .not_ready import NotReady, not_ready_lines, not_ready_of
     from .parked import ParkedEvent, parked_of
-    from .plugins import plugins_of, with_failures
+    from .plugins import plugin_line, plugins_of, with_failures
     from .results import (
         TEXT_LINES,
         bounded,
@@ -165,6 +165,7 @@ __all__ = [
     "parked_of",
     "parse_end",
     "parse_time",
+    "plugin_line",
     "plugins_of",
     "plus",
     "readable",

@@ -11,6 +11,7 @@ from .history import History
 from .selection import Selection
 
 PLUGINS = Selection(topics=("plugin.*",))
+AILING = ("failing", "crashed", "denied", "given up")  # states of a plugin that is a warning
 
 
 def plugins_of(history: History) -> dict[str, PluginFared]:
@@ -31,3 +32,9 @@ def with_failures(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
         return how
     failures = sum(each.failures for each in own)
     return replace(how, state="failing", reason=own[-1].reason, failures=failures)
+
+
+def plugin_line(name: str, how: PluginFared) -> tuple[str, str]:
+    """The line about a plugin, and its style: yellow where it does not do its work."""
+    told = f": {how.reason}" if how.reason else ""
+    return f"plugin     {name} {how.state}{told}", "yellow" if how.state in AILING else ""
