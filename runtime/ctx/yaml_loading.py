@@ -115,14 +115,21 @@ def _may_be_deep(text: str) -> bool:
 
 def _bounded(text: str) -> None:
     # The C loader calls itself for each level: enough of them end the process.
+    too_deep = CtxSourceError("yaml", f"it nests deeper than {LEVELS} levels")
     depth = 0
-    for event in yaml.parse(text, Loader=Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > LEVELS:
-                raise CtxSourceError("yaml", f"it nests deeper than {LEVELS} levels")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+    try:
+        for event in yaml.parse(text, Loader=Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > LEVELS:
+                    raise too_deep
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.MarkedYAMLError as error:
+        # Newer loaders have a bound of their own, and look far enough ahead to meet it first.
+        if "nesting depth" in (error.problem or ""):
+            raise too_deep from None
+        raise
 
 
 def _inside(node: Any, path: Path, names: Any) -> Iterator[tuple[int, Path]]:
