@@ -276,7 +276,7 @@ class Record(Struct, frozen=True):
         if not isinstance(key.value, str):
             return  # reported as it was read
         found = self._meant(name, node)
-        known = f"known keys are {listed(self.keys, 30)}"
+        known = f"known keys are {listed(self.keys, len(self.keys))}"
         reporter.report(
             "P101",
             f"`{name}` is not a key of {self.what}",
@@ -289,7 +289,10 @@ class Record(Struct, frozen=True):
         """The key that the unknown key *name* of *node* stands for; one that is given is not it."""
         if name in self.keys:
             return None
-        return nearest(name, (key for key in self.keys if key not in node.entries))
+        free = [key for key in self.keys if key not in node.entries]
+        # Events and compiled files say `parameters`, where a source says `with`.
+        named = next((key for key in free if self.keys[key].field == name), None)
+        return named or nearest(name, free)
 
 
 class OneOf(Struct, frozen=True):

@@ -65,6 +65,19 @@ def test_without_a_hub_a_run_is_refused_once_a_topic_is_gone_and_goes_again_with
     assert desk.run("run", "rota").returncode == 0
 
 
+def test_whoever_waits_for_a_parent_that_does_not_compile_is_told_to_correct_it(desk: Desk) -> None:
+    text = "process: child\nversion: 1\nextends: rota\n"
+    (desk.home.processes / "child.yaml").write_text(text)
+    assert desk.run("run", "child").returncode == 0
+    page(desk).unlink()
+
+    refused = desk.run("run", "child", "--wait", "1")
+
+    assert refused.returncode != 0
+    assert "parent `rota` does not compile" in refused.stderr
+    assert "correct what `cortex process validate` finds" in refused.stderr
+
+
 def test_without_a_hub_an_edited_skill_is_another_digest(desk: Desk) -> None:
     (desk.home.processes / "rota.yaml").write_text(NEEDS_SKILL)
     skill = desk.home.path / "skills" / "style" / "SKILL.md"

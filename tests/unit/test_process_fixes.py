@@ -159,3 +159,9 @@ def test_some_fixes_are_promised_and_some_are_not() -> None:
     assert promised[0] is False  # what is given is no list of gates
     assert promised[2] is True
     assert sum(promised) > 3
+
+
+def test_the_name_that_events_have_for_a_key_is_made_into_the_key() -> None:
+    text = "process: p\nversion: 1\nsteps: [{id: a, action: work, parameters: {x: 1}}]\n"
+
+    assert fixed(text) == (text.replace("parameters", "with"), [])

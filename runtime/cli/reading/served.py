@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import ComponentAnnounced
+from cortex.runtime.processes import absence
 
 REGISTRY = "registry"
 PLUGIN = "plugin."  # before the name of a plugin, in that of its client
@@ -34,6 +35,8 @@ def _way(missing: str, served: tuple[str, str] | None) -> str:
         kind = missing.partition(" ")[0]
         if kind in ("action", "gate", "tool"):
             return f"start the worker or load the plugin that serves {missing}"
+        if absence(missing) == missing:  # no name, but what is wrong
+            return "correct what `cortex process validate` finds"
         return f"put {missing} back"
     component, source = served
     if source.startswith(PLUGIN):
