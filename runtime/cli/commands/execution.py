@@ -120,8 +120,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
         state = history.execution(found)
         document = document_of(state, rows_of(history, found), history.blobs)
         document.waiting = running.waiting_for(history, found)
-        if document.chosen or state.tree:
-            document.worktree = worktree_of(home, state.tree or found)
+        document.worktree = worktree_of(home, state.tree or found)
     show_execution(screen, document)
 
 

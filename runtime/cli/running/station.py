@@ -125,8 +125,7 @@ class Station:
         state = self.history.execution(execution_id)
         document = document_of(state, rows_of(self.history, execution_id), self.history.blobs)
         document.waiting = waiting_for(self.history, execution_id)
-        if document.chosen or state.tree:
-            document.worktree = worktree_of(self.home, state.tree or execution_id)
+        document.worktree = worktree_of(self.home, state.tree or execution_id)
         return document
 
     def until_started(self, execution_id: str) -> None:
