@@ -22,6 +22,7 @@ from cortex.bus.events import (
     StepCompleted,
     StepDelegated,
     StepExecute,
+    StepFailed,
     StepFanned,
     StepItemChanged,
     ToolCall,
@@ -230,3 +231,15 @@ def test_what_an_item_did_is_told_with_its_number() -> None:
 
     assert told is not None
     assert (told.lead, told.text) == ("done", "mend 2: it holds")
+
+
+def test_why_an_item_failed_is_told_once() -> None:
+    teller = Teller()
+    begun = StepDelegated(**STEP, child="c2", purpose="item", item=2)
+    teller.tell(recorded(begun, 1), begun)
+    failed = StepFailed(execution_id="c2", step_id="mend", error="no")
+    other, same = (changed(2, "failed", reason=reason) for reason in ("it took too long", "no"))
+
+    assert teller.tell(recorded(failed, 2), failed) is not None
+    assert teller.tell(recorded(other, 3), other) is not None
+    assert teller.tell(recorded(same, 4), same) is None

@@ -93,6 +93,7 @@ class Teller:
         self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
         self._parts: dict[tuple[str, str], int] = {}  # number of an item, by its execution and step
         self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
+        self._errors: dict[str, str] = {}  # told last of an execution
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
@@ -149,7 +150,8 @@ class Teller:
             return Told("items", said, "cyan")
         items, done = self._fans.get(where, (0, 0))
         told: Told | None = None
-        if event.status in ("paused", "halted", "failed", "skipped"):
+        is_told = event.status == "failed" and self._errors.get(event.child) == event.reason
+        if event.status in ("paused", "halted", "failed", "skipped") and not is_told:
             branches = self._branches.get(where, ())
             known = 0 < event.item <= len(branches)
             name = f"branch {branches[event.item - 1]}" if known else f"item {event.item}"
@@ -175,6 +177,7 @@ class Teller:
                 told = f": {event.summary}" if event.summary else ""
                 return Told("done", f"{self._named(event)}{took}{told}", "green")
             case StepFailed():
+                self._errors[event.execution_id] = event.error
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
                 return Told("failed", f"{self._named(event)}{again}: {event.error}", "red")
             case StepProposed():
