@@ -3,7 +3,7 @@
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -128,14 +128,26 @@ class DiskSnapshots:
             pass  # it cannot be made
 
 
+class Ending(Exception):  # noqa: N818  # nothing is wrong
+    """The component is to end, and was not brought to its cursor."""
+
+
 class Recall:
     """One component's way back to where it was; does nothing for one that keeps no fold."""
 
     def __init__(
-        self, name: str, version: int, seen: Filter, host: Host, log: Log, snapshots: Snapshots
+        self,
+        name: str,
+        version: int,
+        seen: Filter,
+        host: Host,
+        log: Log,
+        snapshots: Snapshots,
+        ends: Callable[[], bool] = lambda: False,
     ) -> None:
         self._name, self._version = name, version
         self._seen, self._host, self._log, self._snapshots = seen, host, log, snapshots
+        self._ends = ends  # whether the component is to end; asked between two pages
         self._saved = 0
         self._at: int | None = None  # the fold holds exactly the events up to here; None: unsure
         self._state = b""  # what it was restored from
@@ -143,7 +155,11 @@ class Recall:
         self._tail_bytes = 0
 
     def load(self, cursor: int) -> None:
-        """Bring the fold to *cursor*."""
+        """Bring the fold to *cursor*.
+
+        Raises:
+            Ending: The component is to end; how far it came is kept.
+        """
         if not self._version:
             return
         after = self._restore(cursor)
@@ -182,6 +198,9 @@ class Recall:
 
     def _load(self, after: int, cursor: int) -> None:
         while after < cursor:
+            if self._ends():
+                self.save()
+                raise Ending
             page = self._log.read(after, min(PAGE, cursor - after), PAGE_BYTES)
             if not page:
                 break
@@ -190,8 +209,8 @@ class Recall:
             if after > cursor:
                 page = [data for data in page if decode(data).position <= cursor]
             self._recall(page)
+            self._at = after
             if after - self._saved >= LOADING:
-                self._at = after
                 self.save()
 
     def _restore(self, cursor: int) -> int:

@@ -35,6 +35,7 @@ from cortex.bus import (
 from .feed import Backoff, Flush, Idle, Program, Quiet, Step
 from .host import Host, told, trace_of
 from .leases import Leases
+from .recall import Ending
 from .spawned import ChildDiedError
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls are not starved
@@ -82,6 +83,7 @@ class Pulse(msgspec.Struct):
     busy_since_ns: int = 0  # by the hub's steady clock; 0 while it waits
     rung: bool = False  # a `Wake` is in the mailbox
     abandoned: bool = False  # somebody else does its work now: end as soon as you can
+    ending: bool = False  # a `Stop` is in the mailbox: begin nothing that takes long
 
 
 class Reply(pykka.Future[Any]):
@@ -180,6 +182,8 @@ class Shell(pykka.ThreadingActor):
                 self._pulse.rung = False
                 if not isinstance(self._rests, Backoff):  # it fetches by itself after that
                     self._drive(self._program)
+        except Ending:
+            self._end()
         except BaseException as error:  # noqa: BLE001  # the supervisor decides
             if not isinstance(message, Call):
                 self._fail(error)

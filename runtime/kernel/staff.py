@@ -193,7 +193,7 @@ class Staff:
         host = self._host(post)
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
-        program = self._program(post, host)
+        program = self._program(post, host, pulse)
         ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
         self._unwatch(post, label)
 
@@ -205,20 +205,23 @@ class Staff:
             self._leases.drop(label)
             host.abandon()
 
+        def hurry() -> None:
+            pulse.ending = True
+
         if isinstance(host, AsyncHost):
             host.rings(bell)
         if program is not None:
             post.wakes[label] = bell
             self._hub.watch(post.name, bell)
             bell()
-        return Staffed(ref, abandon)
+        return Staffed(ref, abandon, hurry)
 
     def _unwatch(self, post: Post, label: str) -> None:
         bell = post.wakes.pop(label, None)
         if bell is not None:
             self._hub.unwatch(post.name, bell)
 
-    def _program(self, post: Post, host: Host) -> Program | None:
+    def _program(self, post: Post, host: Host, pulse: Pulse) -> Program | None:
         pairs, component = post.pairs(), post.component
         if not pairs:
             return None
@@ -236,7 +239,8 @@ class Staff:
         if post.labels != (post.name,):
             return work(feeding, host, self._hub.steady_ns)
         version = component.recalls
-        recall = Recall(post.name, version, Filter(pairs), host, self._log, self._snapshots)
+        seen, ends = Filter(pairs), lambda: pulse.ending
+        recall = Recall(post.name, version, seen, host, self._log, self._snapshots, ends)
         return ordered(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
 
     def _host(self, post: Post) -> Host:

@@ -22,10 +22,11 @@ log = structlog.get_logger("cortex.kernel")
 
 
 class Staffed(msgspec.Struct, frozen=True):
-    """A shell at work, and how to let go of it when it hangs."""
+    """A shell at work, how to let go of it when it hangs, and how to have it end soon."""
 
     ref: pykka.ActorRef[Shell]
     abandon: Callable[[], None]
+    hurry: Callable[[], None]  # before it is told to stop: what takes long is left off
 
 
 Make = Callable[[Hooks], Staffed]
@@ -118,6 +119,7 @@ class Supervisor:
     def _end(self, watches: list[_Watch], patience_s: float) -> None:
         staff = [w.staffed for w in watches if w.staffed is not None]
         for staffed in staff:
+            staffed.hurry()
             with contextlib.suppress(pykka.ActorDeadError):
                 staffed.ref.tell(Stop())
         until_ns = self._steady_ns() + int(patience_s * 1e9)

@@ -262,3 +262,21 @@ def test_where_no_file_can_be_made_everything_is_recalled(tmp_path: Path) -> Non
     snapshots.put("c", 1, KEPT)
 
     assert snapshots.get("c", 1) is None
+
+
+def test_what_is_to_end_on_a_long_way_leaves_it_and_goes_on_from_there() -> None:
+    log, snapshots = Counting(), recall.MemorySnapshots()
+    log.grow(8 * recall.PAGE, 2)
+    local = host.LocalHost(Keeping, PLANS, print)
+    local.start()
+    way = recall.Recall(
+        "c", 1, Filter(PAIRS), local, log, snapshots, lambda: log.count >= 2 * recall.PAGE
+    )
+
+    with pytest.raises(recall.Ending):
+        way.load(8 * recall.PAGE)
+
+    assert log.count == 2 * recall.PAGE
+    _, again = started(log, snapshots, Keeping, 8 * recall.PAGE)
+    assert log.count == 8 * recall.PAGE
+    assert again.seen == [2]
