@@ -16,9 +16,9 @@ from cortex.bus.events import (
 )
 from cortex.runtime.cli.prompting import Following
 from cortex.runtime.context import ContextCompiler, Request, Step
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobStore, EventLog
-from cortex.runtime.processes.execution import ENGINE
 
 STARTED = ExecutionStarted(
     execution_id="e1", process="hi", process_version=1, digest="", linked="", inputs={}, goal="",

@@ -16,8 +16,8 @@ from cortex.bus.events import (
 )
 from cortex.runtime.cli.adding import Screen
 from cortex.runtime.cli.running import Ailments, Interrupts, Progress
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.log import MemoryLog
-from cortex.runtime.processes.execution import ENGINE
 
 STARTED = ExecutionStarted(
     execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",

@@ -13,9 +13,9 @@ from cortex.bus.events import (
 )
 from cortex.runtime.cli.reading import History
 from cortex.runtime.cli.running import untaken_action
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import MemoryBlobs, MemoryLog
-from cortex.runtime.processes.execution import ENGINE
 
 LEASE_NS = 3_600 * 1_000_000_000
 GREET = (("step.execute", "greet"),)

@@ -21,8 +21,8 @@ from cortex.bus.events import (
     StepFailed,
     StepWake,
 )
+from cortex.runtime.executions import wait_before_call
 from cortex.runtime.processes import Budget, Retry
-from cortex.runtime.processes.execution import wait_before_call
 
 from .execution_world import SECOND_NS, World, action_step, answer_to, child_step, process_of
 

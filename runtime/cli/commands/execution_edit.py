@@ -5,9 +5,9 @@ from typing import IO
 import click
 
 from cortex.runtime.context import EditUnfitError
+from cortex.runtime.executions import Execution, edit_prompt
 from cortex.runtime.kernel import Home, many
 from cortex.runtime.processes import SettlementError
-from cortex.runtime.processes.execution import Execution, edit_prompt
 
 from .. import running  # not its names: what only reads gets along without a runtime
 from ..completing import execution_ids

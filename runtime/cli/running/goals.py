@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from cortex.bus.events import StepPropose
+from cortex.runtime.executions import checked_as_declared, goal_at_hand
 from cortex.runtime.kernel import Config, Home
 from cortex.runtime.processes import (
     Goal,
@@ -20,7 +21,6 @@ from cortex.runtime.processes import (
     linked_goal,
     nearest,
 )
-from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, one_chooses

@@ -22,7 +22,7 @@ from cortex.bus.events import (
     ModelInvoke,
     StepDelegated,
 )
-from cortex.runtime.processes.execution import ITEMS, PARENT_PAUSES, AskedSoFar
+from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
 
 from ..errors import UnwritableError
 from ..reading import OpenQuestions

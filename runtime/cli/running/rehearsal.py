@@ -27,6 +27,7 @@ from cortex.bus.events import (
     Part,
 )
 from cortex.runtime.context import split
+from cortex.runtime.executions import Execution, context_compile, gate_evaluate, knowledge_request
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     LinkedGate,
@@ -41,9 +42,7 @@ from cortex.runtime.processes import (
     items_of,
     may_of,
 )
-from cortex.runtime.processes.execution import Execution
 
-from ...processes.execution.asking import context_compile, gate_evaluate, knowledge_request
 from .station import Station
 
 ANSWER_S = 60.0

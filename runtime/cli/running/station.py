@@ -22,8 +22,8 @@ from cortex.bus.events import (
     TriggerReceived,
     TriggerUnmatched,
 )
+from cortex.runtime.executions import GOAL, VERDICTS, Execution
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes.execution import GOAL, VERDICTS, Execution
 
 from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
 from ..exits import FAILED, INTERRUPTED, OK, WAITING

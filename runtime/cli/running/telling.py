@@ -46,10 +46,10 @@ from cortex.bus.events import (
     ToolReturned,
     ToolUnclaimed,
 )
+from cortex.runtime.executions import ENGINE, VERDICTS, Execution
 from cortex.runtime.kernel import many
 from cortex.runtime.models import PERSON, Usage
 from cortex.runtime.processes import absence
-from cortex.runtime.processes.execution import ENGINE, VERDICTS, Execution
 
 from ..reading import counted, dollars, duration, edit_line, edit_of, unedited_line
 

@@ -3,8 +3,7 @@
 from typing import Final
 
 from cortex.bus.events import StepFailed
-
-from ..linked import Retry
+from cortex.runtime.processes import Retry
 
 MODEL_BACKOFF_S: Final = 2.0  # before the second call; doubled with each
 MODEL_JITTER: Final = 0.5  # of the wait at most, on top: those who were refused together part

@@ -7,6 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .answering import do_again, it_happened, open_effects
     from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
+    from .asking import context_compile, gate_evaluate, knowledge_request
     from .children import CHILD_FACTS, left_behind
     from .choices import choices
     from .control import VERDICTS
@@ -61,6 +62,7 @@ __all__ = [
     "checked_as_declared",
     "checked_inputs",
     "choices",
+    "context_compile",
     "counted",
     "decide",
     "do_again",
@@ -68,6 +70,7 @@ __all__ = [
     "evolve",
     "execution_of",
     "fold",
+    "gate_evaluate",
     "give_result",
     "give_up",
     "goal_at_hand",
@@ -76,6 +79,7 @@ __all__ = [
     "is_own",
     "is_wanted",
     "it_happened",
+    "knowledge_request",
     "leave",
     "left_behind",
     "list_executions",

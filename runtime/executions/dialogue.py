@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ToolEnabled,
     ToolFailed,
 )
+from cortex.runtime.processes import EMPTY, LinkedProcess, LinkedStep, is_empty, typed_answer
 from cortex.runtime.tools import (
     ENABLE_PACK,
     Allowed,
@@ -25,8 +26,6 @@ from cortex.runtime.tools import (
     check_call,
 )
 
-from ..answers import EMPTY, is_empty, typed_answer
-from ..linked import LinkedProcess, LinkedStep
 from .asking import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
 from .choices import ALONE, GIVE_UP, ONE_A_TURN, REACHED, choices, given_up
 from .goals import pending

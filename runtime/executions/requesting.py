@@ -8,9 +8,8 @@ from cortex.bus import Client
 from cortex.bus.events import ContextEdit, StepSettle
 from cortex.runtime.context import EditUnfitError, Manifest, edits_between
 from cortex.runtime.log import Blobs
+from cortex.runtime.processes import LinkedProcess, SettlementError
 
-from ..errors import SettlementError
-from ..linked import LinkedProcess
 from .answering import declared_result, fitting
 from .changing import no_step
 from .people import REPLACED, SKIPPED

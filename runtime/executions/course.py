@@ -3,14 +3,15 @@
 from msgspec import UNSET
 
 from cortex.bus.events import StepFailed
-
-from ..errors import MissingValueError
-from ..evaluate import evaluate, fill
-from ..linked import (
+from cortex.runtime.processes import (
     LinkedGate,
     LinkedProcess,
     LinkedStep,
+    MissingValueError,
+    evaluate,
+    fill,
 )
+
 from . import fanning, pursuing, recovery
 from .asking import (
     GATE_DEADLINE_S,

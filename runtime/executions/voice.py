@@ -28,8 +28,8 @@ from cortex.bus.events import (
     StepSkipped,
 )
 from cortex.runtime.kernel import Delivery, Output
+from cortex.runtime.processes import LinkedChild, LinkedStep
 
-from ..linked import LinkedChild, LinkedStep
 from .asked import Serving, addressed, nobody
 from .asking import (
     child_request,

@@ -52,9 +52,9 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.kernel import Delivery, Output
+from cortex.runtime.processes import LinkedProcess
 from cortex.runtime.tools import Tools
 
-from ..linked import LinkedProcess
 from . import control, pursuing, recovery, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .changing import change

@@ -23,8 +23,8 @@ from cortex.bus.events import (
     StepCompleted,
     StepFanned,
 )
+from cortex.runtime.processes import Halt, LinkedFan, LinkedStep
 
-from ..linked import Halt, LinkedFan, LinkedStep
 from .item_start import (
     begin_item,
     list_of,

@@ -6,10 +6,16 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ..answers import wrong_answer
-from ..errors import MissingValueError
-from ..evaluate import Scope, fill
-from ..linked import Field, LinkedStep, Output, ValueType
+from cortex.runtime.processes import (
+    Field,
+    LinkedStep,
+    MissingValueError,
+    Output,
+    Scope,
+    ValueType,
+    fill,
+    wrong_answer,
+)
 
 _TYPES: Mapping[ValueType, tuple[type, ...]] = {
     "string": (str,),

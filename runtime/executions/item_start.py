@@ -14,11 +14,15 @@ from cortex.bus.events import (
     StepDelegated,
     StepItemChanged,
 )
+from cortex.runtime.processes import (
+    LinkedFan,
+    LinkedStep,
+    MissingValueError,
+    evaluate,
+    fill,
+    list_seen_by,
+)
 
-from ..errors import MissingValueError
-from ..evaluate import evaluate, fill
-from ..linked import LinkedFan, LinkedStep
-from ..parts import list_seen_by
 from .items import Fan, Live
 from .room import clipped, too_large
 from .spending import dollars

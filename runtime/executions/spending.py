@@ -6,8 +6,8 @@ import msgspec
 from msgspec import UNSET
 
 from cortex.runtime.models import Usage
+from cortex.runtime.processes import LinkedStep
 
-from ..linked import LinkedStep
 from .state import Execution
 
 GOAL_TURNS: Final = 30  # towards a goal, where its budget says nothing

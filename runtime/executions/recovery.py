@@ -3,10 +3,17 @@
 from typing import TYPE_CHECKING
 
 from cortex.bus.events import StepFailed
+from cortex.runtime.processes import (
+    BackTo,
+    Continue,
+    GoTo,
+    Halt,
+    LinkedStep,
+    MissingValueError,
+    RunProcess,
+    fill,
+)
 
-from ..errors import MissingValueError
-from ..evaluate import fill
-from ..linked import BackTo, Continue, GoTo, Halt, LinkedStep, RunProcess
 from . import pursuing
 from .retrying import wait_before_retry
 from .state import Execution

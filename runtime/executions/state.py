@@ -14,8 +14,8 @@ from cortex.bus.events import (
     StepSettled,
 )
 from cortex.runtime.models import Usage
+from cortex.runtime.processes import Scope
 
-from ..evaluate import Scope
 from .failures import Failures
 from .items import Fan
 

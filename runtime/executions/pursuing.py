@@ -16,9 +16,8 @@ from cortex.bus.events import (
     StepCompleted,
     StepPropose,
 )
+from cortex.runtime.processes import LinkedGate, LinkedStep, did_you_mean
 
-from ..linked import LinkedGate, LinkedStep
-from ..suggest import did_you_mean
 from .asking import context_compile
 from .choices import said_reached
 from .goals import GOAL, come_back, pending

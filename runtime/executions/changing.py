@@ -5,10 +5,9 @@ from typing import Final
 from msgspec import UNSET
 
 from cortex.bus.events import ContextEdit, ExecutionEdit, ExecutionResume, StepSettle, StepSettled
+from cortex.runtime.processes import LinkedProcess, did_you_mean, listed
 from cortex.runtime.secrets import masks_in
 
-from ..linked import LinkedProcess
-from ..suggest import did_you_mean, listed
 from . import editing
 from .asking import context_compile
 from .course import Course

@@ -6,12 +6,20 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from cortex.bus.events import StepProposed
+from cortex.runtime.processes import (
+    Constant,
+    Continue,
+    Goal,
+    Granted,
+    LinkedProcess,
+    LinkedStep,
+    MapOf,
+    MissingValueError,
+    Origin,
+    fill,
+    wrong_answer,
+)
 
-from ..answers import wrong_answer
-from ..errors import MissingValueError
-from ..evaluate import fill
-from ..expressions import Constant, MapOf
-from ..linked import Continue, Goal, Granted, LinkedProcess, LinkedStep, Origin
 from .goals import come_back, revived
 from .room import too_large
 from .state import Execution, Grown

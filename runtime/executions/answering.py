@@ -8,10 +8,8 @@ import msgspec
 from cortex.bus import Client
 from cortex.bus.events import EffectSettle, EffectUnknown
 from cortex.runtime.log import Blobs
+from cortex.runtime.processes import Announced, SettlementError, wrong_answer
 
-from ..announced import Announced
-from ..answers import wrong_answer
-from ..errors import SettlementError
 from .state import Execution
 
 EXCERPT_CHARS = 2_000

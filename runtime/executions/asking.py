@@ -17,11 +17,18 @@ from cortex.bus.events import (
     ToolCall,
 )
 from cortex.runtime.kernel import Forget, Later
+from cortex.runtime.processes import (
+    Carry,
+    LinkedChild,
+    LinkedGate,
+    LinkedProcess,
+    LinkedStep,
+    fill,
+    inferred_needs,
+    said_needs,
+)
 from cortex.runtime.tools import ToolSpec
 
-from ..evaluate import fill
-from ..linked import Carry, LinkedChild, LinkedGate, LinkedProcess, LinkedStep
-from ..work import inferred_needs, said_needs
 from .choices import INSTRUCTIONS
 from .failures import told_to
 from .goals import checks

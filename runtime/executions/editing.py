@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from cortex.bus.events import ExecutionEdit, ExecutionResume
+from cortex.runtime.processes import Field
 
-from ..linked import Field
 from .course import Course
 from .goals import GOAL
 from .room import too_large

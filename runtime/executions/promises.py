@@ -3,9 +3,9 @@
 from msgspec import UNSET
 
 from cortex.bus.events import ToolUnclaimed
+from cortex.runtime.processes import LinkedStep
 from cortex.runtime.tools import Tools, allowed
 
-from ..linked import LinkedStep
 from .dialogue import Offers
 from .retrying import wait_before_look, waited_s
 from .room import clipped
