@@ -22,7 +22,8 @@ from bench_prefix import WAYS, bill
 from long_run import PRICE, make_run
 from six_steps import COUNTER, NEEDS, pages, prompts
 
-from cortex.runtime.tools import ToolSpec, allowed, shown
+from cortex.runtime.registry import ToolSpec
+from cortex.runtime.tools import allowed, shown
 
 RESULTS = Path(__file__).parent / "results" / "bench_claims.txt"
 PROCESSES: Final = (

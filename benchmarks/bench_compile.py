@@ -17,14 +17,8 @@ from datetime import date
 import yaml
 from measure import Ratios, quickly, ratio
 
-from cortex.runtime.processes import (
-    ActionSpec,
-    Compilation,
-    GateSpec,
-    Registry,
-    TopicTable,
-    compile_sources,
-)
+from cortex.runtime.processes import Compilation, TopicTable, compile_sources
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
 PROCESSES = 1_000
 STEPS = 8
@@ -45,7 +39,7 @@ RESULT = {
     "properties": {"report": {"type": "string"}, "count": {"type": "integer"}},
     "required": ["report", "count"],
 }
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         ActionSpec(name=name, component="Worker", parameters=PARAMETERS, result=RESULT)
         for name in ACTIONS

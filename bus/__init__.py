@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         Withdraw,
         refuse_no_text,
     )
+    from .sources import OWNER, RESERVED, person_of
     from .strangers import Strangers
     from .subscribing import check_start
     from .subscription import Subscription
@@ -112,6 +113,8 @@ __all__ = [
     "FORMAT",
     "FREE",
     "ID_BITS",
+    "OWNER",
+    "RESERVED",
     "SUBSCRIPTIONS",
     "UNDECLARED",
     "VERBS",
@@ -228,6 +231,7 @@ __all__ = [
     "moved_on",
     "named_after",
     "names_in",
+    "person_of",
     "refuse_no_text",
     "root_of",
     "slowed",

@@ -19,18 +19,17 @@ from cortex.bus.events import (
     ProcessUnlinked,
     ToolListed,
 )
-from cortex.runtime.access import OWNER, Announcers
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import (
-    Announced,
     Compilation,
     Diagnostic,
     KnowledgeTopics,
     compile_sources,
     errors_of,
 )
+from cortex.runtime.registry import ACTION, GATE, TOOL, Registry, evolve
 from cortex.runtime.tools import find_skills
 
 from ..library import library_knowledge
@@ -42,20 +41,17 @@ from .submitted import read_blob
 class Kept(msgspec.Struct, frozen=True):
     """What a snapshot holds."""
 
-    announced: tuple[ComponentAnnounced, ...]
+    registry: Registry
     definitions: definitions.Kept
     submitted: dict[int, ProcessSubmit]
     answered: tuple[int, ProcessSubmit]
     position: int
-    announcers: tuple[str, ...] = ()  # of each that is announced, in order
-    listed: tuple[tuple[ToolListed, str], ...] = ()  # the newest of each server, and by whom
-    described: tuple[tuple[ToolListed, str], ...] = ()  # likewise, the newest that listed any
 
 
 class ProcessDefinitionAccessor(Component):
     """Compiles sources against what components announced, and says what became of each file."""
 
-    recalls = 2
+    recalls = 3
 
     def __init__(self, blobs: Blobs, home: Home | None, config: Config | None = None) -> None:
         self._blobs = blobs
@@ -64,11 +60,8 @@ class ProcessDefinitionAccessor(Component):
         roots.append(Root(str(library_knowledge()), "library"))
         self._topics = KnowledgeTopics(TopicIndex(roots))
         servers = config.tools.mcp if config is not None else ()
-        self._announced = Announced(server.name for server in servers)
-        self._listed: dict[str, tuple[ToolListed, str]] = {}  # by server, with who listed it
-        self._described: dict[str, tuple[ToolListed, str]] = {}  # likewise, where it listed any
-        self._announcers = Announcers()
-        self._standing: dict[tuple[str, str], ComponentAnnounced] = {}  # by kind and name
+        self._servers = tuple(server.name for server in servers)
+        self._registry = Registry()
         self._definitions = Definitions(blobs)
         self._compilation: Compilation | None = None
         self._submitted: dict[
@@ -82,10 +75,8 @@ class ProcessDefinitionAccessor(Component):
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold what happened before this start; nothing is compiled for that."""
         self._position = self._recalled = delivery.position
-        if isinstance(event, ComponentAnnounced | ComponentWithdrawn):
-            self._announce(event, delivery.source)
-        elif isinstance(event, ToolListed):
-            self._list(event, delivery.source)
+        if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
+            self._learn(event, delivery.source)
         elif isinstance(event, ProcessSubmit):
             self._submitted[delivery.position] = event
         elif not isinstance(event, KnowledgeIndex):  # that is answered by what it changed
@@ -94,26 +85,18 @@ class ProcessDefinitionAccessor(Component):
     def snapshot(self) -> bytes:
         """What is announced, what is defined, and what was recalled and not followed yet."""
         kept = Kept(
-            tuple(self._standing.values()),
+            self._registry,
             self._definitions.kept(),
             self._submitted,
             self._answered,
             self._position,
-            tuple(self._announcers.announcer(*key) for key in self._standing),
-            tuple(self._listed.values()),
-            tuple(self._described.values()),
         )
         return msgspec.msgpack.encode(kept)
 
     def restore(self, snapshot: bytes) -> None:
         """Take all of it up."""
         kept = _KEPT(snapshot)
-        # A snapshot of an older version does not say who: then it is the owner's to take over.
-        announcers = kept.announcers or (OWNER,) * len(kept.announced)
-        for event, source in zip(kept.announced, announcers, strict=True):
-            self._announce(event, source)
-        for listing, source in (*kept.described, *kept.listed):
-            self._list(listing, source)
+        self._registry = kept.registry
         self._definitions.restore(kept.definitions)
         self._submitted, self._answered = dict(kept.submitted), kept.answered
         self._position = self._recalled = self._restored = kept.position
@@ -127,7 +110,7 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         self._catch_up()
         again = delivery.attempt > 1  # folded by an attempt that did not come to its end
-        if (self._announce(event, delivery.source) or again) and self._has_sources():
+        if (self._learn(event, delivery.source) or again) and self._has_sources():
             yield from self._relinked()
 
     @on(ToolListed)
@@ -136,7 +119,7 @@ class ProcessDefinitionAccessor(Component):
         self._position = delivery.position
         self._catch_up()
         if (
-            self._list(event, delivery.source) or delivery.attempt > 1
+            self._learn(event, delivery.source) or delivery.attempt > 1
         ) and self._definitions.sources:
             yield from self._relinked()
 
@@ -255,9 +238,10 @@ class ProcessDefinitionAccessor(Component):
         return texts, unreadable
 
     def _compile(self, texts: dict[str, str], *, strict: bool = False) -> Compilation:
+        skills = find_skills(self._home.path) if self._home else ()
         compilation = compile_sources(
             texts,
-            self._announced.registry(find_skills(self._home.path) if self._home else ()),
+            self._registry.symbols({each.name: each.digest for each in skills}, self._servers),
             self._topics,
             known=self._definitions.known(),
             strict=strict,
@@ -289,25 +273,13 @@ class ProcessDefinitionAccessor(Component):
     def _has_sources(self) -> bool:
         return bool(self._definitions.sources or self._definitions.rejections.waiting())
 
-    def _announce(self, event: ComponentAnnounced | ComponentWithdrawn, source: str) -> bool:
-        """Take in what is there now; whether that changed anything."""
-        if not self._announcers.take(event, source):
-            return False  # it is another client's
-        key = event.kind, event.name
-        if isinstance(event, ComponentAnnounced):
-            self._standing[key] = event
-        elif key in self._standing and self._standing[key].component == event.component:
-            del self._standing[key]
-        return self._announced.fold(event)
-
-    def _list(self, event: ToolListed, source: str) -> bool:
-        """Take in what a server offers now; whether that changed anything."""
-        if not self._announcers.lists(event, source):
-            return False  # another client listed it
-        self._listed[event.server] = event, source
-        if event.tools:
-            self._described[event.server] = event, source
-        return self._announced.fold(event)
+    def _learn(self, event: Event, source: str) -> bool:
+        """Take in who serves what now; whether that changed anything that a process may name."""
+        before, self._registry = self._registry, evolve(self._registry, event, source)
+        about_models = isinstance(event, ComponentAnnounced | ComponentWithdrawn) and (
+            event.kind not in (ACTION, GATE, TOOL)
+        )
+        return self._registry is not before and not about_models
 
     def _follow(self, position: int, answer: Event | None = None) -> None:
         """Fold, while recalling, what submissions up to *position* say that their answers do not.

@@ -36,16 +36,16 @@ from cortex.runtime.executions import choices
 from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
-from cortex.runtime.models import ModelDescription, Selected
+from cortex.runtime.models import ModelDescription, Selected, announced_models
 from cortex.runtime.processes import LinkedProcess
+from cortex.runtime.registry import Registry, ToolSpec, evolve
 from cortex.runtime.secrets import Mask
-from cortex.runtime.tools import ToolSpec
 
 from .choosing import OF_CALLS, choose, too_dear, unfit_for, unreached
 from .contexts import request_of
 from .found import found_items
 from .material import with_window
-from .offered import Offered, show_tools
+from .offered import show_tools
 from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
 from .streams import History, Streams
@@ -80,7 +80,7 @@ class CompilationEngine(Component):
     """
 
     cpu = True
-    recalls = 3
+    recalls = 4
 
     def __init__(
         self,
@@ -97,36 +97,36 @@ class CompilationEngine(Component):
         self._home = home
         self._streams = Streams(history, vocabulary)
         self._compilers: dict[str, ContextCompiler] = {}  # by encoding
-        self._offered = Offered()
+        self._registry = Registry()
 
     def recall(self, event: Event, delivery: Delivery) -> None:
         """Fold what was announced before this start."""
-        self._offered.fold(event, delivery.source)
+        self._registry = evolve(self._registry, event, delivery.source)
 
     def snapshot(self) -> bytes:
         """The models and tools that are there."""
-        return self._offered.snapshot()
+        return msgspec.msgpack.encode(self._registry)
 
     def restore(self, snapshot: bytes) -> None:
         """Take them up."""
-        self._offered.restore(snapshot)
+        self._registry = _REGISTRY(snapshot)
 
     @on(ComponentAnnounced, where={"kind": "model"})
     @on(ComponentAnnounced, where={"kind": "tool"})
     def announced(self, event: ComponentAnnounced, delivery: Delivery) -> None:
         """Know a model or a tool more."""
-        self._offered.fold(event, delivery.source)
+        self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ComponentWithdrawn, where={"kind": "model"})
     @on(ComponentWithdrawn, where={"kind": "tool"})
     def withdrawn(self, event: ComponentWithdrawn, delivery: Delivery) -> None:
         """Know a model or a tool less."""
-        self._offered.fold(event, delivery.source)
+        self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ToolListed)
     def listed(self, event: ToolListed, delivery: Delivery) -> None:
         """Know what a server offers now."""
-        self._offered.fold(event, delivery.source)
+        self._registry = evolve(self._registry, event, delivery.source)
 
     @on(ContextCompile)
     def compile(self, event: ContextCompile, delivery: Delivery) -> Iterator[Output]:
@@ -150,7 +150,7 @@ class CompilationEngine(Component):
         Raises:
             One of REFUSALS: What must be in the prompt is not there, or does not fit.
         """
-        failed, models = self._failed(event, delivery), self._offered.models()
+        failed, models = self._failed(event, delivery), announced_models(self._registry)
         selected = choose(event, models, self._config, failed)
         for _ in range(CHOICES):
             if isinstance(selected, str):
@@ -168,7 +168,9 @@ class CompilationEngine(Component):
         if event.left is None:
             return False
         unbounded, failed = msgspec.structs.replace(event, left=None), self._failed(event, delivery)
-        return isinstance(choose(unbounded, self._offered.models(), self._config, failed), Selected)
+        return isinstance(
+            choose(unbounded, announced_models(self._registry), self._config, failed), Selected
+        )
 
     def _failed(self, event: ContextCompile, delivery: Delivery) -> dict[str, str]:
         if not any(failure.get("step") == event.step_id for failure in event.failures):
@@ -184,7 +186,7 @@ class CompilationEngine(Component):
         home = self._home.path if self._home else None
         chosen = self._choices(event)
         asked = (*event.tools, *(each.name for each in chosen))
-        tools = show_tools(asked, (*self._offered.tools(), *chosen), told.enabled, home)
+        tools = show_tools(asked, (*self._registry.tools, *chosen), told.enabled, home)
         found, of_found = found_items(event, self._blobs, counter_for(model.encoding).count)
         request, notes = request_of(event, model, self._config, tools, told.turns, found)
         private = Private(self._home, event.execution_id, users_folder(), self._mask, event.tree)
@@ -252,6 +254,7 @@ class CompilationEngine(Component):
         return self._compilers[encoding]
 
 
+_REGISTRY = msgspec.msgpack.Decoder(Registry).decode
 _READ = msgspec.json.Decoder(LinkedProcess).decode
 
 

@@ -1,99 +1,23 @@
-"""What there is to compile for: the models and the tools that were announced and stand."""
+"""What a prompt shows of the tools that its step may use."""
 
-import contextlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
-from cortex.runtime.access import OWNER, SERVER, Announcers
 from cortex.runtime.context import Item, Tool
 from cortex.runtime.knowledge import KnowledgeError
-from cortex.runtime.models import ModelDescription
+from cortex.runtime.registry import ToolSpec
 from cortex.runtime.tools import (
     Allowed,
     Shown,
-    ToolSpec,
     allowed,
     find_skills,
     read_skill,
     shown,
-    specs_of,
 )
 
-KINDS = ("model", "tool")
 PACKS = "tools:packs"  # the item that lists what may be enabled
-
-
-class _Standing(msgspec.Struct):
-    models: dict[str, ModelDescription] = {}
-    tools: dict[str, ComponentAnnounced] = {}
-    listed: dict[str, ToolListed] = {}
-    announcers: list[tuple[str, str, str, str]] = []
-
-
-class Offered:
-    """A fold of announcements, withdrawals and listings."""
-
-    def __init__(self) -> None:
-        self._standing = _Standing()
-        self._announcers = Announcers()
-
-    def snapshot(self) -> bytes:
-        """All of it, for `restore`."""
-        self._standing.announcers = self._announcers.kept()
-        return msgspec.msgpack.encode(self._standing)
-
-    def restore(self, snapshot: bytes) -> None:
-        """Take up what `snapshot` gave."""
-        self._standing = _READ(snapshot)
-        self._announcers = Announcers(self._standing.announcers)
-        for listed in self._standing.listed.values():
-            if self._announcers.serves(SERVER, listed.server) == ("", ""):  # of a snapshot of old
-                self._announcers.lists(listed, OWNER)
-
-    def fold(self, event: Event, source: str = OWNER) -> None:
-        """Take in what *source* said of models and tools; anything else says nothing."""
-        if isinstance(event, ToolListed):
-            if self._announcers.lists(event, source):
-                self._standing.listed[event.server] = event
-        elif (
-            isinstance(event, ComponentAnnounced | ComponentWithdrawn)
-            and event.kind in KINDS
-            and self._announcers.take(event, source)
-        ):
-            self._take(event)
-
-    def _take(self, event: ComponentAnnounced | ComponentWithdrawn) -> None:
-        match event:
-            case ComponentAnnounced(kind="model"):
-                self._announce_model(event)
-            case ComponentAnnounced():
-                self._standing.tools[event.name] = event
-            case ComponentWithdrawn(kind="model"):
-                self._standing.models.pop(event.name, None)
-            case ComponentWithdrawn():
-                self._standing.tools.pop(event.name, None)
-
-    def _announce_model(self, event: ComponentAnnounced) -> None:
-        self._standing.models.pop(event.name, None)
-        # A model that does not describe itself cannot be selected, and must stop nobody.
-        with contextlib.suppress(msgspec.ValidationError):
-            description = msgspec.convert(event.traits, ModelDescription, strict=False)
-            self._standing.models[event.name] = description
-
-    def models(self) -> list[ModelDescription]:
-        """The models that are there."""
-        return list(self._standing.models.values())
-
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that are there."""
-        return specs_of(self._standing.tools.values(), self._standing.listed.values())
-
-
-_READ = msgspec.msgpack.Decoder(_Standing).decode
 
 
 class ShownTools(msgspec.Struct, frozen=True):

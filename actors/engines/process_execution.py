@@ -6,7 +6,8 @@ that reading.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import ClassVar
 
 import msgspec
@@ -51,7 +52,7 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
-from cortex.runtime.access import Announcers, root_of
+from cortex.runtime.access import root_of
 from cortex.runtime.executions import (
     CHILD_FACTS,
     NO_PROCESS,
@@ -77,8 +78,7 @@ from cortex.runtime.executions import (
 from cortex.runtime.kernel import Component, Config, Delivery, Output, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess, part_of
-
-from .offers import announcers_at, offers_at
+from cortex.runtime.registry import STREAM, TOOL, Registry, evolve, registry_of
 
 PROCESSES_KEPT = 256
 
@@ -106,7 +106,7 @@ class ProcessExecutionEngine(Component):
         self._blobs = blobs
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._processes: OrderedDict[str, LinkedProcess] = OrderedDict()
-        self._announcers: Announcers | None = None  # read when somebody is asked
+        self._registry: Registry | None = None  # read when somebody is asked
         self._handled = 0  # position of the newest event that was handled
 
     @on(ComponentAnnounced)
@@ -114,8 +114,8 @@ class ProcessExecutionEngine(Component):
     def announced(self, event: ComponentAnnounced | ComponentWithdrawn, delivery: Delivery) -> None:
         """Know who serves what from now on."""
         self._begin(delivery)
-        if self._announcers is not None:
-            self._announcers.take(event, delivery.source)
+        if self._registry is not None:
+            self._registry = evolve(self._registry, event, delivery.source)
         self._handled = delivery.position
 
     @on(ComponentFailed)
@@ -199,7 +199,7 @@ class ProcessExecutionEngine(Component):
         if delivery.position <= self._handled:
             # Handed out again, so what was said last time is not in the log.
             self._executions.clear()
-            self._announcers = None
+            self._registry = None
 
     def _left_behind(self, state: Execution, delivery: Delivery) -> str:
         """Why *state* may not go on: what it is a part of has ended, or gone on without it."""
@@ -242,14 +242,26 @@ class ProcessExecutionEngine(Component):
         return after, said
 
     def _serves(self, delivery: Delivery) -> Serving:
-        """Who serves what as of the event that is handled; read once, and folded from then on."""
-        if self._announcers is None:
-            self._announcers = announcers_at(delivery.position, self._history, self._vocabulary)
-        return self._announcers.serves
+        """Who serves what as of the event that is handled; read once, then kept."""
+        if self._registry is None:
+            read = self._vocabulary.read
+            self._registry = registry_of(self._history(STREAM), read, before=delivery.position)
+        return self._registry.serves
 
     def _offers(self, delivery: Delivery) -> Offers:
-        wait_s = self._tools.wait_s
-        return offers_at(delivery.position, self._history, self._vocabulary, wait_s)
+        """Looks up the tools that there were as of the event that is handled.
+
+        It reads the log and not the memory, so that an event which is handled again meets the same
+        tools.
+        """
+
+        def tools(entries: Sequence[str]) -> Registry:
+            announced = (each for each in self._history(STREAM) if each.key == TOOL)
+            listed = chain.from_iterable(map(self._history, _servers(entries)))
+            records = chain(announced, listed)
+            return registry_of(records, self._vocabulary.read, before=delivery.position)
+
+        return Offers(tools, self._tools.wait_s)
 
     def _load(self, execution_id: str, position: int) -> Execution:
         state = self._executions.get(execution_id)
@@ -292,3 +304,12 @@ def _may_give_up(event: ComponentFailed, asked: Event, delivery: Delivery) -> bo
     if event.component == delivery.component:
         return True
     return speaks_for(event.component, takers_of(asked))
+
+
+def _servers(entries: Sequence[str]) -> list[str]:
+    """The streams of servers that *entries* may be about: `SERVER`, `SERVER.*`, `SERVER.tool`."""
+    names: set[str] = set()
+    for entry in entries:
+        parts = entry.removesuffix(".*").split(".")
+        names.update(".".join(parts[: n + 1]) for n in range(len(parts)))
+    return sorted(f"tools/{name}" for name in names)

@@ -1,20 +1,18 @@
 """The gate `model_available`: some model meets what the work needs."""
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
 
-from cortex.bus import Event, Recorded, Vocabulary
+from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import (
-    ComponentAnnounced,
-    ComponentWithdrawn,
     GateEvaluate,
     GateEvaluated,
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
-from cortex.runtime.models import Level, ModelDescription, select
+from cortex.runtime.models import Level, announced_models, select
+from cortex.runtime.registry import MODEL, STREAM, registry_of
 
 from .verdict import failed, parameters_of, passed
 
@@ -60,8 +58,8 @@ class ModelAvailable(Component):
         if isinstance(asked, GateEvaluated):
             yield asked
             return
-        told = (each for each in self._history("registry") if each.key == "model")
-        models = announced(self._vocabulary.read(each) for each in told)
+        records = (each for each in self._history(STREAM) if each.key == MODEL)
+        models = announced_models(registry_of(records, self._vocabulary.read))
         needs = msgspec.to_builtins(asked.needs)
         selected = select(models, needs, self._config.models.default)
         if isinstance(selected, str):
@@ -69,17 +67,3 @@ class ModelAvailable(Component):
         else:
             model, others = selected.model.name, list(selected.runners_up)
             yield passed(event, model=model, because=selected.because, runners_up=others)
-
-
-def announced(events: Iterable[Event]) -> list[ModelDescription]:
-    """The models that are announced and were not withdrawn."""
-    models: dict[str, ModelDescription] = {}
-    for event in events:
-        if isinstance(event, ComponentWithdrawn):
-            models.pop(event.name, None)
-        elif isinstance(event, ComponentAnnounced):
-            models.pop(event.name, None)
-            # A model that does not describe itself cannot be selected, and must stop nobody.
-            with contextlib.suppress(msgspec.ValidationError):
-                models[event.name] = msgspec.convert(event.traits, ModelDescription, strict=False)
-    return list(models.values())

@@ -1,29 +1,25 @@
 """Ad-hoc work that is led: the request says a goal and what may be done towards it."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import chain
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import (
-    ComponentAnnounced,
-    ComponentWithdrawn,
     ExecutionRequest,
     StepPropose,
-    ToolListed,
 )
 from cortex.runtime.access import GRANTS, OWNER, folded, person_of
 from cortex.runtime.processes import (
-    Announced,
     LinkedProcess,
     ProcessTable,
     linked_goal,
     problem_of,
 )
+from cortex.runtime.registry import STREAM, registry_of
 
 from .choosing import Refusal
 
 PUBLISH = "publish"
-_TOLD = frozenset(cls.topic_name() for cls in (ComponentAnnounced, ComponentWithdrawn, ToolListed))
 
 
 class Goals:
@@ -43,14 +39,12 @@ class Goals:
         self, event: ExecutionRequest, table: ProcessTable, position: int
     ) -> LinkedProcess | Refusal:
         """The process of one step that works towards the goal of *event*, or what is wrong."""
-        announced = Announced(self._servers)
-        for stream in ("registry", *(f"tools/{server}" for server in self._servers)):
-            for record in self._history(stream):
-                if record.topic in _TOLD and record.position < position:
-                    said: Any = self._vocabulary.read(record)
-                    announced.fold(said)
+        servers = (f"tools/{server}" for server in self._servers)
+        records = chain.from_iterable(map(self._history, (STREAM, *servers)))
+        registry = registry_of(records, self._vocabulary.read, before=position)
+        symbols = registry.symbols(servers=self._servers)
         known = {name: found for name in table.names() if (found := table.get(name)) is not None}
-        process, diagnostics = linked_goal(event.goal, event.step, announced.registry(), known)
+        process, diagnostics = linked_goal(event.goal, event.step, symbols, known)
         problem = problem_of(diagnostics)
         return Refusal(f"its goal cannot be worked towards: {problem}") if problem else process
 

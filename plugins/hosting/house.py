@@ -14,7 +14,6 @@ import msgspec
 from cortex.bus import Draft, Event, LocalHub, Publish, SubscriptionError, Unsubscribe
 from cortex.bus.events import (
     ComponentAnnounced,
-    ComponentWithdrawn,
     GrantGiven,
     GrantRevoked,
     PluginDenied,
@@ -22,6 +21,7 @@ from cortex.bus.events import (
 )
 from cortex.bus.wire import HubServer
 from cortex.runtime.kernel import Runtime
+from cortex.runtime.registry import STREAM, Registration, registry_of
 
 from ..checking import Description
 from ..errors import PluginRefusedError, UnconfinedError
@@ -212,25 +212,27 @@ class PluginHouse:
         Raises:
             PluginRefusedError: It is not theirs, or another component serves it.
         """
-        standing = self._standing()
+        standing = self._registered()
         events: list[Event] = []
         for each in said:
             other = standing.pop((each.kind, each.name), None)
+            served = other.announced if other is not None else None
             if each.component not in names:
                 raise PluginRefusedError(f"it announces {each.component}, which is not its own")
-            if other is not None and other.component not in names:
+            if served is not None and served.component not in names:
                 raise PluginRefusedError(
-                    f"the {each.kind} {each.name} is served by {other.component} already"
+                    f"the {each.kind} {each.name} is served by {served.component} already"
                 )
-            if other != each:
+            if served != each:
                 events.append(each)
-        gone = [each for each in standing.values() if each.component in names]
-        self._speak_for(plugin, [*events, *map(_withdrawn, gone)])
+        gone = [each for each in standing.values() if each.announced.component in names]
+        self._speak_for(plugin, [*events, *(each.withdrawal() for each in gone)])
 
     def withdraw(self, plugin: str, names: Sequence[str]) -> None:
         """Take back what a plugin's components announced; what depends on it is unlinked."""
-        gone = [each for each in self._standing().values() if each.component in names]
-        self._speak_for(plugin, [_withdrawn(each) for each in gone])
+        found = self._registered().values()
+        gone = [each.withdrawal() for each in found if each.announced.component in names]
+        self._speak_for(plugin, gone)
 
     def let_go(self, plugin: str, names: Sequence[str], *, for_good: bool) -> None:
         """After a plugin has ended: what it announced, and *for_good* what waits for it, goes."""
@@ -254,17 +256,9 @@ class PluginHouse:
             drafts = tuple(Draft.of(event) for event in events)
             self._hub.ask_one(client_of(plugin), Publish(drafts))
 
-    def _standing(self) -> dict[tuple[str, str], ComponentAnnounced]:
-        standing: dict[tuple[str, str], ComponentAnnounced] = {}
-        for record in self._client.read_stream("registry"):
-            if record.topic not in self._client.vocabulary:
-                continue  # of no meaning here, whoever said it
-            event = self._client.vocabulary.read(record)
-            if isinstance(event, ComponentAnnounced):
-                standing[event.kind, event.name] = event
-            elif isinstance(event, ComponentWithdrawn):
-                standing.pop((event.kind, event.name), None)
-        return standing
+    def _registered(self) -> dict[tuple[str, str], Registration]:
+        client = self._client
+        return dict(registry_of(client.read_stream(STREAM), client.vocabulary.read).registrations)
 
     def _denied(self, plugin: str, part: str, times: int) -> None:
         reason = "it wants what it was not granted"
@@ -274,10 +268,6 @@ class PluginHouse:
         walls = _walls_for(plugin, granted.files, self._home.path, self._home.workspace)
         socket = f"{self._folder}/bus.sock"
         return msgspec.structs.replace(walls, network=granted.network, placed=((socket, SOCKET),))
-
-
-def _withdrawn(said: ComponentAnnounced) -> ComponentWithdrawn:
-    return ComponentWithdrawn(component=said.component, kind=said.kind, name=said.name)
 
 
 def _walls_for(

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from cortex.bus import root_of
+    from cortex.bus import OWNER, person_of, root_of
 
-    from .announcers import LISTER, SERVER, Announcers
     from .certificates import (
         Certificate,
         client_authority,
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
         renew_hub_certificate,
     )
     from .errors import GrantInvalidError, KeyFileError, NoSuchClientError, TokenFileError
-    from .grants import ANYWHERE, GRANTS, GUARDED, OWNER, Grant, Grants, folded, person_of
+    from .grants import ANYWHERE, GRANTS, GUARDED, Grant, Grants, folded
     from .holdings import HeldDeadline, HeldSubscription, Holdings, holdings_of
     from .hub_access import HubAccess
     from .issuing import Terms, change, found, grants_of, issue, revoke
@@ -30,11 +29,8 @@ __all__ = [
     "ANYWHERE",
     "GRANTS",
     "GUARDED",
-    "LISTER",
     "OWNER",
     "OWNER_FILE",
-    "SERVER",
-    "Announcers",
     "Certificate",
     "Grant",
     "GrantInvalidError",

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import DEADLINES, VERBS, Event, Limits, root_of
+from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Limits, root_of
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
 from .patterns import GatePatterns, Patterns, checked_gates, checked_patterns
 
 GRANTS = "grants"
-OWNER = "owner"  # whoever holds the token in the home's keys/; may do everything
 APPROVE = "approve"
 # These events decide who may do what, or say what became of an execution and of the log, which
 # process is compiled and what a prompt holds, and what a gate is asked: only the runtime and its
@@ -50,7 +49,6 @@ NAMED_ALONE = frozenset(
     )
 )
 # Names that speak for the runtime itself, or for its owner.
-RESERVED = frozenset({OWNER, "bus", "cli", "cortex", "hub", "runtime"})
 LONGEST_NAME = 64
 LONGEST_FOLDER = 4_096
 ANYWHERE = "*"  # among folders: no bound any more
@@ -226,12 +224,6 @@ def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
             return False
     patterns = grant.allowed.get(verb)
     return patterns is not None and patterns.fits(topic)
-
-
-def person_of(source: str) -> str:
-    """Who stands behind a *source* that the hub recorded: a client's name, or `OWNER`."""
-    root = root_of(source)
-    return OWNER if root in RESERVED else root
 
 
 def checked(given: GrantGiven) -> GrantGiven:

@@ -63,7 +63,7 @@ def holdings_of(
             for each, draft in zip(state.deadlines, found, strict=True)
             if root_of(draft.owner) == client
         ),
-        announced=tuple(announced_by(client, log, vocabulary)),
+        announced=tuple(each.announced for each in announced_by(client, log, vocabulary)),
         counts=_counts(state, (client, *names)),
     )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from cortex.bus import (
+    OWNER,
     Access,
     Allowance,
     ClientDeniedError,
@@ -38,7 +39,7 @@ from cortex.bus import (
 from cortex.runtime.secrets import redacted
 
 from .denials import LIMIT, Denial, Denials, Told
-from .grants import GRANTS, OWNER, Grants, Outcome
+from .grants import GRANTS, Grants, Outcome
 from .owners import holders
 from .presence import CAME, LEFT, Presence
 from .presence import Told as Presented

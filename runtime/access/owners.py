@@ -1,18 +1,27 @@
 """Whose what lies at a hub is: read from the grants and announcements that are recorded."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import structlog
 
-from cortex.bus import CortexError, Draft, Log, Vocabulary, decode, kept_draft, root_of
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus import (
+    RESERVED,
+    CortexError,
+    Draft,
+    Log,
+    Recorded,
+    Vocabulary,
+    decode,
+    kept_draft,
+    root_of,
+)
+from cortex.runtime.registry import STREAM, Registration, registry_of
 
-from .grants import GRANTS, RESERVED, Grants
+from .grants import GRANTS, Grants
 
 log = structlog.get_logger("cortex.access")
 
-REGISTRY = "registry"
 READ_PAGE = 256
 
 
@@ -50,8 +59,8 @@ class RecordedOwners:
         """
         try:
             return [
-                Draft.of(ComponentWithdrawn(component=e.component, kind=e.kind, name=e.name))
-                for e in announced_by(client, self._log, self._vocabulary)
+                Draft.of(each.withdrawal())
+                for each in announced_by(client, self._log, self._vocabulary)
             ]
         except CortexError as error:
             log.warning("not_withdrawn", client=client, error=str(error))
@@ -66,9 +75,9 @@ class RecordedOwners:
                 self._grants.version = record.version
 
 
-def announced_by(client: str, log: Log, vocabulary: Vocabulary) -> list[ComponentAnnounced]:
-    """What stands of what *client*, or a part of it ("client/..."), announced."""
-    return [event for who, event in _announced(log, vocabulary) if who == client]
+def announced_by(client: str, log: Log, vocabulary: Vocabulary) -> list[Registration]:
+    """What *client*, or a part of it ("client/..."), announced and still serves."""
+    return [each for each in _registered(log, vocabulary) if each.by == client]
 
 
 def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
@@ -77,22 +86,17 @@ def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
     return {
         *(root_of(standing.name) for standing in state.standings),
         *(root_of(kept_draft(deadline).owner) for deadline in state.deadlines),
-        *(who for who, _ in _announced(log, vocabulary)),
+        *(each.by for each in _registered(log, vocabulary)),
     }
 
 
-def _announced(log: Log, vocabulary: Vocabulary) -> Iterable[tuple[str, ComponentAnnounced]]:
-    """Who announced what, as it stands."""
-    standing: dict[tuple[str, str], tuple[str, ComponentAnnounced]] = {}
+def _registered(log: Log, vocabulary: Vocabulary) -> Iterable[Registration]:
+    return registry_of(_records(log), vocabulary.read).registrations.values()
+
+
+def _records(log: Log) -> Iterator[Recorded]:
     after = 0
-    while page := log.read_stream(REGISTRY, after, READ_PAGE):
+    while page := log.read_stream(STREAM, after, READ_PAGE):
         for record in map(decode, page):
             after = record.version
-            if record.topic not in vocabulary:
-                continue  # of no meaning here, whoever said it
-            event = vocabulary.read(record)
-            if isinstance(event, ComponentAnnounced):
-                standing[event.kind, event.name] = root_of(record.source), event
-            elif isinstance(event, ComponentWithdrawn):
-                standing.pop((event.kind, event.name), None)
-    return standing.values()
+            yield record

@@ -8,7 +8,8 @@ import msgspec
 from cortex.bus import Client
 from cortex.bus.events import EffectSettle, EffectUnknown
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import Announced, SettlementError, wrong_answer
+from cortex.runtime.processes import SettlementError, wrong_answer
+from cortex.runtime.registry import STREAM, registry_of
 
 from .state import Execution
 
@@ -95,13 +96,8 @@ def _asked(state: Execution) -> EffectUnknown:
 
 def declared_result(client: Client, action: str) -> dict[str, Any]:
     """JSON Schema of the result of *action*; empty where it promises nothing."""
-    announced = Announced()
-    for record in client.read_stream("registry"):
-        if record.topic in client.vocabulary:
-            event: Any = client.vocabulary.read(record)
-            if record.topic.startswith("component."):
-                announced.fold(event)
-    spec = announced.registry().actions.get(action)
+    registry = registry_of(client.read_stream(STREAM), client.vocabulary.read)
+    spec = registry.actions.get(action)
     return spec.result if spec else {}
 
 

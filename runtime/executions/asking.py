@@ -27,7 +27,7 @@ from cortex.runtime.processes import (
     inferred_needs,
     said_needs,
 )
-from cortex.runtime.tools import ToolSpec
+from cortex.runtime.registry import ToolSpec
 
 from .choices import INSTRUCTIONS
 from .failures import told_to

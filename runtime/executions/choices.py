@@ -5,7 +5,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from cortex.runtime.processes import GIVE_UP_CALL, REACHED_CALL, LinkedStep
-from cortex.runtime.tools import ToolSpec
+from cortex.runtime.registry import ToolSpec
 
 INSTRUCTIONS: Final = (
     "You work towards the goal of this step in turns. In each turn use tools to look into things, "

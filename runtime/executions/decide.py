@@ -5,7 +5,7 @@ and what becomes of a child are matched against where the execution stands; what
 late or a repetition, and nothing happens.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cortex.bus import Event
@@ -53,7 +53,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.tools import Tools
+from cortex.runtime.registry import Registry
 
 from . import control, pursuing, recovery, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
@@ -81,9 +81,7 @@ _ASKS: Mapping[type[Event], Stage] = {
 }
 
 
-def no_tools(_: Sequence[str]) -> Tools:
-    """Where there are no tools at all."""
-    return Tools()
+NO_TOOLS = Offers(lambda _: Registry())  # where nobody offers any
 
 
 def advance(
@@ -91,7 +89,7 @@ def advance(
     event: Event,
     process: LinkedProcess,
     delivery: Delivery,
-    offers: Offers = no_tools,
+    offers: Offers = NO_TOOLS,
     serves: Serving = nobody,
 ) -> tuple[Execution, list[Output]]:
     """The execution after *event* and all that it says about it, and what it says.
@@ -137,7 +135,7 @@ def leave(
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
     voice = Voice(after, delivery)
     asked = ExecutionCancel(execution_id=after.execution_id, reason=reason)
-    control.cancel(Course(process, voice, no_tools), voice, asked)
+    control.cancel(Course(process, voice, NO_TOOLS), voice, asked)
     return voice.state, voice.said
 
 
@@ -160,7 +158,7 @@ def take_back(
     reason: str,
     process: LinkedProcess,
     delivery: Delivery,
-    offers: Offers = no_tools,
+    offers: Offers = NO_TOOLS,
     serves: Serving = nobody,
 ) -> tuple[Execution, list[Output]]:
     """Go on after whoever was *asked* could not even say that it failed."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from cortex.bus.events import (
@@ -16,12 +16,12 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.processes import EMPTY, LinkedProcess, LinkedStep, is_empty, typed_answer
+from cortex.runtime.registry import Registry, ToolSpec
 from cortex.runtime.tools import (
     ENABLE_PACK,
+    WAIT_S,
     Allowed,
     Skill,
-    Tools,
-    ToolSpec,
     allowed,
     check_call,
 )
@@ -41,8 +41,16 @@ NAME_CHARS: Final = 200
 
 _ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)  # of a call; any other is replaced
 
-# What there is of the tools that a step lists.
-Offers = Callable[[Sequence[str]], Tools]
+
+class Offers(Struct, frozen=True):
+    """Looks up what there is of the tools that a step lists."""
+
+    look: Callable[[Sequence[str]], Registry]
+    wait_s: float = WAIT_S  # that a step waits for those that it declares and that are not there
+
+    def __call__(self, entries: Sequence[str]) -> Registry:
+        """The registry of the tools that *entries* may be about."""
+        return self.look(entries)
 
 
 class Ways(NamedTuple):
@@ -142,7 +150,7 @@ class Dialogue:
     def call_again(self, effect: EffectUnknown) -> None:
         """Use a tool once more, as it was used before."""
         voice, step = self._voice, self._step
-        specs = {spec.name: spec for spec in self._offers(step.tools).specs()}
+        specs = {spec.name: spec for spec in self._offers(step.tools).tools}
         spec = specs.get(effect.name)
         if spec is None:
             self._give_up(effect.call_id, f"there is no tool {effect.name} any more", "missing")
@@ -208,7 +216,7 @@ class Dialogue:
         if too_much:
             self._fail(too_much, "budget", retry=False)
             return
-        specs = self._offers(step.tools).specs()
+        specs = self._offers(step.tools).tools
         chosen = choices(step) if step.goal is not UNSET else ()
         may = allowed((*step.tools, *(c.name for c in chosen)), (*specs, *chosen))
         # Nobody here looks at the disk: what is no tool may be a skill, if the model was shown it.

@@ -4,7 +4,8 @@ from msgspec import UNSET
 
 from cortex.bus.events import ToolUnclaimed
 from cortex.runtime.processes import LinkedStep
-from cortex.runtime.tools import Tools, allowed
+from cortex.runtime.registry import Registry
+from cortex.runtime.tools import allowed
 
 from .dialogue import Offers
 from .retrying import wait_before_look, waited_s
@@ -27,7 +28,7 @@ def waits_for_tools(voice: Voice, step: LinkedStep, offers: Offers, looks: int) 
     missing = _missing(step, tools)
     if any(map(tools.never, missing)):
         return False
-    if not (missing or tools.awaited()) or waited_s(looks) >= tools.wait_s:
+    if not (missing or tools.awaited()) or waited_s(looks) >= offers.wait_s:
         return False
     attempt = state.attempts.get(step.id, 0) + 1
     if missing and not looks:
@@ -37,7 +38,7 @@ def waits_for_tools(voice: Voice, step: LinkedStep, offers: Offers, looks: int) 
             attempt=attempt,
             tools=missing,
             reasons=_reasons(missing, tools),
-            wait_s=tools.wait_s,
+            wait_s=offers.wait_s,
         )
         voice.say(unclaimed)
     voice.look_again(step.id, attempt, looks + 1, wait_before_look(looks))
@@ -61,10 +62,10 @@ def missing_tools(step: LinkedStep, offers: Offers) -> str | None:
     )
 
 
-def _missing(step: LinkedStep, tools: Tools) -> tuple[str, ...]:
+def _missing(step: LinkedStep, tools: Registry) -> tuple[str, ...]:
     """What *step* must have; a process linked before tools were promises has nothing it must."""
-    return () if step.promised is UNSET else allowed(step.promised, tools.specs()).unknown
+    return () if step.promised is UNSET else allowed(step.promised, tools.tools).unknown
 
 
-def _reasons(missing: tuple[str, ...], tools: Tools) -> tuple[str, ...]:
+def _reasons(missing: tuple[str, ...], tools: Registry) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(tools.why_not, missing))))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .announcements import PLUGIN, announcement_of
+    from .announcements import announcement_of
     from .async_component import AsyncComponent
     from .component import (
         EFFECTIVE,
@@ -35,7 +35,6 @@ else:
 
 __all__ = [
     "EFFECTIVE",
-    "PLUGIN",
     "VERSION",
     "AsyncComponent",
     "Begun",

@@ -6,13 +6,12 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Client, Effect, Event
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.bus.events import ComponentAnnounced
+from cortex.runtime.registry import STREAM, registry_of
 
 from .component import NONE_DECLARED, Component, Serves, effect_declared
 from .config import Config
 from .manifest import Entry
-
-PLUGIN = "plugin."  # with which the source of what a plugin says begins
 
 
 def announce(
@@ -29,63 +28,34 @@ def announce(
     nobody starts any more. What a plugin announced is not touched then: it starts once all else
     has, and whoever keeps plugins withdraws it where that one does not come back.
     """
-    standing = _standing(client)
-    kept = _said_by_plugins(client) if alone else set()
+    registry = registry_of(client.read_stream(STREAM), client.vocabulary.read)
+    standing = dict(registry.registrations)
     events: list[Event] = []
     names: set[str] = set()
     for component, entry in components:
         names.add(component.component_name())
         for serves in component.announces(config):
             said = announcement_of(component, serves, entry.effects)
-            if standing.pop((said.kind, said.name), None) != said:
+            found = standing.pop((said.kind, said.name), None)
+            if found is None or found.announced != said:
                 events.append(said)
     events += [
-        ComponentWithdrawn(component=left.component, kind=left.kind, name=left.name)
+        left.withdrawal()
         for left in standing.values()
-        if left.component in names or (alone and (left.kind, left.name) not in kept)
+        if left.announced.component in names or (alone and not left.plugin)
     ]
     if events:
         client.publish(*events)
 
 
 def withdraw(client: Client, component: type[Component]) -> None:
-    """Take back what *component* announced; what depends on it is unlinked."""
+    """Withdraw what *component* announced; what depends on it is unlinked."""
     name = component.component_name()
-    events = [
-        ComponentWithdrawn(component=name, kind=said.kind, name=said.name)
-        for said in _standing(client).values()
-        if said.component == name
-    ]
+    registry = registry_of(client.read_stream(STREAM), client.vocabulary.read)
+    registered = registry.registrations.values()
+    events = [each.withdrawal() for each in registered if each.announced.component == name]
     if events:
         client.publish(*events)
-
-
-def _said_by_plugins(client: Client) -> set[tuple[str, str]]:
-    """Kind and name of what plugins announced and have not withdrawn."""
-    kept: set[tuple[str, str]] = set()
-    for record in client.read_stream("registry"):
-        # Not of others: every start would decode all of them twice.
-        if record.source.startswith(PLUGIN) and record.topic in client.vocabulary:
-            event = client.vocabulary.read(record)
-            if isinstance(event, ComponentAnnounced):
-                kept.add((event.kind, event.name))
-            elif isinstance(event, ComponentWithdrawn):
-                kept.discard((event.kind, event.name))
-    return kept
-
-
-def _standing(client: Client) -> dict[tuple[str, str], ComponentAnnounced]:
-    """What is announced, by kind and name."""
-    standing: dict[tuple[str, str], ComponentAnnounced] = {}
-    for record in client.read_stream("registry"):
-        if record.topic not in client.vocabulary:
-            continue  # of no meaning here, whoever said it
-        event = client.vocabulary.read(record)
-        if isinstance(event, ComponentAnnounced):
-            standing[event.kind, event.name] = event
-        elif isinstance(event, ComponentWithdrawn):
-            standing.pop((event.kind, event.name), None)
-    return standing
 
 
 def announcement_of(

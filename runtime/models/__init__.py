@@ -6,13 +6,14 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
+    from .announced import announced_models, description_in
     from .caching import Caching
     from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
     from .description import PERSON, Level, ModelDescription, Price, Usage, cost, dollars
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
     from .errors import ModelConfigError
-    from .inference import Inferred, Work, infer, stated, window_for
+    from .inference import Inferred, Work, infer, window_for
     from .selection import TYPICAL, Selected, select, that_choose, without_stand_ins
 else:
     lazily(__name__)
@@ -40,15 +41,16 @@ __all__ = [
     "Vendor",
     "Work",
     "address_of",
+    "announced_models",
     "catalogue",
     "cost",
     "describe",
+    "description_in",
     "dollars",
     "endpoint_of",
     "endpoints",
     "infer",
     "select",
-    "stated",
     "that_choose",
     "window_for",
     "without_stand_ins",

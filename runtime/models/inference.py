@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
+from cortex.runtime.registry import LEVELLED, stated
+
 from .description import LEVELS
 
-LEVELLED: Final = ("reasoning", "code", "speed")
 HIGH_SPEED_S: Final = 30.0  # a step that may take no longer wants a fast model
 MEDIUM_SPEED_S: Final = 120.0
 MANY_FIELDS: Final = 6  # of an answer; one with more takes some thought to fill in
@@ -53,16 +54,6 @@ def window_for(material_tokens: int, said: Mapping[str, Any]) -> int:
     if said.get("context_tokens") is not None or material_tokens <= SMALL_PROMPT:
         return 0
     return round(material_tokens / WINDOW_SHARE)
-
-
-def stated(plain: object) -> dict[str, Any]:
-    """The levels in *plain*, as an action's announcement states them; what is no level is left out.
-
-    An announcement comes from whoever wrote the component, and must stop nobody.
-    """
-    if not isinstance(plain, Mapping):
-        return {}
-    return {name: plain[name] for name in LEVELLED if plain.get(name) in ("low", "medium", "high")}
 
 
 def _levels(work: Work) -> Iterator[tuple[str, Any, str]]:

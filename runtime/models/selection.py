@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
+from cortex.runtime.registry import LEVELLED
+
 from .description import LEVELS, PERSON, ModelDescription, Usage, cost, dollars
-from .inference import LEVELLED
 
 # What a call is reckoned with to compare prices, where nothing better is known.
 TYPICAL = Usage(input=8_000, output=1_500)

@@ -6,7 +6,6 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .absent import absence, absent_by
-    from .announced import Announced
     from .answers import (
         EMPTY,
         is_empty,
@@ -77,20 +76,12 @@ if TYPE_CHECKING:
     from .misfits import misfit
     from .parse import Parsed, parse
     from .parts import list_seen_by, part_of, seen_by
-    from .registry import (
-        ActionSpec,
-        Ambiguous,
-        GateSpec,
-        Registry,
-        Resolved,
-        Topics,
-        TopicTable,
-    )
     from .rejections import Rejections
     from .shipped import SHIPPED, is_shipped
     from .stale import known_sources
     from .submitting import submit
     from .suggest import did_you_mean, listed, nearest
+    from .topics import Ambiguous, Resolved, Topics, TopicTable
     from .work import inferred_needs, said_needs
 else:
     lazily(__name__)
@@ -105,9 +96,7 @@ __all__ = [
     "RULES",
     "SECTIONS",
     "SHIPPED",
-    "ActionSpec",
     "Ambiguous",
-    "Announced",
     "BackTo",
     "Budget",
     "Candidate",
@@ -124,7 +113,6 @@ __all__ = [
     "Field",
     "FileTrigger",
     "Find",
-    "GateSpec",
     "GoTo",
     "Goal",
     "Granted",
@@ -154,7 +142,6 @@ __all__ = [
     "ProcessLoadError",
     "ProcessTable",
     "Ref",
-    "Registry",
     "Rejections",
     "Resolved",
     "Retry",

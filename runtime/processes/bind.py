@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from cortex.runtime.registry import ActionSpec, GateSpec
+
 from .answers import object_schema
 from .definitions import GateUse, InterfaceDefinition, StepDefinition, TopicUse
 from .diagnostics import TextEdit
@@ -19,9 +21,9 @@ from .linked import (
 )
 from .nodes import MappingNode, Node, Reporter, SequenceNode, span_of
 from .readers import map_of
-from .registry import ActionSpec, Ambiguous, GateSpec
 from .suggest import did_you_mean, nearest
 from .tool_uses import promised_by
+from .topics import Ambiguous
 from .world import World
 
 Child = LinkedProcess | LinkedInterface
@@ -45,16 +47,16 @@ class Binder:
         name = definition.action or ""
         # An abstract step is never carried out: its action is a hint to whoever overrides it.
         if definition.abstract:
-            return self._world.registry.actions.get(name)
+            return self._world.symbols.actions.get(name)
         return self.granted(name, definition.node.at("action"))
 
     def granted(self, name: str, place: Node) -> ActionSpec | None:
         """Return the announcement of the action *name*, which a goal may use."""
-        spec = self._world.registry.actions.get(name)
+        spec = self._world.symbols.actions.get(name)
         if spec is None:
             remedy = self._world.action_remedy(name)
             message = f"no component carries out `{name}`"
-            self._unknown("P401", message, place, name, self._world.registry.actions, remedy)
+            self._unknown("P401", message, place, name, self._world.symbols.actions, remedy)
         return spec
 
     def linked_action(
@@ -71,12 +73,12 @@ class Binder:
             asks_model=spec.asks_model,
             answer=answer if answer is UNSET else object_schema(answer),
             needs=spec.needs,
-            spec=self._world.registry.fingerprints[f"action:{spec.name}"],
+            spec=self._world.symbols.fingerprints[f"action:{spec.name}"],
         )
 
     def tools(self, definition: StepDefinition) -> tuple[str, ...] | UnsetType:
         """Return the tools that *definition* promises its model; report those nobody offers."""
-        known = self._world.registry.tools
+        known = self._world.symbols.tools
         if known is None:
             return UNSET
         for use in definition.tools:
@@ -90,11 +92,11 @@ class Binder:
 
     def gate(self, name: str, place: Node) -> GateSpec | None:
         """Return the announcement of the gate *name*."""
-        spec = self._world.registry.gates.get(name)
+        spec = self._world.symbols.gates.get(name)
         if spec is None:
             remedy = self._world.gate_remedy(name)
             message = f"no component evaluates `{name}`"
-            self._unknown("P402", message, place, name, self._world.registry.gates, remedy)
+            self._unknown("P402", message, place, name, self._world.symbols.gates, remedy)
         return spec
 
     def linked_gate(self, use: GateUse, spec: GateSpec | None, owner: str) -> LinkedGate:
@@ -104,7 +106,7 @@ class Binder:
             component=spec.component if spec else "",
             parameters=map_of(use.parameters),
             read_only=bool(spec and spec.read_only),
-            spec=self._world.registry.fingerprints[f"gate:{use.name}"] if spec else "",
+            spec=self._world.symbols.fingerprints[f"gate:{use.name}"] if spec else "",
             origin=Origin(process=owner),
         )
 

@@ -11,11 +11,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from cortex.runtime.registry import ActionSpec
+
 from .definitions import StepDefinition
 from .expressions import MapOf, Ref
 from .linked import Carry, EventTrigger, Field, FileTrigger, Trigger, ValueType
 from .nodes import MappingNode
-from .registry import ActionSpec
 from .scope import Names
 from .shapes import Shape, kinds_of_type, never_equal
 from .units import UnitReporter

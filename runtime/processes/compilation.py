@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cortex.runtime.registry import Symbols
+
 from .codes import LINK_CODES
 from .diagnostics import Diagnostic, errors_of
 from .errors import LinkError, ProcessLoadError
 from .linked import LinkedInterface, LinkedProcess
 from .parse import Parsed
-from .registry import Registry
 from .units import Unit
 from .world import Resolution
 
@@ -28,7 +29,7 @@ class Compilation(Struct, frozen=True, kw_only=True):
     files: Mapping[str, Parsed] = {}
     units: Mapping[tuple[str, int], Unit] = {}
     resolutions: Mapping[str, Resolution] = {}
-    registry: Registry = Registry()
+    symbols: Symbols = Symbols()
     implementers: Mapping[str, tuple[str, ...]] = {}
 
     @property

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from cortex.runtime.registry import Symbols
+
 from .bind import check_interface
 from .compilation import Compilation, gathered
 from .cycles import path_from
@@ -22,7 +24,6 @@ from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node
 from .order import link_order, runs_in_circles
 from .parse import Parsed, parse
-from .registry import Registry, Topics
 from .resolve import resolve
 from .resolved import MAX_CHAIN, ResolvedProcess
 from .shipped import give_way
@@ -35,6 +36,7 @@ from .stale import (
     standings_of,
 )
 from .suggest import did_you_mean
+from .topics import Topics
 from .units import Unit, UnitReporter, children_of, current_units, process_definition, uses_of
 from .validate import validate
 from .world import World
@@ -44,7 +46,7 @@ MAX_STEPS_OF_FILE = 50_000  # a long parent and many short children would otherw
 
 def compile_sources(
     sources: Mapping[str, str],
-    registry: Registry,
+    symbols: Symbols,
     topics: Topics,
     *,
     known: Mapping[tuple[str, int], str] | None = None,
@@ -59,14 +61,14 @@ def compile_sources(
     """
     if previous is not None and previous.strict != strict:
         previous = None
-    return _Compiler(sources, registry, topics, known or {}, strict, previous).run()
+    return _Compiler(sources, symbols, topics, known or {}, strict, previous).run()
 
 
 class _Compiler:
     def __init__(
         self,
         sources: Mapping[str, str],
-        registry: Registry,
+        symbols: Symbols,
         topics: Topics,
         known: Mapping[tuple[str, int], str],
         strict: bool,
@@ -75,7 +77,7 @@ class _Compiler:
         self._previous = previous
         self._known = known
         self._strict = strict
-        self._world = World(registry, topics)
+        self._world = World(symbols, topics)
         self._files = self._parse(sources)
         self._units = self._collect()
         self._current = current_units(self._units)
@@ -292,7 +294,7 @@ class _Compiler:
             files=self._files,
             units={unit.key: unit for unit in self._units},
             resolutions=dict(self._world.resolutions),
-            registry=self._world.registry,
+            symbols=self._world.symbols,
             implementers=implementers,
         )
 

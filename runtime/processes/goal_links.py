@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
+from cortex.runtime.registry import ALL, ActionSpec
+
 from .bind import Binder, child_of
 from .definitions import GateUse, GrantUse, Inherit, StepDefinition
 from .goal_uses import APPROVED, GOAL_KEYS
-from .known_tools import ALL
 from .linked import GIVE_UP_CALL, REACHED_CALL, Goal, Granted, LinkedAction, LinkedGate, without
 from .nodes import MappingNode, Node, ScalarNode
 from .readers import map_of
-from .registry import ActionSpec
 from .scope import Names
 from .shapes import Shape
 from .units import UnitReporter
@@ -158,7 +158,7 @@ class GoalLinker:
         self, definition: StepDefinition, grants: Iterable[tuple[GrantUse, Granted]]
     ) -> None:
         """By these names a model says how the goal stands; a pack may hold tools called so."""
-        known = self._world.registry.tools
+        known = self._world.symbols.tools
         packs = known.packs if known is not None else {}
         chosen = [(grant.name, use.node) for use, grant in grants]
         chosen += [

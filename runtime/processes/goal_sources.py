@@ -10,13 +10,15 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from cortex.runtime.registry import Symbols
+
 from .definitions import ProcessDefinition
 from .diagnostics import Diagnostic, errors_of
 from .link import Linker
 from .linked import LinkedProcess
 from .parse import parse
-from .registry import Registry, TopicTable
 from .resolve import resolve
+from .topics import TopicTable
 from .units import UnitReporter
 from .validate import validate
 from .world import World
@@ -29,7 +31,7 @@ _NAME: Final = "adhoc"
 def linked_goal(
     goal: str,
     step: Mapping[str, Any],
-    registry: Registry,
+    symbols: Symbols,
     processes: Mapping[str, LinkedProcess],
 ) -> tuple[LinkedProcess, tuple[Diagnostic, ...]]:
     """Return the process whose one step works towards *goal*, and what is wrong with it.
@@ -37,7 +39,7 @@ def linked_goal(
     Args:
         goal: A text; nothing in it refers to anything.
         step: Its other keys, as they would stand in a process.
-        registry: What its actions, gates and tools are bound to.
+        symbols: What its actions, gates and tools are bound to.
         processes: Those that it may run as children, by name.
     """
     said = {
@@ -52,7 +54,7 @@ def linked_goal(
         return NOTHING, parsed.diagnostics
     reporter = UnitReporter(found[0])
     validate(found[0], reporter)
-    world = World(registry, TopicTable({}))
+    world = World(symbols, TopicTable({}))
     world.processes = dict(processes)
     world.defined = frozenset(processes)
     world.abstract = frozenset(name for name, each in processes.items() if each.abstract)

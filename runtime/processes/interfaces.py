@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from cortex.runtime.registry import digest_of
+
 from .definitions import FieldDefinition, InterfaceDefinition
 from .edits import add_items
 from .linked import Field, LinkedInterface
 from .nodes import Node, Reporter
-from .registry import digest_of
 from .resolved import MAX_CHAIN, ResolvedProcess
 from .suggest import did_you_mean, listed
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cortex.runtime import knowledge
 
-from .registry import Ambiguous, Resolved
+from .topics import Ambiguous, Resolved
 
 
 class KnowledgeTopics:

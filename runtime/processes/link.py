@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from cortex.runtime.registry import digest_of
+
 from .answers import schema_of_fields
 from .bind import Binder, child_of
 from .bound import Bound, bound_parameters, offered_by, without_required
@@ -45,7 +47,6 @@ from .linked import (
 from .nodes import MappingNode
 from .parts import seen_by
 from .readers import map_of
-from .registry import digest_of
 from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
 from .results import Declared, check_output, link_outputs, output_schema, with_output
 from .scope import Names, NotFound
@@ -150,7 +151,7 @@ class Linker:
         asks = definition.abstract or asks_model(definition, action)
         found = self._find(definition, guarded, asks_model=asks)
         goals = GoalLinker(self._binder, self._world, self._names, self._reporter)
-        tools = self._world.registry.tools
+        tools = self._world.symbols.tools
         linked = LinkedStep(
             id=definition.id,
             action=action,
@@ -230,7 +231,7 @@ class Linker:
 
     def _bound(self, definition: StepDefinition) -> Bound:
         """What the step leaves out and can be given; what only a trigger gives is an input then."""
-        spec = self._world.registry.actions.get(definition.action or "")
+        spec = self._world.symbols.actions.get(definition.action or "")
         if spec is None or definition.abstract:
             return Bound()
         takes = self._world.parameters_of(spec)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cortex.runtime.registry import Symbols
+
 from .compilation import Compilation
 from .compile import compile_sources
 from .diagnostics import Diagnostic, Span
 from .documents import MAX_SIZE_BYTES
 from .nodes import Reporter
-from .registry import Registry, Topics
+from .topics import Topics
 
 SUFFIXES = (".yaml", ".yml")
 _START = Span(1, 1, 1, 1)
@@ -61,7 +63,7 @@ def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
 
 def compile_folder(
     folder: Path,
-    registry: Registry,
+    symbols: Symbols,
     topics: Topics,
     *,
     known: Mapping[tuple[str, int], str] | None = None,
@@ -71,7 +73,7 @@ def compile_folder(
     """Compile all sources below *folder*; see ``compile_sources``."""
     sources, unreadable = read_folder(folder)
     compilation = compile_sources(
-        sources, registry, topics, known=known, strict=strict, previous=previous
+        sources, symbols, topics, known=known, strict=strict, previous=previous
     )
     if not unreadable:
         return compilation

@@ -4,13 +4,14 @@ from bisect import bisect_left, bisect_right
 
 from msgspec import Struct
 
+from cortex.runtime.registry import digest_of
+
 from .definitions import Definition
 from .diagnostics import Diagnostic, Span
 from .documents import read_documents
 from .language import INTERFACE, PROCESS
 from .nodes import MappingNode, Node, Reporter, ScalarNode, line_of
 from .readers import plain_value
-from .registry import digest_of
 from .suggest import did_you_mean
 
 

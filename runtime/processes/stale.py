@@ -19,7 +19,7 @@ def changed_since(previous: Compilation, current: Iterable[Unit], world: World) 
     before = {unit.subject: unit for unit in current_units(previous.units.values()).values()}
     now = {unit.subject: unit for unit in current}
     changed = {key for key in before.keys() | now.keys() if before.get(key) is not now.get(key)}
-    old, new = previous.registry.fingerprints, world.registry.fingerprints
+    old, new = previous.symbols.fingerprints, world.symbols.fingerprints
     changed |= {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changed |= {
         f"topic:{name}"

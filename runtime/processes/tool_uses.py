@@ -7,9 +7,10 @@ it. An entry `{name: x, optional: true}` promises nothing.
 
 from msgspec import UNSET, UnsetType
 
+from cortex.runtime.registry import ALL, ENABLE, KnownTools
+
 from .definitions import StepDefinition, ToolUse
 from .forms import Boolean, Key, ListOf, OneOf, Record
-from .known_tools import ALL, ENABLE, KnownTools
 from .nodes import MappingNode, Node, Reporter
 from .readers import TOOL
 

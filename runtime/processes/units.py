@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
+from cortex.runtime.registry import TOOLS
+
 from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefinition
 from .diagnostics import Diagnostic, Span, TextEdit
 from .goal_uses import gates_of_goal
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node, Reporter
-from .registry import TOOLS
 from .resolved import ResolvedProcess
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import UNSET, UnsetType
 
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
+
 from .interfaces import field_of
 from .linked import LinkedInterface, LinkedProcess
-from .registry import ActionSpec, Ambiguous, GateSpec, Registry, Resolved, Topics
 from .resolved import ResolvedProcess
 from .shapes import Shape, shape_of_fields
 from .suggest import MAX_CANDIDATES, did_you_mean, listed
+from .topics import Ambiguous, Resolved, Topics
 
 Resolution = Resolved | Ambiguous | None
 BRING_TOOL = (
@@ -22,8 +24,8 @@ BRING_IT = "start the worker or load the plugin that serves it"
 class World:
     """Looks things up once each; asked for a name that is not there, it knows the nearest."""
 
-    def __init__(self, registry: Registry, topics: Topics) -> None:
-        self.registry = registry
+    def __init__(self, symbols: Symbols, topics: Topics) -> None:
+        self.symbols = symbols
         self.topics = topics
         self.resolutions: dict[str, Resolution] = {}
         self.processes: dict[str, LinkedProcess] = {}
@@ -48,15 +50,15 @@ class World:
 
     def action_remedy(self, name: str) -> str:
         """Return what to do about the unknown action *name*."""
-        return _remedy(name, self.registry.actions, BRING_IT)
+        return _remedy(name, self.symbols.actions, BRING_IT)
 
     def gate_remedy(self, name: str) -> str:
         """Return what to do about the unknown gate *name*."""
-        return _remedy(name, self.registry.gates, BRING_IT)
+        return _remedy(name, self.symbols.gates, BRING_IT)
 
     def tool_remedy(self, name: str) -> str:
         """Return what to do about the unknown tool *name*."""
-        names = self.registry.tools.names() if self.registry.tools else ()
+        names = self.symbols.tools.names() if self.symbols.tools else ()
         return _remedy(name, names, BRING_TOOL)
 
     def parameters_of(self, spec: ActionSpec | GateSpec) -> Shape:

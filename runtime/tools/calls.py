@@ -4,8 +4,9 @@ import difflib
 from collections.abc import Collection
 from typing import Any
 
+from cortex.runtime.registry import ToolSpec
+
 from .packs import ENABLE_PACK, Allowed, shown
-from .specs import ToolSpec
 
 NAMED = 20  # tools in a reason
 

@@ -12,8 +12,9 @@ from typing import Final
 
 import msgspec
 
+from cortex.runtime.registry import ToolSpec
+
 from .skills import Skill
-from .specs import ToolSpec
 
 LINE_CHARS: Final = 200  # that stand for a pack
 ALL: Final = ".*"

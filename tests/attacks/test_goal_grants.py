@@ -25,7 +25,8 @@ from cortex.bus.events import (
 from cortex.runtime.access import folded
 from cortex.runtime.kernel import Config, Delivery, Home
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.processes import ActionSpec, Goal, Registry, linked_goal
+from cortex.runtime.processes import Goal, linked_goal
+from cortex.runtime.registry import ActionSpec, Symbols
 
 from ..integration.repair_world import repository
 from ..unit.execution_world import World, action_step, process_of
@@ -206,7 +207,7 @@ def test_tests_of_a_folder_that_is_no_checkout_are_not_run_there(
 
 def test_a_model_hands_no_variables_of_the_environment_to_a_program() -> None:
     schema = {"type": "object", "properties": {"run": {}, "env": {"type": "array"}}}
-    registry = Registry([ActionSpec(name="shell", component="Shell", parameters=schema)])
+    registry = Symbols([ActionSpec(name="shell", component="Shell", parameters=schema)])
 
     process, _ = linked_goal("x", {"may": ["shell"], "check": []}, registry, {})
 
@@ -222,7 +223,7 @@ def test_a_model_starts_no_program_of_its_own_choice_unless_that_is_granted(
     schema: dict[str, Any], chosen: dict[str, Any]
 ) -> None:
     spec = ActionSpec(name="run_tests", component="T", parameters=schema, programs=("command",))
-    process, _ = linked_goal("x", {"may": ["run_tests"], "check": []}, Registry([spec]), {})
+    process, _ = linked_goal("x", {"may": ["run_tests"], "check": []}, Symbols([spec]), {})
     world = World(process)
     world.start("", goal="x")
 

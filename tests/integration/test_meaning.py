@@ -21,7 +21,8 @@ from cortex.runtime.access.trust import give_trust
 from cortex.runtime.cli.reading import Catalog, History, Hits, find_executions, find_processes
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import ActionSpec, Registry, TopicTable, compile_sources
+from cortex.runtime.processes import TopicTable, compile_sources
+from cortex.runtime.registry import ActionSpec, Symbols
 
 # name: (description, steps), and what somebody asks who does not know that text.
 PROCESSES = {
@@ -101,7 +102,7 @@ def source_of(name: str) -> str:
 
 def compiled(blobs: Blobs) -> list[ProcessCompiled]:
     sources = {f"{name}.yaml": source_of(name) for name in PROCESSES}
-    registry = Registry([ActionSpec(name="work", component="Worker")])
+    registry = Symbols([ActionSpec(name="work", component="Worker")])
     found = compile_sources(sources, registry, TopicTable({}))
     assert not found.diagnostics
     return [

@@ -32,7 +32,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import ComponentInvalidError, Config, Home
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.tools import NOT_YET
+from cortex.runtime.registry import NOT_YET
 
 from ..ports import free_port
 from ..waiting import until

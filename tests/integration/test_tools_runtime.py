@@ -10,7 +10,6 @@ import pytest
 from cortex.actors.tools import CommandTools, FileTools, KnowledgeTools
 from cortex.bus import Event
 from cortex.bus.events import (
-    ComponentAnnounced,
     ToolCall,
     ToolDenied,
     ToolFailed,
@@ -18,7 +17,8 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.kernel import Entry, Home, Runtime
-from cortex.runtime.tools import Tools, allowed, check_call, shown
+from cortex.runtime.registry import registry_of
+from cortex.runtime.tools import allowed, check_call, shown
 
 from .repair_world import CART, repository
 
@@ -91,15 +91,11 @@ def test_calls_of_one_turn_are_answered(tmp_path: Path) -> None:
 
 
 def test_what_components_announce_is_what_a_step_may_call(tmp_path: Path) -> None:
-    tools = Tools()
     with Runtime(Home.create(tmp_path / ".cortex"), components=COMPONENTS) as runtime:
         client = runtime.client("engine")
-        for record in client.read_stream("registry"):
-            event = client.vocabulary.read(record)
-            if isinstance(event, ComponentAnnounced):
-                tools.fold(event)
+        registry = registry_of(client.read_stream("registry"), client.vocabulary.read)
 
-    may = allowed(["files", "run_command"], tools.specs())
+    may = allowed(["files", "run_command"], registry.tools)
     full = shown(may, ["files"]).tools
     assert [tool.name for tool in full] == [
         "enable_pack",

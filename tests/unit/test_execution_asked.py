@@ -33,7 +33,7 @@ from cortex.bus.events import (
     ToolListed,
 )
 from cortex.runtime.executions import AskedSoFar, counted
-from cortex.runtime.tools import Tools
+from cortex.runtime.registry import Registry, evolve
 
 from .execution_world import World, action_step, answer_to, gate, process_of
 
@@ -244,11 +244,10 @@ def test_what_the_engine_alone_says_is_read_from_nobody_else(forged: Event, star
 def test_a_tool_of_a_server_is_answered_by_whoever_lists_it(
     source: str, component: str, served: tuple[str, str]
 ) -> None:
-    tools = Tools()
+    listed = ToolListed(server="far", component=component, tools=({"name": "look"},))
 
-    tools.fold(ToolListed(server="far", component=component, tools=({"name": "look"},)), source)
+    (spec,) = evolve(Registry(), listed, source).tools
 
-    (spec,) = tools.specs()
     assert (spec.name, spec.component, spec.host) == ("far.look", *served)
 
 

@@ -26,7 +26,8 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Config
 from cortex.runtime.processes import Budget, Retry
-from cortex.runtime.tools import NO_SDK, NOT_YET, ToolsConfig
+from cortex.runtime.registry import NO_SDK, NOT_YET
+from cortex.runtime.tools import ToolsConfig
 
 from .execution_world import World, action_step, process_of, tool
 

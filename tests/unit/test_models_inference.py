@@ -11,9 +11,9 @@ from cortex.runtime.models import (
     Work,
     infer,
     select,
-    stated,
     window_for,
 )
+from cortex.runtime.registry import stated
 
 STAND_IN = ModelDescription(name="extractive", window=200_000, local=True, stand_in=True)
 WEAK = ModelDescription(

@@ -2,13 +2,8 @@
 
 import pytest
 
-from cortex.runtime.processes import (
-    Registry,
-    TopicTable,
-    absence,
-    absent_by,
-    compile_sources,
-)
+from cortex.runtime.processes import TopicTable, absence, absent_by, compile_sources
+from cortex.runtime.registry import Symbols
 
 SOURCE = "process: p\nversion: 1\n{more}steps:\n  - {{id: a, {step}}}\n"
 
@@ -27,7 +22,7 @@ SOURCE = "process: p\nversion: 1\n{more}steps:\n  - {{id: a, {step}}}\n"
 def test_whatever_is_absent_is_named_by_its_kind(more: str, step: str, named: str) -> None:
     text = SOURCE.format(more=more, step=step)
 
-    found = compile_sources({"p.yaml": text}, Registry(), TopicTable({})).diagnostics
+    found = compile_sources({"p.yaml": text}, Symbols(), TopicTable({})).diagnostics
 
     assert named in [absent_by(each) for each in found]
     assert absence(named) == f"{named} is not there"

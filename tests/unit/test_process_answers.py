@@ -10,14 +10,11 @@ from msgspec import UNSET
 
 from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.processes import (
-    ActionSpec,
-    Announced,
     BackTo,
     Compilation,
     GoTo,
     LinkedProcess,
     LinkedStep,
-    Registry,
     TopicTable,
     compile_sources,
     diff,
@@ -25,6 +22,7 @@ from cortex.runtime.processes import (
     schema_problem,
     typed_answer,
 )
+from cortex.runtime.registry import ActionSpec, Registry, Symbols, evolve
 
 
 class Edit(msgspec.Struct):
@@ -37,7 +35,7 @@ class Answer(msgspec.Struct):
 
 
 ANSWER: dict[str, Any] = msgspec.json.schema(Answer)
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         ActionSpec(name="ask_model", component="Asker", asks_model=True, answers_output=True),
         ActionSpec(name="write_code", component="Writer", asks_model=True, answer=ANSWER),
@@ -58,7 +56,7 @@ JSON = st.recursive(
 )
 
 
-def compiled(steps: str, registry: Registry = REGISTRY) -> Compilation:
+def compiled(steps: str, registry: Symbols = REGISTRY) -> Compilation:
     text = f"process: p\nversion: 1\nsteps:\n{steps}"
     return compile_sources({"p.yaml": text}, registry, TopicTable({}))
 
@@ -167,7 +165,7 @@ def test_a_struct_of_an_installed_package_is_an_output() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["no_such_package:X", "cortex.runtime.processes:Nope", "cortex.runtime.processes:Registry",
+    ["no_such_package:X", "cortex.runtime.processes:Nope", "cortex.runtime.processes:Symbols",
      "antigravity:X"],
 )  # fmt: skip
 def test_a_struct_that_is_not_there_is_reported(name: str) -> None:
@@ -217,15 +215,12 @@ def test_all_tools_of_a_pack_are_named_with_a_star() -> None:
 
 
 def test_an_announcement_with_an_answer_reaches_the_registry() -> None:
-    announced = Announced()
     plain = ComponentAnnounced(component="S", kind="action", name="say")
     typed = ComponentAnnounced(
         component="W", kind="action", name="w", answer=ANSWER, traits={"answers_output": True}
     )
 
-    announced.fold(plain)
-    announced.fold(typed)
-    actions = announced.registry().actions
+    actions = evolve(evolve(Registry(), plain), typed).symbols().actions
 
     assert (actions["w"].answer, actions["w"].answers_output) == (ANSWER, True)
     assert b"answer" not in msgspec.json.encode(actions["say"])

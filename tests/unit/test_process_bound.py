@@ -8,16 +8,14 @@ from msgspec import UNSET, Struct
 
 from cortex.runtime.processes import (
     ALSO_FROM,
-    ActionSpec,
     Compilation,
     Diagnostic,
-    GateSpec,
     LinkedProcess,
-    Registry,
     TopicTable,
     compile_sources,
     inspect,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
 
 class Place(Struct):
@@ -67,7 +65,7 @@ def action(name: str, takes: type, gives: type | None = None, **more: object) ->
     return msgspec.convert({**spec, "result": result, **more}, ActionSpec)
 
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         action("read", Log, Said, effect="read"),
         action("locate", Text, effect="read"),

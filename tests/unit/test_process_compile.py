@@ -6,21 +6,19 @@ from typing import Any
 import pytest
 
 from cortex.runtime.processes import (
-    ActionSpec,
     Ambiguous,
     Compilation,
-    GateSpec,
     LinkError,
     ProcessLoadError,
-    Registry,
     Resolved,
     TopicTable,
     apply_edits,
     compile_sources,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
 ACTIONS = [ActionSpec(name=name, component="Worker") for name in ("work", "other")]
-REGISTRY = Registry(ACTIONS, [GateSpec(name="ready", component="Judge")])
+REGISTRY = Symbols(ACTIONS, [GateSpec(name="ready", component="Judge")])
 TOPICS = TopicTable({"a.b": "a/b.md", "c.d": "c/d.md"})
 
 PARENT = "process: parent\nversion: 1\nknowledge: [a.b]\nsteps: [{id: a, action: work}]\n"
@@ -35,7 +33,7 @@ SOURCES = {"parent": PARENT, "child": CHILD, "runner": RUNNER, "alone": ALONE}
 
 def compiled(
     sources: dict[str, str],
-    registry: Registry = REGISTRY,
+    registry: Symbols = REGISTRY,
     topics: TopicTable = TOPICS,
     previous: Compilation | None = None,
 ) -> Compilation:
@@ -79,7 +77,7 @@ def test_a_changed_file_takes_its_dependants_along_and_nobody_else(
 
 def test_a_changed_announcement_or_topic_takes_its_users_along() -> None:
     first = compiled(SOURCES)
-    other = Registry(
+    other = Symbols(
         [ACTIONS[0], ActionSpec(name="other", component="Else")], REGISTRY.gates.values()
     )
     moved = TopicTable({"a.b": "a/b.md", "c.d": "c/new.md"})
@@ -90,7 +88,7 @@ def test_a_changed_announcement_or_topic_takes_its_users_along() -> None:
 
 def test_an_action_that_goes_unlinks_its_users_and_they_link_again_when_it_is_back() -> None:
     first = compiled(SOURCES)
-    without = compiled(SOURCES, Registry(ACTIONS[:1], REGISTRY.gates.values()), previous=first)
+    without = compiled(SOURCES, Symbols(ACTIONS[:1], REGISTRY.gates.values()), previous=first)
 
     back = compiled(SOURCES, previous=without)
 
@@ -213,9 +211,9 @@ def test_the_linked_digest_covers_everything_that_shapes_a_run(
     gate: dict[str, Any],
     topics: dict[str, str],
 ) -> None:
-    def registry(action: dict[str, Any], gate: dict[str, Any]) -> Registry:
+    def registry(action: dict[str, Any], gate: dict[str, Any]) -> Symbols:
         work = ActionSpec(**{"name": "work", "component": "Worker", **action})
-        return Registry([work, ACTIONS[1]], [GateSpec(name="ready", component="Judge", **gate)])
+        return Symbols([work, ACTIONS[1]], [GateSpec(name="ready", component="Judge", **gate)])
 
     edited = {file: SHAPED[file].replace(*words) for file, words in sources.items()}
     first = compiled(SHAPED, registry({}, {}), Contents())

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.runtime.processes import (
-    ActionSpec,
     ExpressionSyntaxError,
     LinkedProcess,
     MissingValueError,
-    Registry,
     Scope,
     TopicTable,
     compile_sources,
@@ -21,6 +19,7 @@ from cortex.runtime.processes import (
     parse_condition,
     parse_template,
 )
+from cortex.runtime.registry import ActionSpec, Symbols
 
 RESULT = {
     "type": "object",
@@ -34,7 +33,7 @@ RESULT = {
     },
     "required": ["count", "name", "kind", "files", "extra", "ok"],
 }
-REGISTRY = Registry([ActionSpec(name="act", component="Worker", result=RESULT)])
+REGISTRY = Symbols([ActionSpec(name="act", component="Worker", result=RESULT)])
 HEAD = (
     "process: p\nversion: 1\ninputs:\n  n: integer\n  s: string\n  mode: {type: string, "
     "enum: [fast, slow]}\n  maybe: {type: string, required: false}\nsteps:\n"

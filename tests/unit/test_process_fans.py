@@ -4,14 +4,13 @@ import pytest
 from msgspec import UNSET
 
 from cortex.runtime.processes import (
-    ActionSpec,
     Compilation,
     LinkedProcess,
-    Registry,
     TopicTable,
     compile_sources,
     inspect,
 )
+from cortex.runtime.registry import ActionSpec, Symbols
 
 REPORT = {"type": "object", "properties": {"report": {"type": "string"}}, "required": ["report"]}
 FILES = {
@@ -29,7 +28,7 @@ TAKES_PATH = {
     "properties": {"path": {"type": "string"}},
     "required": ["path"],
 }
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         ActionSpec(name="list_files", component="Lister", result=FILES, effect="read"),
         ActionSpec(name="count", component="Counter", result=NUMBERS, effect="read"),

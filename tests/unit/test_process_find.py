@@ -4,16 +4,10 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from cortex.runtime.processes import (
-    ActionSpec,
-    Compilation,
-    Find,
-    Registry,
-    TopicTable,
-    compile_sources,
-)
+from cortex.runtime.processes import Compilation, Find, TopicTable, compile_sources
+from cortex.runtime.registry import ActionSpec, Symbols
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         ActionSpec(name="ask", component="Asker", asks_model=True),
         ActionSpec(name="work", component="Worker"),

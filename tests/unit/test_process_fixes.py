@@ -4,10 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from cortex.runtime.processes import (
-    ActionSpec,
     Diagnostic,
-    GateSpec,
-    Registry,
     Span,
     TextEdit,
     TopicTable,
@@ -15,8 +12,9 @@ from cortex.runtime.processes import (
     compile_sources,
     with_kept_fixes,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [ActionSpec(name="work", component="Worker")],
     [GateSpec(name=name, component="Judge") for name in ("ready", "clean")],
 )

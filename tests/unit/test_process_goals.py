@@ -8,18 +8,15 @@ from msgspec import UNSET
 
 from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.processes import (
-    ActionSpec,
-    Announced,
     Compilation,
-    GateSpec,
     Goal,
     Granted,
     LinkedProcess,
-    Registry,
     TopicTable,
     compile_sources,
     inspect,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Registry, Symbols, evolve
 
 SOURCE = """
 process: p
@@ -48,8 +45,8 @@ TESTS: dict[str, Any] = {
 }
 
 
-def registry(**more: Any) -> Registry:
-    return Registry(
+def registry(**more: Any) -> Symbols:
+    return Symbols(
         [
             ActionSpec(name="work", component="Worker", effect="read"),
             ActionSpec(
@@ -65,12 +62,12 @@ def registry(**more: Any) -> Registry:
     )
 
 
-def compiled(keys: str, there: Registry | None = None, text: str = SOURCE) -> Compilation:
+def compiled(keys: str, there: Symbols | None = None, text: str = SOURCE) -> Compilation:
     sources = {"p.yaml": text.replace("{keys}", keys), "triage.yaml": CHILD}
     return compile_sources(sources, there or registry(), TopicTable({}))
 
 
-def linked(keys: str, there: Registry | None = None) -> LinkedProcess:
+def linked(keys: str, there: Symbols | None = None) -> LinkedProcess:
     compilation = compiled(keys, there)
     assert [each.code for each in compilation.diagnostics] == []
     return compilation.processes["p"]
@@ -148,13 +145,18 @@ def test_what_is_wrong_with_a_goal_is_a_diagnostic_with_a_remedy(
 def test_nothing_that_a_model_may_choose_is_called_as_it_says_how_the_goal_stands(
     keys: str,
 ) -> None:
-    announced = Announced()
+    registry = Registry()
     for name in ("work", "goal_reached", "give_up"):
-        announced.fold(ComponentAnnounced(component="X", kind="action", name=name))
-    announced.fold(ComponentAnnounced(component="Approved", kind="gate", name="approved"))
+        said = ComponentAnnounced(component="X", kind="action", name=name)
+        registry = evolve(registry, said)
+    registry = evolve(
+        registry, ComponentAnnounced(component="Approved", kind="gate", name="approved")
+    )
     traits = {"provider": "signs", "pack": "signs"}
-    announced.fold(ComponentAnnounced(component="S", kind="tool", name="give_up", traits=traits))
-    there = announced.registry(())
+    registry = evolve(
+        registry, ComponentAnnounced(component="S", kind="tool", name="give_up", traits=traits)
+    )
+    there = registry.symbols()
     child = CHILD.replace("process: triage", "process: give_up")
     sources = {"p.yaml": SOURCE.replace("{keys}", keys), "give_up.yaml": child}
 
@@ -202,7 +204,7 @@ def test_the_digest_covers_what_may_be_done_and_how_it_is_checked() -> None:
 def test_what_disappears_makes_the_process_stale_and_only_that() -> None:
     before = compiled("may: [run_tests]")
     sources = {"p.yaml": SOURCE.replace("{keys}", "may: [run_tests]"), "triage.yaml": CHILD}
-    without = Registry([ActionSpec(name="work", component="Worker", effect="read")], [])
+    without = Symbols([ActionSpec(name="work", component="Worker", effect="read")], [])
 
     after = compile_sources(sources, without, TopicTable({}), previous=before)
 

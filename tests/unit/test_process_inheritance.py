@@ -3,17 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.runtime.processes import (
-    ActionSpec,
-    Compilation,
-    GateSpec,
-    Registry,
-    TopicTable,
-    apply_edits,
-    compile_sources,
-)
+from cortex.runtime.processes import Compilation, TopicTable, apply_edits, compile_sources
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [ActionSpec(name=name, component="Worker") for name in ("work", "other")],
     [GateSpec(name=name, component="Judge") for name in ("g0", "g1", "g2", "g3")],
 )

@@ -2,17 +2,10 @@
 
 import pytest
 
-from cortex.runtime.processes import (
-    ActionSpec,
-    Compilation,
-    GateSpec,
-    Registry,
-    TopicTable,
-    apply_edits,
-    compile_sources,
-)
+from cortex.runtime.processes import Compilation, TopicTable, apply_edits, compile_sources
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [ActionSpec(name=name, component="Worker") for name in ("work", "review", "ship")],
     [GateSpec(name=name, component="Judge") for name in ("approved", "clean", "tested")],
 )

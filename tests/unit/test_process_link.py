@@ -7,19 +7,17 @@ import pytest
 from msgspec import Struct
 
 from cortex.runtime.processes import (
-    ActionSpec,
     Ambiguous,
     Compilation,
     Diagnostic,
-    GateSpec,
     LinkedProcess,
-    Registry,
     Resolved,
     RunProcess,
     TopicTable,
     apply_edits,
     compile_sources,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
 
 class Place(Struct):
@@ -54,7 +52,7 @@ def schema(of: type) -> dict[str, object]:
     return msgspec.json.schema(of)
 
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [
         ActionSpec(
             name="find",
@@ -456,7 +454,7 @@ class Approval(Struct):
     by: str = "anyone"
 
 
-OFFICE = Registry(
+OFFICE = Symbols(
     [
         ActionSpec(
             name=name, component="Office", parameters=schema(parameters), result=schema(result)

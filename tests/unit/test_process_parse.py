@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from cortex.runtime.processes import (
     Diagnostic,
-    Registry,
     TopicTable,
     apply_edits,
     compile_folder,
     compile_sources,
     parse,
 )
+from cortex.runtime.registry import Symbols
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "processes"
 RELEASE = (FIXTURES / "release.yaml").read_text()
@@ -286,7 +286,7 @@ def test_a_damaged_file_is_findings_and_never_an_exception(
     for place, length, instead in damage:
         text = text[:place] + instead + text[place + length :]
 
-    compilation = compile_sources({"damaged.yaml": text}, Registry(), TopicTable({}))
+    compilation = compile_sources({"damaged.yaml": text}, Symbols(), TopicTable({}))
 
     assert compilation.diagnostics
     assert all(each.span.line >= 1 and each.span.column >= 1 for each in compilation.diagnostics)
@@ -300,7 +300,7 @@ def test_a_file_that_cannot_be_read_is_a_finding_beside_the_others(tmp_path: Pat
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
     (tmp_path / ".hidden.yaml").write_text("{")
 
-    compilation = compile_folder(tmp_path, Registry(), TopicTable({}))
+    compilation = compile_folder(tmp_path, Symbols(), TopicTable({}))
 
     by_file = [(each.file, each.code) for each in compilation.diagnostics]
     assert by_file == [

@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.runtime.processes import (
-    ActionSpec,
-    GateSpec,
-    Registry,
-    TopicTable,
-    apply_edits,
-    compile_folder,
-    compile_sources,
-)
+from cortex.runtime.processes import TopicTable, apply_edits, compile_folder, compile_sources
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "seeds" / "processes"
 SEEDS = Path(os.environ.get("CORTEX_SEEDS", DEFAULT))
@@ -45,7 +38,7 @@ KNOWLEDGE = [
     "team.notification_preferences",
 ]
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [ActionSpec(name=name, component="Worker") for name in ACTIONS],
     [GateSpec(name=name, component="Judge") for name in GATES],
 )

@@ -3,17 +3,16 @@
 import pytest
 
 from cortex.runtime.processes import (
-    ActionSpec,
     Compilation,
     Match,
     ProcessTable,
-    Registry,
     Tie,
     TopicTable,
     compile_sources,
 )
+from cortex.runtime.registry import ActionSpec, Symbols
 
-REGISTRY = Registry([ActionSpec(name=name, component="W") for name in ("work", "other")])
+REGISTRY = Symbols([ActionSpec(name=name, component="W") for name in ("work", "other")])
 EVENT = "trigger: {type: event, match: {source: ci}}\n"
 FIX = "library/fix.yaml"
 FIXING = f"process: fix\nversion: 1\n{EVENT}steps: [{{id: a, action: work}}]\n"

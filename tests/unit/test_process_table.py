@@ -5,20 +5,18 @@ from typing import Any
 import pytest
 
 from cortex.runtime.processes import (
-    ActionSpec,
-    GateSpec,
     LinkedProcess,
     Match,
     ProcessTable,
-    Registry,
     Tie,
     TopicTable,
     compile_sources,
     diff,
     inspect,
 )
+from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
-REGISTRY = Registry(
+REGISTRY = Symbols(
     [ActionSpec(name=name, component="Worker") for name in ("work", "other")],
     [GateSpec(name=name, component="Judge") for name in ("ready", "clean")],
 )

@@ -1,20 +1,16 @@
 """A declared tool is a promise: what the compiler says of `tools:`."""
 
+from functools import reduce
 from typing import Any
 
 import pytest
 from msgspec import UNSET
 
+from cortex.bus import Event
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
-from cortex.runtime.processes import (
-    ActionSpec,
-    Announced,
-    Compilation,
-    Registry,
-    TopicTable,
-    compile_sources,
-)
-from cortex.runtime.tools import NOT_YET, Skill, skill_of
+from cortex.runtime.processes import Compilation, TopicTable, compile_sources
+from cortex.runtime.registry import NOT_YET, ActionSpec, Registry, Symbols, evolve
+from cortex.runtime.tools import skill_of
 
 SOURCE = """
 process: p
@@ -26,16 +22,16 @@ steps:
     description: Ask
     tools: [{tools}]
 """
-SKILLS = (Skill("style", "", ""),)
+SKILLS = {"style": ""}
 
 
-def registry(*listed: ToolListed, servers: tuple[str, ...] = ()) -> Registry:
-    announced = Announced(servers)
-    announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
-    announced.fold(tool())
-    for each in listed:
-        announced.fold(each)
-    return announced.registry(SKILLS)
+def registry(*listed: ToolListed, servers: tuple[str, ...] = ()) -> Symbols:
+    asker = ComponentAnnounced(component="Asker", kind="action", name="ask")
+    return after(asker, tool(), *listed).symbols(SKILLS, servers)
+
+
+def after(*events: Event) -> Registry:
+    return reduce(evolve, events, Registry())
 
 
 def tool(name: str = "read_file", pack: str = "files") -> ComponentAnnounced:
@@ -43,7 +39,7 @@ def tool(name: str = "read_file", pack: str = "files") -> ComponentAnnounced:
     return ComponentAnnounced(component="Files", kind="tool", name=name, traits=traits)
 
 
-def compiled(tools: str, there: Registry, **more: Any) -> Compilation:
+def compiled(tools: str, there: Symbols, **more: Any) -> Compilation:
     source = SOURCE.replace("{tools}", tools)
     return compile_sources({"p.yaml": source}, there, TopicTable({}), **more)
 
@@ -97,7 +93,7 @@ def test_what_is_optional_need_not_be_there() -> None:
         registry(ToolListed(server="github", reason="its command is not installed")),
     ],
 )
-def test_a_server_that_has_not_said_what_it_offers_may_offer_anything(there: Registry) -> None:
+def test_a_server_that_has_not_said_what_it_offers_may_offer_anything(there: Symbols) -> None:
     compilation = compiled("github.get_issue, github", there)
 
     assert codes(compilation) == []
@@ -109,20 +105,17 @@ def test_a_skill_is_not_waited_for() -> None:
 
 
 def test_a_process_is_linked_again_when_its_tool_goes() -> None:
-    announced = Announced()
-    announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
-    announced.fold(tool())
-    before = compiled("read_file", announced.registry())
+    there = after(ComponentAnnounced(component="Asker", kind="action", name="ask"), tool())
+    first = compiled("read_file", there.symbols())
 
-    gone = announced.fold(ComponentWithdrawn(component="Files", kind="tool", name="read_file"))
-    after = compiled("read_file", announced.registry(), previous=before)
+    gone = evolve(there, ComponentWithdrawn(component="Files", kind="tool", name="read_file"))
+    second = compiled("read_file", gone.symbols(), previous=first)
 
-    assert gone
-    assert (codes(before), codes(after)) == ([], ["P417"])
+    assert (codes(first), codes(second)) == ([], ["P417"])
 
 
 def test_who_knows_of_no_tools_says_nothing_of_them() -> None:
-    there = Registry([ActionSpec(name="ask", component="Asker")])
+    there = Symbols([ActionSpec(name="ask", component="Asker")])
 
     compilation = compiled("no_such_tool", there)
 
@@ -149,10 +142,10 @@ def test_a_tool_that_is_described_otherwise_gives_the_process_another_digest(ent
 
 
 def test_a_skill_whose_page_changes_gives_the_process_another_digest() -> None:
-    def with_page(text: str) -> Registry:
-        announced = Announced()
-        announced.fold(ComponentAnnounced(component="Asker", kind="action", name="ask"))
-        return announced.registry([skill_of("style", text), skill_of("other", text)])
+    def with_page(text: str) -> Symbols:
+        asker = ComponentAnnounced(component="Asker", kind="action", name="ask")
+        skills = (skill_of("style", text), skill_of("other", text))
+        return after(asker).symbols({skill.name: skill.digest for skill in skills})
 
     first = compiled("style", with_page("# Style\n\nShort.\n"))
     second = compiled("style", with_page("# Style\n\nShorter.\n"), previous=first)

@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.knowledge import KnowledgeError
+from cortex.runtime.registry import Registry, ToolSpec, evolve, wire_name
 from cortex.runtime.tools import (
     ENABLE_PACK,
     Skill,
-    Tools,
-    ToolSpec,
     allowed,
     check_call,
     find_skills,
     read_skill,
     shown,
     skill_of,
-    specs_of,
-    wire_name,
 )
 
 NAMES = st.text(st.sampled_from("ab._-é9"), max_size=80)
@@ -67,7 +64,7 @@ def announced(name: str = "read_file", component: str = "FileTools") -> Componen
 
 
 def test_an_announced_tool_has_a_schema_with_an_object_at_its_top() -> None:
-    (found,) = specs_of([announced()], [])
+    (found,) = evolve(Registry(), announced()).tools
 
     assert found.parameters["type"] == "object"
     assert found.parameters["properties"]["path"]["description"] == "which file"
@@ -85,35 +82,33 @@ def test_a_schema_that_refers_to_itself_keeps_the_definition() -> None:
     }
     said = ComponentAnnounced(component="c", kind="tool", name="walk", parameters=schema)
 
-    (found,) = specs_of([said], [])
+    (found,) = evolve(Registry(), said).tools
 
     assert found.parameters["type"] == "object"
     assert "Node" in found.parameters["$defs"]
 
 
 def test_a_listed_tool_is_called_by_its_server_and_the_newest_list_counts() -> None:
-    tools = Tools()
     older = ToolListed(server="git", tools=({"name": "log"}, {"name": "blame"}))
     newer = ToolListed(server="git", tools=({"name": "log", "description": "Say who."},))
 
-    changed = [tools.fold(older), tools.fold(older), tools.fold(newer)]
+    before = evolve(Registry(), older)
+    after = evolve(before, newer)
 
-    assert changed == [True, False, True]
-    assert [(t.name, t.pack, t.effect) for t in tools.specs()] == [("git.log", "git", "once")]
-    assert tools.specs()[0].parameters == {"type": "object", "properties": {}}
+    assert evolve(before, older) is before
+    assert [(t.name, t.pack, t.effect) for t in after.tools] == [("git.log", "git", "once")]
+    assert after.tools[0].parameters == {"type": "object", "properties": {}}
 
 
 def test_a_withdrawn_tool_is_gone_unless_another_component_has_it_by_now() -> None:
-    tools = Tools()
-    tools.fold(announced(component="Old"))
-    tools.fold(announced(component="New"))
+    there = evolve(evolve(Registry(), announced(component="Old")), announced(component="New"))
 
-    late = tools.fold(ComponentWithdrawn(component="Old", kind="tool", name="read_file"))
-    there = [tool.name for tool in tools.specs()]
-    gone = tools.fold(ComponentWithdrawn(component="New", kind="tool", name="read_file"))
+    late = evolve(there, ComponentWithdrawn(component="Old", kind="tool", name="read_file"))
+    gone = evolve(there, ComponentWithdrawn(component="New", kind="tool", name="read_file"))
 
-    assert (late, there, gone) == (False, ["read_file"], True)
-    assert tools.specs() == ()
+    assert late is there
+    assert [tool.name for tool in there.tools] == ["read_file"]
+    assert gone.tools == ()
 
 
 # --- what a step may use

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from cortex.runtime.isolation import ChildLog, keep
 from cortex.runtime.kernel import VERSION
 from cortex.runtime.log import private
+from cortex.runtime.registry import NO_SDK
 from cortex.runtime.secrets import redacted
-from cortex.runtime.tools import NO_SDK, McpServer
+from cortex.runtime.tools import McpServer
 
 from .environments import Environments, program_of
 from .errors import ServerError, lost, problem_of

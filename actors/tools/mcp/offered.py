@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus.events import ToolListed
-from cortex.runtime.access import LISTER
-from cortex.runtime.tools import NO_SDK, NOT_YET, McpServer
+from cortex.runtime.registry import LISTER, NO_SDK, NOT_YET
+from cortex.runtime.tools import McpServer
 
 from ..answers import one_line
 from .environments import Environments

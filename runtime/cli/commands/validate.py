@@ -25,7 +25,7 @@ from ..errors import NotFoundError
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
 from ..reading import Catalog, History
-from ..running import mask_of, registry_of, sources_of, topics_of
+from ..running import mask_of, sources_of, symbols_of, topics_of
 from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}
@@ -81,7 +81,7 @@ class _Checker:
     """Compiles sources beside those of a home; compiled again, only what changed is looked at."""
 
     def __init__(self, home: Home, *, strict: bool) -> None:
-        self._registry, self._topics, self._strict = registry_of(home), topics_of(home), strict
+        self._symbols, self._topics, self._strict = symbols_of(home), topics_of(home), strict
         self._around = sources_of(home).texts
         self._up = hub_on(home) is not None
         self._mask = mask_of(home)
@@ -99,7 +99,7 @@ class _Checker:
         around = {f: text for f, text in self._around.items() if f not in absolute}
         self._previous = compile_sources(
             {**around, **masked},
-            self._registry,
+            self._symbols,
             self._topics,
             known=self._known,
             strict=self._strict,

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-import msgspec
-
 from cortex.bus.events import ComponentAnnounced, ContextCompiled, ModelFailed, ModelResponded
-from cortex.runtime.models import ModelDescription, Price, Usage
+from cortex.runtime.models import Price, Usage, description_in
+from cortex.runtime.registry import MODEL, Registry, evolve
+from cortex.runtime.registry import STREAM as REGISTRY
 
 from ..reading import STREAM, History, plus
 from .recorded import Compiled
 
-_MODEL = "model"
 _PER = 1_000_000  # tokens that a price is for
 
 
@@ -28,10 +27,15 @@ class Costs:
         self._history = history
         self._prices: dict[str, list[_Known]] = {}
         self._usages: dict[str, dict[tuple[str, int, int, str], Usage]] = {}  # by execution
-        for record in history.stream("registry"):
-            event = history.event(record)
-            if isinstance(event, ComponentAnnounced) and event.kind == _MODEL:
-                self._know(record.position, event)
+        registry = Registry()
+        for record in history.stream(REGISTRY):
+            before, event = registry, history.event(record)
+            registry = evolve(registry, event, record.source)
+            if registry is before or not isinstance(event, ComponentAnnounced):
+                continue
+            if event.kind == MODEL and (described := description_in(event)):
+                known = _Known(record.position, described.price)
+                self._prices.setdefault(event.name, []).append(known)
 
     def of(self, compiled: Compiled) -> dict[str, float] | None:
         """US dollars by section; None where nobody answered, or the model has no price.
@@ -41,13 +45,6 @@ class Costs:
         event = compiled.event
         price, usage = self._price(compiled), self._usage(event)
         return sections_cost(event.sections, usage, price) if price and usage else None
-
-    def _know(self, position: int, event: ComponentAnnounced) -> None:
-        try:
-            described = msgspec.convert(event.traits, ModelDescription, strict=False)
-        except msgspec.ValidationError:
-            return  # it is never selected
-        self._prices.setdefault(event.name, []).append(_Known(position, described.price))
 
     def _price(self, compiled: Compiled) -> Price | None:
         """The price as it was announced when the prompt was compiled."""

@@ -1,19 +1,20 @@
 """The models of a home: configured, announced, or both."""
 
-import contextlib
-from collections.abc import Iterable, Iterator
-from typing import Any
-
 import msgspec
 
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
-from cortex.runtime.kernel import Config, Home, built_in, load
-from cortex.runtime.models import ModelDescription, Price, describe, endpoint_of, that_choose
+from cortex.runtime.kernel import Config, Home, announcement_of, built_in, load
+from cortex.runtime.models import (
+    ModelDescription,
+    Price,
+    describe,
+    description_in,
+    endpoint_of,
+    that_choose,
+)
+from cortex.runtime.registry import MODEL, STREAM, Registry, evolve, registry_of
 from cortex.runtime.secrets import is_set
 
 from .history import History
-
-MODEL = "model"  # the kind under which models are announced
 
 
 class ModelRow(msgspec.Struct):
@@ -68,38 +69,22 @@ def _found(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]
 
 def _announced(home: Home, config: Config) -> dict[str, tuple[ModelDescription, str]]:
     """Models by name, with who announces them."""
-    found: dict[str, tuple[ModelDescription, str]] = {}
     shipped = [load(entry.component) for entry in built_in()]
     names = {component.component_name() for component in shipped}
-    for said in _recorded(home):
-        if said.component not in names:
-            found.update(_described(said.name, said.traits, said.component))
+    registry = _recorded(home).select(lambda each: each.announced.component not in names)
     for component in shipped:
         for serves in component.announces(config):
-            if serves.kind == MODEL:
-                found.update(_described(serves.name, serves.traits, component.component_name()))
-    return found
+            registry = evolve(registry, announcement_of(component, serves))
+    said = registry.of_kind(MODEL)
+    described = ((each, description_in(each)) for each in said)
+    return {each.name: (model, each.component) for each, model in described if model is not None}
 
 
-def _described(
-    name: str, traits: dict[str, Any], component: str
-) -> Iterator[tuple[str, tuple[ModelDescription, str]]]:
-    # A model that does not describe itself is never selected, and hides no other here.
-    with contextlib.suppress(msgspec.ValidationError):
-        yield name, (msgspec.convert(traits, ModelDescription, strict=False), component)
-
-
-def _recorded(home: Home) -> Iterable[ComponentAnnounced]:
+def _recorded(home: Home) -> Registry:
     if not home.log_path.exists():
-        return ()
-    standing: dict[str, ComponentAnnounced] = {}
+        return Registry()
     with History.open(home) as history:
-        for event in map(history.event, history.stream("registry")):
-            if isinstance(event, ComponentAnnounced) and event.kind == MODEL:
-                standing[event.name] = event
-            elif isinstance(event, ComponentWithdrawn) and event.kind == MODEL:
-                standing.pop(event.name, None)
-    return standing.values()
+        return registry_of(history.stream(STREAM), history.event)
 
 
 def _row(config: Config, model: ModelDescription, component: str) -> ModelRow:

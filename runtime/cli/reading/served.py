@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable
 from cortex.bus import Event, Recorded
 from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.processes import absence
+from cortex.runtime.registry import STREAM, Registration, Registry, evolve
 
-REGISTRY = "registry"
-PLUGIN = "plugin."  # before the name of a plugin, in that of its client
 Read = Callable[[str], Iterable[Recorded]]  # the events of a stream
 
 
@@ -22,15 +21,17 @@ def ways_back(
         typed: The event in a record; None for one that only a plugin knows.
     """
     wanted = dict.fromkeys(missing)
-    served: dict[str, tuple[str, str]] = {}  # component and source, by what it serves
-    for record in read(REGISTRY):
+    served: dict[str, Registration] = {}  # the last one of each
+    registry = Registry()
+    for record in read(STREAM):
         event = typed(record)
+        registry = evolve(registry, event, record.source)
         if isinstance(event, ComponentAnnounced) and f"{event.kind} {event.name}" in wanted:
-            served[f"{event.kind} {event.name}"] = event.component, record.source
+            served[f"{event.kind} {event.name}"] = registry.registrations[event.kind, event.name]
     return list(dict.fromkeys(_way(each, served.get(each)) for each in wanted))
 
 
-def _way(missing: str, served: tuple[str, str] | None) -> str:
+def _way(missing: str, served: Registration | None) -> str:
     if served is None:
         kind = missing.partition(" ")[0]
         if kind in ("action", "gate", "tool"):
@@ -38,7 +39,7 @@ def _way(missing: str, served: tuple[str, str] | None) -> str:
         if absence(missing) == missing:  # no name, but what is wrong
             return "correct what `cortex process validate` finds"
         return f"put {missing} back"
-    component, source = served
-    if source.startswith(PLUGIN):
-        return f"cortex plugin load {source.removeprefix(PLUGIN)}"
+    component = served.announced.component
+    if served.plugin:
+        return f"cortex plugin load {served.plugin}"
     return f"start the worker that hosts {component}: cortex worker MODULE:{component}"

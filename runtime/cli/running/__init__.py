@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         announced_elsewhere,
         knowledge_roots,
         knowledge_topics,
-        registry_of,
+        symbols_of,
         topics_of,
     )
     from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
@@ -113,7 +113,6 @@ __all__ = [
     "refuse_breaks",
     "refuse_secrets",
     "refuse_wrong",
-    "registry_of",
     "scalar",
     "settlement_of",
     "show_acting",
@@ -121,6 +120,7 @@ __all__ = [
     "sources_of",
     "stage_of",
     "step_settlement",
+    "symbols_of",
     "told_to_end",
     "topics_of",
     "trusted_when_asked",

@@ -16,17 +16,17 @@ from cortex.runtime.processes import (
     Goal,
     Granted,
     LinkedProcess,
-    Registry,
     errors_of,
     linked_goal,
     nearest,
 )
+from cortex.runtime.registry import Symbols
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, one_chooses
 from .goal_checks import check_of, object_of
 from .inputs import refuse_breaks
-from .registry import registry_of
+from .registry import symbols_of
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
 ANY: Final = "any"  # after the name of an action: any program may be started
@@ -64,7 +64,7 @@ def goal_step(
         click.UsageError: Something that it names is not there, or does not fit; told with what to
             do about each.
     """
-    registry = registry_of(home)
+    registry = symbols_of(home)
     by_hand = by_hand or not one_chooses(home)
     budget: dict[str, Any] = {} if turns is None else {"turns": turns}
     step: dict[str, Any] = {
@@ -169,15 +169,15 @@ def _meant(goal: Goal, name: str) -> str:
     return f"did you mean {near}?" if near else f"it may do {', '.join(names) or 'nothing'}"
 
 
-def _usual(registry: Registry, named: Sequence[str], *, by_hand: bool) -> list[str]:
+def _usual(symbols: Symbols, named: Sequence[str], *, by_hand: bool) -> list[str]:
     """What may be done without being named: by hand all there is, by a model the tests."""
-    taken = {*map(_name, named), *(registry.tools.packs if registry.tools else ())}
-    usual = registry.actions if by_hand else {RUN_TESTS} & registry.actions.keys()
+    taken = {*map(_name, named), *(symbols.tools.packs if symbols.tools else ())}
+    usual = symbols.actions if by_hand else {RUN_TESTS} & symbols.actions.keys()
     return [name for name in usual if name not in taken]
 
 
-def _usual_tools(registry: Registry, named: Sequence[str]) -> list[str]:
-    known = registry.tools.packs if registry.tools else {}
+def _usual_tools(symbols: Symbols, named: Sequence[str]) -> list[str]:
+    known = symbols.tools.packs if symbols.tools else {}
     return [name for name, pack in known.items() if pack in PACKS and name not in named]
 
 

@@ -1,14 +1,13 @@
 """What the compiler binds to, without a runtime: what components serve, and knowledge topics."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from cortex.bus import CortexError
-from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
-from cortex.runtime.access import Announcers
+from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.kernel import (
-    PLUGIN,
     Config,
     Home,
     announcement_of,
@@ -19,23 +18,21 @@ from cortex.runtime.kernel import (
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
 from cortex.runtime.processes import (
     LIBRARY,
-    Announced,
     KnowledgeTopics,
     LinkedProcess,
-    Registry,
     Resolved,
 )
+from cortex.runtime.registry import STREAM, Registry, Symbols, evolve, registry_of
 from cortex.runtime.serving import found
 from cortex.runtime.tools import find_skills
 
 from ..reading import Catalog, History, Selection
 
 LISTED = Selection(topics=("tool.listed",))
-REGISTRY = "registry"  # the stream of announcements
 TOPIC = "topic "  # before the name of a topic that an unlinked process waits for
 
 
-def registry_of(home: Home) -> Registry:
+def symbols_of(home: Home) -> Symbols:
     """What the components serve that a runtime on *home* would start, and who else says so.
 
     Of a home that is not trusted these are the components of Cortex alone: no code of it is loaded.
@@ -47,38 +44,22 @@ def registry_of(home: Home) -> Registry:
         ConfigError: The home's config.toml is wrong.
         ManifestError: It names a component that cannot be loaded.
     """
-    servers = Config.shown(home).tools.mcp
-    announced = Announced(server.name for server in servers)
-    for listing in _listed(home):
-        announced.fold(listing)
-    for event in (*announced_elsewhere(home), *_announced_here(home)):
-        announced.fold(event)
-    return announced.registry(find_skills(home.path))
-
-
-def _listed(home: Home) -> Iterable[ToolListed]:
-    """What servers of tools offer, as they said last."""
-    if not home.path.exists():
-        return ()
-    announcers = Announcers()
-    newest: dict[str, ToolListed] = {}
-    with History.open(home) as history:
-        for record in history.select(LISTED):
-            event = history.event(record)
-            if isinstance(event, ToolListed) and announcers.lists(event, record.source):
-                newest[event.server] = event
-    return newest.values()
+    registry = _recorded(home)
+    for event in _announced_here(home):
+        registry = evolve(registry, event)
+    skills = {skill.name: skill.digest for skill in find_skills(home.path)}
+    return registry.symbols(skills, [server.name for server in Config.shown(home).tools.mcp])
 
 
 def announced_elsewhere(home: Home) -> tuple[ComponentAnnounced, ...]:
     """What the workers and plugins of *home* serve that a runtime on it does not serve itself.
 
     Raises:
-        ConfigError, ManifestError: As for `registry_of`.
+        ConfigError, ManifestError: As for `symbols_of`.
     """
     here = {(event.kind, event.name) for event in _announced_here(home)}
-    events = _announced_by_others(home)
-    return tuple(event for event in events if (event.kind, event.name) not in here)
+    registrations = _recorded(home).registrations
+    return tuple(each.announced for key, each in registrations.items() if key not in here)
 
 
 def _announced_here(home: Home) -> Iterator[ComponentAnnounced]:
@@ -89,23 +70,15 @@ def _announced_here(home: Home) -> Iterator[ComponentAnnounced]:
             yield announcement_of(component, serves)
 
 
-def _announced_by_others(home: Home) -> Iterable[ComponentAnnounced]:
+def _recorded(home: Home) -> Registry:
+    """What counts of the log, and what its tool servers listed last."""
     if not home.path.exists():
-        return ()
+        return Registry()
     everybody = found(home) is not None
-    standing: dict[tuple[str, str], ComponentAnnounced] = {}
     with History.open(home) as history:
-        for record in history.stream(REGISTRY):
-            event = history.event(record)
-            if isinstance(event, ComponentAnnounced):
-                standing.pop((event.kind, event.name), None)
-                if everybody or record.source.startswith(PLUGIN):
-                    standing[event.kind, event.name] = event
-            elif isinstance(event, ComponentWithdrawn):
-                said = standing.get((event.kind, event.name))
-                if said is not None and said.component == event.component:
-                    del standing[event.kind, event.name]
-    return standing.values()
+        records = chain(history.stream(STREAM), history.select(LISTED))
+        registry = registry_of(records, history.event)
+    return registry.select(lambda each: everybody or bool(each.plugin))
 
 
 def topics_of(home: Home) -> KnowledgeTopics:

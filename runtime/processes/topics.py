@@ -1,0 +1,59 @@
+"""Which knowledge topics resolve, as the linker asks."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Resolved(Struct, gc=False, frozen=True, kw_only=True):
+    """A topic that stands for exactly one piece of knowledge."""
+
+    path: str
+    digest: str  # of the content: new content gives the process a new digest
+    root: str = "project"  # the scope it was found in: personal, team, org, domain, project
+
+
+class Ambiguous(Struct, gc=False, frozen=True, kw_only=True):
+    """A topic that two or more pieces of knowledge fit equally."""
+
+    paths: tuple[str, ...]
+
+
+class Topics(Protocol):
+    """Whoever knows which knowledge topics there are."""
+
+    def resolve(self, topic: str) -> Resolved | Ambiguous | None:
+        """Return what *topic* stands for; None if there is nothing under that name."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """Every topic that would resolve, for "did you mean"."""
+        ...
+
+    def problem(self, topic: str) -> str:
+        """Why what is under *topic* cannot be used; "" where nothing is."""
+        ...
+
+
+class TopicTable:
+    """Topics from a plain mapping of name to path, for tests and tools."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._paths = dict(paths)
+
+    def problem(self, topic: str) -> str:  # noqa: ARG002  # the protocol's
+        """Whatever is in the mapping can be used."""
+        return ""
+
+    def resolve(self, topic: str) -> Resolved | Ambiguous | None:
+        """Return the path under *topic*; its digest is taken over the path."""
+        path = self._paths.get(topic)
+        if path is None:
+            return None
+        return Resolved(path=path, digest=sha256(path.encode()).hexdigest())
+
+    def names(self) -> Iterable[str]:
+        """Every topic of the table."""
+        return self._paths
