@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         decode,
         encode,
     )
+    from .event_feed import EventFeed
     from .filter import Filter
     from .hub import Hub
     from .known import tally_of
@@ -147,6 +148,7 @@ __all__ = [
     "Epochs",
     "Event",
     "EventError",
+    "EventFeed",
     "EventInvalidError",
     "EventTooLargeError",
     "Feed",

@@ -1,0 +1,3 @@
+"""For tests of components: call one as a function, or run some on a clock of the test's own."""
+
+from cortex.runtime.testing import *
