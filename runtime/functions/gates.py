@@ -51,8 +51,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 Function = TypeVar("Function", bound=Callable[..., Verdict | Coroutine[Any, Any, Verdict]])
 Later = Coroutine[Any, Any, Verdict]
-Handler = Callable[[Owner, GateEvaluate, Delivery], Iterator[Event]]
-AsyncHandler = Callable[[Owner, GateEvaluate, Delivery], AsyncIterator[Event]]
+# What the function publishes beside the verdict comes before it.
+Handler = Callable[[Owner, GateEvaluate, Delivery], Iterator[GateEvaluated]]
+AsyncHandler = Callable[[Owner, GateEvaluate, Delivery], AsyncIterator[GateEvaluated]]
 
 
 class GateDecorator(Protocol):

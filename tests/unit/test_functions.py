@@ -302,7 +302,7 @@ def test_methods_share_what_their_component_keeps() -> None:
     done = [next(kept.one(execute("keep_one"), DELIVERY)) for _ in range(2)]
     passed = list(kept.kept(GateEvaluate(execution_id="e1", gate="kept"), DELIVERY))
 
-    assert [each.outcome for each in (*waiting, *passed)] == ["waiting", "passed"]  # type: ignore[attr-defined]
+    assert [each.outcome for each in (*waiting, *passed)] == ["waiting", "passed"]
     assert [each.result for each in done] == [{"value": 1}, {"value": 2}]  # type: ignore[attr-defined]
     assert [(each.kind, each.name) for each in Kept.serves] == [
         ("action", "keep_one"),
