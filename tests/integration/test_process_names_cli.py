@@ -95,6 +95,18 @@ def test_a_dry_run_of_an_interface_is_that_of_what_would_run(
     assert preferred.startswith("two version 1\n")
 
 
+def test_a_dry_run_of_what_cannot_be_run_says_so_and_ends_as_the_run_would(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(home, base=f"process: base\nversion: 1\nabstract: true\n{STEP}")
+
+    ran = said(capsys, "run", "base", code=1)
+    dry = said(capsys, "process", "dry-run", "base", code=1)
+
+    assert "is abstract and cannot be run: extend it and run that" in ran
+    assert dry.splitlines()[1] == "it is abstract and cannot be run: extend it and run that"
+
+
 def test_an_interface_is_shown_as_what_it_asks_for(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

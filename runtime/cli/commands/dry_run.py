@@ -73,11 +73,14 @@ def dry_run(
     screen.document(document)
     _show(screen, document, home)
     gates = [*document.gates, *(gate for step in document.steps for gate in step.gates)]
-    return FAILED if any(gate.outcome == "failed" for gate in gates) else OK
+    stops = document.abstract or any(gate.outcome == "failed" for gate in gates)
+    return FAILED if stops else OK
 
 
 def _show(screen: Screen, document: DryRunDocument, home: Home) -> None:
     screen.line(f"{document.process} version {document.version}", "bold")
+    if document.abstract:
+        screen.line("it is abstract and cannot be run: extend it and run that", "red")
     for gate in document.gates:
         _show_gate(screen, gate, "")
     for number, step in enumerate(document.steps, 1):

@@ -98,6 +98,7 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
 
     process: str
     version: int
+    abstract: bool = False  # a template, which cannot be run
     gates: list[GateReport]
     steps: list[StepReport]
 
@@ -152,6 +153,7 @@ class Rehearsal:
         return DryRunDocument(
             process=process.name,
             version=process.version,
+            abstract=process.abstract,
             gates=[self._gate(gate, "", index) for index, gate in enumerate(process.gates)],
             steps=[self._step(step) for step in process.steps],
         )
