@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ToolEnabled,
     ToolFailed,
 )
+from cortex.runtime.models import EMBEDDED_MODEL
 from cortex.runtime.processes import EMPTY, LinkedProcess, LinkedStep, is_empty, typed_answer
 from cortex.runtime.tools import (
     ENABLE_PACK,
@@ -194,6 +195,11 @@ class Dialogue:
 
     def _unfit_answers(self) -> str:
         state, step = self._voice.state, self._step
+        if self._model() == EMBEDDED_MODEL:
+            return (
+                f"no model was asked, and {step.id} needs more than quotations: name a model under "
+                "[models] in config.toml, then resume"
+            )
         if not state.unfit:
             return f"{self._model()} answered {step.id} twice not as it has to"
         before = ", ".join(state.unfit)
