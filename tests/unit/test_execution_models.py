@@ -244,8 +244,8 @@ def test_quotations_that_do_not_fit_twice_fail_the_attempt_and_say_that_no_model
     failed = world.said(StepFailed)[0]
     assert failed.kind == "wrong_answer"
     assert failed.error == (
-        "no model was asked, and one needs more than quotations: name a model under [models] in "
-        "config.toml, then resume: the answer is not JSON, expected an object"
+        "no model was asked, and quotations are no answer to one (the answer is not JSON, expected "
+        "an object): name a model under [models] in config.toml, then resume"
     )
     assert world.said(StepExecute) == []
 
