@@ -12,6 +12,7 @@ from rich.console import Console
 from cortex.bus import FORMAT, Ephemeral, Event, Recorded
 from cortex.bus.events import (
     ContextEdit,
+    ContextRefused,
     ExecutionHalted,
     ExecutionIgnored,
     ExecutionRequest,
@@ -235,6 +236,20 @@ def test_what_an_item_did_is_told_with_its_number() -> None:
 
     assert told is not None
     assert (told.lead, told.text) == ("done", "mend 2: it holds")
+
+
+def test_why_a_step_has_no_prompt_is_told_once() -> None:
+    teller, reason = Teller(), "no model meets what the step needs: small lacks being local"
+
+    refused = teller.tell(recorded(asked := ContextRefused(**STEP, reason=reason), 1), asked)
+    failed = teller.tell(recorded(ended := StepFailed(**STEP, error=reason), 2), ended)
+    other = teller.tell(recorded(later := StepFailed(**STEP, attempt=2, error="x"), 3), later)
+
+    assert [each and each.text for each in (refused, failed, other)] == [
+        f"mend: {reason}",
+        "mend",
+        "mend (attempt 2): x",
+    ]
 
 
 def test_why_an_item_failed_is_told_once() -> None:

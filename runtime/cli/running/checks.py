@@ -266,10 +266,8 @@ def _processes(home: Home) -> Iterator[Check]:
         yield Check("processes", "ok", "all that were compiled can run")
         return
     said = _first([f"{each.name} is {each.kind}: {each.problem}" for each in found])
-    todo = "start the worker or load the plugin that served it"
-    if any(each.kind == "rejected" for each in found):
-        todo = "`cortex process validate` says what to do"
-    yield Check("processes", "warn", said, todo)
+    todo = list(dict.fromkeys(each.remedy for each in found if each.remedy))
+    yield Check("processes", "warn", said, _first(todo))
 
 
 def _plugins(home: Home) -> Iterator[Check]:

@@ -106,6 +106,7 @@ class Teller:
         self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
         self._errors: dict[str, str] = {}  # told last of an execution
         self._edits: set[int] = set()  # positions of what asked for a change of a prompt
+        self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as was told
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
@@ -216,7 +217,9 @@ class Teller:
             case StepFailed():
                 self._errors[event.execution_id] = event.error
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
-                return Told("failed", f"{self._label(event)}{again}: {event.error}", "red")
+                told = self._refused.pop((event.execution_id, event.step_id), "")
+                why = "" if told == event.error else f": {event.error}"
+                return Told("failed", f"{self._label(event)}{again}{why}", "red")
             case StepProposed():
                 given = json.dumps(event.parameters) if event.parameters else ""
                 by = f", by {event.by}" if event.by and not event.call_id else ""
@@ -254,6 +257,7 @@ class Teller:
     def _prompt(self, event: ModelSelected | ContextCompiled | ContextRefused) -> Told | None:
         step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ContextRefused):
+            self._refused[event.execution_id, event.step_id] = event.reason
             return Told("refused", f"{step}: {event.reason}", "red")
         if isinstance(event, ContextCompiled):
             told = f"{step}: {many(event.tokens, 'token')} for {event.model}"
