@@ -35,6 +35,7 @@ types: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/python dev/event_docs.py
 	$(BIN)/python dev/handler_docs.py
+	$(BIN)/python dev/surface.py
 	$(BIN)/python -m cortex.runtime.cli.reference docs
 	$(BIN)/python -c 'from pathlib import Path; from cortex.runtime.processes import diagnostics_reference; \
 	  Path("docs/diagnostics.md").write_text(diagnostics_reference())'

@@ -42,8 +42,8 @@ from cortex.bus.events import (
     StepFanned,
     StepItemChanged,
 )
+from cortex.runtime.executions import ENGINE, Execution, evolve
 from cortex.runtime.kernel import Config, Home, Runtime
-from cortex.runtime.processes.execution import ENGINE, Execution, evolve
 
 RESULT = Path(__file__).parent / "results" / "bench_fan.txt"
 ITEMS = 1_000

@@ -47,9 +47,9 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
+from cortex.runtime.executions import ExecutionRecords
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import EventLog
-from cortex.runtime.processes.execution import ExecutionRecords
 from cortex.runtime.projections import EventIndex, Runner, checkpoints
 
 RESULT = Path(__file__).parent / "results" / "bench_start.txt"

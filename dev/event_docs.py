@@ -100,7 +100,7 @@ def fields_table(cls: type[msgspec.Struct]) -> str:
     lines = ["| field | type | default | |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(cls):
         note = comments.get(field.name, "").replace("|", "\\|")
-        lines.append(f"| `{field.name}` | `{_written(field.type)}` | {_default(field)} | {note} |")
+        lines.append(f"| `{field.name}` | `{written(field.type)}` | {_default(field)} | {note} |")
     return "\n".join(lines) + "\n"
 
 
@@ -133,19 +133,20 @@ def comments_of(cls: type[msgspec.Struct]) -> dict[str, str]:
     return found
 
 
-def _written(annotation: object) -> str:
+def written(annotation: object) -> str:
+    """The type as a table shows it."""
     arguments = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         bounds = filter(None, (_bounds(each) for each in arguments[1:]))
-        return " ".join((_written(arguments[0]), *bounds))
+        return " ".join((written(arguments[0]), *bounds))
     if origin is typing.Literal:
         return " \\| ".join(f'"{each}"' for each in arguments)
     if arguments and isinstance(origin, type) and origin is not types.UnionType:
-        inside = ", ".join("..." if each is ... else _written(each) for each in arguments)
+        inside = ", ".join("..." if each is ... else written(each) for each in arguments)
         return f"{origin.__name__}[{inside}]"
     if arguments:
-        return " \\| ".join(_written(each) for each in arguments)
+        return " \\| ".join(written(each) for each in arguments)
     return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
 
 

@@ -73,6 +73,8 @@ def test_other_layers_and_rooms_are_entered_by_the_front_door(name: str) -> None
         where = f"{name}:{line}"
         if relative:
             assert target.split(".")[0] == name.split(".")[0], f"{where} climbs out of its layer"
+            if target.startswith("runtime."):
+                assert runtime_room(target) == runtime_room(name), f"{where} climbs out of its room"
         else:
             assert target in ROOMS, f"{where} reaches behind the front door of {target}"
 

@@ -22,8 +22,8 @@ from cortex.bus.events import (
     ExecutionRequest,
     ExecutionStarted,
 )
+from cortex.runtime.executions import ExecutionRecords, fold, list_executions
 from cortex.runtime.kernel import Component, Delivery, Home, on
-from cortex.runtime.processes.execution import ExecutionRecords, fold, list_executions
 from cortex.runtime.projections import EventIndex, Runner, snapshot
 
 from .following import Following

@@ -32,12 +32,12 @@ from cortex.runtime.context import (
     counter_for,
     keep_inputs,
 )
+from cortex.runtime.executions import choices
 from cortex.runtime.kernel import VERSION, Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
 from cortex.runtime.models import ModelDescription, Selected
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import choices
 from cortex.runtime.secrets import Mask
 from cortex.runtime.tools import ToolSpec
 

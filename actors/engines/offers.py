@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.access import Announcers
-from cortex.runtime.processes.execution import Offers
+from cortex.runtime.executions import Offers
 from cortex.runtime.tools import WAIT_S, Tools
 
 TOLD = frozenset(cls.topic_name() for cls in (ComponentAnnounced, ComponentWithdrawn, ToolListed))

@@ -52,10 +52,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.access import Announcers, root_of
-from cortex.runtime.kernel import Component, Config, Delivery, Output, on
-from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, part_of
-from cortex.runtime.processes.execution import (
+from cortex.runtime.executions import (
     CHILD_FACTS,
     NO_PROCESS,
     OUTPUTS,
@@ -77,6 +74,9 @@ from cortex.runtime.processes.execution import (
     take_back,
     takers_of,
 )
+from cortex.runtime.kernel import Component, Config, Delivery, Output, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.processes import LinkedProcess, part_of
 
 from .offers import announcers_at, offers_at
 

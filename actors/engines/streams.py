@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from cortex.bus import Event, Recorded, Vocabulary
-from cortex.runtime.processes.execution import counted
+from cortex.runtime.executions import counted
 
 History = Callable[[str], Iterator[Recorded]]
 

@@ -13,6 +13,8 @@ from cortex.runtime.kernel import Component, Home, many
 
 from ..programs import GitConfigurationError, run_git
 
+NAMED = 3  # those that the reason names
+STATE = len("?? ")  # before a path
 SHOWN = 10  # uncommitted paths that the evidence names
 # What stands uncommitted inside a submodule is asked of the submodule, with its own configuration.
 STATUS = ("status", "--porcelain", "-z", "--branch", "--no-renames", "--ignore-submodules=dirty")
@@ -49,7 +51,10 @@ class BranchClean(Component):
         branch = head.removeprefix("## ").removeprefix(NO_COMMITS).partition("...")[0]
         if changed:
             paths = many(len(changed), "uncommitted path")
-            reason = f"{paths} on {branch}: commit or stash them, then resume"
+            named = ", ".join(each[STATE:] for each in changed[:NAMED])
+            more = ", ..." if len(changed) > NAMED else ""
+            them = "it" if len(changed) == 1 else "them"
+            reason = f"{paths} on {branch} ({named}{more}): commit or stash {them}, then resume"
             return Verdict.failed(reason, branch=branch, changed=changed[:SHOWN])
         return Verdict.passed(branch=branch)
 

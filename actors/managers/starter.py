@@ -3,10 +3,10 @@
 import msgspec
 
 from cortex.bus.events import ExecutionRequest, ExecutionStarted
+from cortex.runtime.executions import checked_inputs, too_large
 from cortex.runtime.kernel import Delivery
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import checked_inputs, too_large
 
 from .catalogue import Catalogue
 from .choosing import Refusal, for_request

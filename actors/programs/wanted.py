@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from cortex.bus import CortexError, Recorded
 from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
+from cortex.runtime.executions import is_wanted
 from cortex.runtime.kernel import Delivery
-from cortex.runtime.processes.execution import is_wanted
 
 History = Callable[[str], Iterator[Recorded]]
 

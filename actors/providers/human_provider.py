@@ -16,10 +16,10 @@ from cortex.bus.events import (
     StepFailed,
 )
 from cortex.runtime.context import counter_for
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import PERSON, Usage, endpoints
-from cortex.runtime.processes.execution import ENGINE
 
 from .calling import CallFailedError, announced, failed, responded
 

@@ -10,10 +10,10 @@ from msgspec import Meta
 
 from cortex.bus import Event, Recorded, as_map
 from cortex.bus.events import VOCABULARY, ModelResponded, ToolCall, ToolReturned
+from cortex.runtime.executions import AskedSoFar
 from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Delivery, Home, many, on
 from cortex.runtime.log import BlobError, Blobs
-from cortex.runtime.processes.execution import AskedSoFar
 
 from ..handlers.plain_file import open_plain
 from .carrying import carry_out

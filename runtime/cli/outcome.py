@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from cortex.runtime.executions import EFFECT, GOAL, ITEMS
 from cortex.runtime.kernel import many
-from cortex.runtime.processes.execution import EFFECT, GOAL, ITEMS
 
 from .reading import (
     BREAKPOINT,

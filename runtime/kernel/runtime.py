@@ -24,7 +24,7 @@ from cortex.bus import (
 from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped, TrustGiven
 from cortex.runtime.access import RecordedOwners
 from cortex.runtime.access.trust import take_unrecorded
-from cortex.runtime.log import Blobs, EventLog, MemoryBlobs, MemoryLog
+from cortex.runtime.log import AgentWork, Blobs, EventLog, MemoryBlobs, MemoryLog
 from cortex.runtime.secrets import Mask, MaskedBlobs
 
 from .announcements import announce, withdraw
@@ -106,7 +106,7 @@ class Runtime:
         )
         self.log: Log = log or _open_log(home, self.config)
         owners = RecordedOwners(self.log, self.vocabulary)
-        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts)
+        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts, AgentWork())
         hub.ready = self.config.limits.waiting
         self.hub = LocalHub(hub, self.clock, begins=False)
         self._client = self.client(name)

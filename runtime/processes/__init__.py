@@ -1,4 +1,4 @@
-"""The process compiler: text in, linked processes and diagnostics out; and what executes them."""
+"""The process compiler: text in, linked processes and diagnostics out."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,14 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .absent import absence, absent_by
     from .announced import Announced
-    from .answers import is_empty, object_schema, schema_problem, typed_answer
+    from .answers import (
+        EMPTY,
+        is_empty,
+        object_schema,
+        schema_problem,
+        typed_answer,
+        wrong_answer,
+    )
     from .bound import ALSO_FROM
     from .codes import RULES, SECTIONS, diagnostics_reference
     from .compilation import Compilation
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     )
     from .evaluate import Scope, evaluate, fill
     from .expression_parser import ExpressionSyntaxError, parse_condition, parse_template
-    from .expressions import Expression, MapOf, Ref, Template
+    from .expressions import Constant, Expression, MapOf, Ref, Template
     from .fixes import apply_fixes, with_kept_fixes
     from .goal_sources import linked_goal, problem_of
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from .knowledge_topics import KnowledgeTopics
     from .language import keys_of_the_language, language_schema
     from .linked import (
+        GIVE_UP_CALL,
+        REACHED_CALL,
         BackTo,
         Budget,
         Carry,
@@ -62,11 +71,12 @@ if TYPE_CHECKING:
         RunProcess,
         ScheduleTrigger,
         Trigger,
+        ValueType,
     )
     from .load import compile_folder, read_folder, read_source
     from .misfits import misfit
     from .parse import Parsed, parse
-    from .parts import part_of, seen_by
+    from .parts import list_seen_by, part_of, seen_by
     from .registry import (
         ActionSpec,
         Ambiguous,
@@ -87,8 +97,11 @@ else:
 
 __all__ = [
     "ALSO_FROM",
+    "EMPTY",
+    "GIVE_UP_CALL",
     "LIBRARY",
     "MANUAL",
+    "REACHED_CALL",
     "RULES",
     "SECTIONS",
     "SHIPPED",
@@ -101,6 +114,7 @@ __all__ = [
     "Carry",
     "Change",
     "Compilation",
+    "Constant",
     "Continue",
     "Diagnostic",
     "Diff",
@@ -158,6 +172,7 @@ __all__ = [
     "TopicTable",
     "Topics",
     "Trigger",
+    "ValueType",
     "absence",
     "absent_by",
     "answers",
@@ -186,6 +201,7 @@ __all__ = [
     "known_sources",
     "language_schema",
     "linked_goal",
+    "list_seen_by",
     "listed",
     "may_of",
     "misfit",
@@ -204,4 +220,5 @@ __all__ = [
     "submit",
     "typed_answer",
     "with_kept_fixes",
+    "wrong_answer",
 ]

@@ -9,7 +9,7 @@ from .linked import LinkedInterface, LinkedProcess
 from .registry import ActionSpec, Ambiguous, GateSpec, Registry, Resolved, Topics
 from .resolved import ResolvedProcess
 from .shapes import Shape, shape_of_fields
-from .suggest import MAX_CANDIDATES, did_you_mean, listed
+from .suggest import MAX_CANDIDATES, is_typo, listed, nearest
 
 Resolution = Resolved | Ambiguous | None
 BRING_TOOL = (
@@ -104,7 +104,10 @@ class World:
 
 def _remedy(name: str, known: Iterable[str], otherwise: str) -> str:
     names = list(known)
-    few = (
+    found = nearest(name, names)
+    if found:
+        meant = f"did you mean `{found}`?"
+        return meant if is_typo(name, found) else f"{meant} If not, {otherwise}"
+    return (
         f"known are {listed(names)}; or {otherwise}" if len(names) <= MAX_CANDIDATES else otherwise
     )
-    return did_you_mean(name, names, few)

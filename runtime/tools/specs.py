@@ -78,14 +78,22 @@ class Tools:
 
     def why_not(self, entry: str) -> str:
         """Why the server that *entry* is about offers nothing; "" where nobody says so."""
-        for name, said in self._listed.items():
-            if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
-                return "" if said.tools else said.reason
-        return ""
+        said = self._server(entry)
+        if said is None or said.tools or not said.reason:
+            return ""
+        # What holds for all servers names none, and a server's own words begin with its name.
+        names_it = said.reason == NO_SDK or said.reason.startswith(f"{said.server}: ")
+        return said.reason if names_it else f"{said.server}: {said.reason}"
 
     def never(self, entry: str) -> bool:
         """Whether the server that *entry* is about cannot be asked as long as this runtime runs."""
         return self.why_not(entry) == NO_SDK
+
+    def _server(self, entry: str) -> ToolListed | None:
+        for name, said in self._listed.items():
+            if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
+                return said
+        return None
 
     def awaited(self) -> tuple[str, ...]:
         """Servers that have been asked what they offer and have not answered yet, by name."""

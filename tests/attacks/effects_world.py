@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus.events import ExecutionRequest, ProcessSubmit
+from cortex.runtime.executions import Execution, execution_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobStore
-from cortex.runtime.processes.execution import Execution, execution_of
 from cortex.runtime.serving import connected, found
 
 from ..waiting import until as until

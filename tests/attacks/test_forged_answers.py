@@ -276,7 +276,7 @@ def test_in_ad_hoc_work_an_answer_is_of_whoever_serves_the_action(
 
 
 def state_of(client: Client, execution_id: str) -> Any:
-    from cortex.runtime.processes.execution import execution_of
+    from cortex.runtime.executions import execution_of
 
     return execution_of(client, execution_id)
 
@@ -333,7 +333,7 @@ def test_green_tests_are_what_the_runner_of_tests_said(hub: Served, alice: Clien
 
 @pytest.mark.parametrize("forged", [GateEvaluated, ContextCompiled, ToolListed])
 def test_there_is_a_rule_for_each_answer(forged: type[Event]) -> None:
-    from cortex.runtime.processes.execution import ANSWERS, INPUTS
+    from cortex.runtime.executions import ANSWERS, INPUTS
 
     by_the_runtime = {"execution.request", "execution.started", "execution.pause"}
     by_the_runtime |= {"execution.failed"}  # a request of anybody, or said by the runtime alone

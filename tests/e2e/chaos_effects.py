@@ -15,14 +15,14 @@ import msgspec
 from cortex.bus import Client
 from cortex.bus.events import ExecutionRequest, PluginLoad, ProcessSubmit
 from cortex.plugins.hosting import unavailable
-from cortex.runtime.log import BlobStore
-from cortex.runtime.processes.execution import (
+from cortex.runtime.executions import (
     Execution,
     do_again,
     execution_of,
     it_happened,
     open_effects,
 )
+from cortex.runtime.log import BlobStore
 from cortex.runtime.serving import connected
 
 from ..waiting import until

@@ -10,9 +10,9 @@ import msgspec
 
 from cortex.bus import Event, Recorded, decode
 from cortex.bus.events import VOCABULARY, ExecutionRequest, StepFailed
+from cortex.runtime.executions import ENGINE, fold
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog
-from cortex.runtime.processes.execution import ENGINE, fold
 
 from .crash_world import CLIENT, EFFECTS, ENDINGS, OUTCOMES, execution_id, shape_of
 

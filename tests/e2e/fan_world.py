@@ -25,8 +25,8 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
+from cortex.runtime.executions import do_again, execution_of, it_happened
 from cortex.runtime.kernel import Component, Delivery, Home, Output, Runtime, Serves, built_in, on
-from cortex.runtime.processes.execution import do_again, execution_of, it_happened
 
 AT_ONCE = 16
 PATIENCE_S = 120.0

@@ -49,7 +49,7 @@ def workshop(shape: str, folder: Path, **processes: str) -> Iterator[Workshop]:
     with pytest.MonkeyPatch.context() as patched, SERVERS[shape]() as server:
         patched.setenv(KEY_ENV, KEY)
         # What is waited for is in the log; a test need not wait as long.
-        patched.setattr("cortex.runtime.processes.execution.retrying.MODEL_BACKOFF_S", 0.02)
+        patched.setattr("cortex.runtime.executions.retrying.MODEL_BACKOFF_S", 0.02)
         with Runtime(use(home, model("scripted", server))) as runtime:
             world = World(runtime)
             world.submit_files({**library_sources(), **processes})

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ steps:
     with: { question: When does the harbour close? }
     carry: [read]
 """
+FIELDS = Path(__file__).parents[1] / "fixtures" / "surface" / "json_fields.txt"
 WITHOUT_JSON = {"completion"}  # its output is a script
 
 
@@ -148,13 +150,42 @@ CALLS: list[tuple[str, ...]] = [
 ]
 
 
-def test_every_document_is_json_and_nothing_else(desk: Desk, ids: dict[str, str]) -> None:
-    ended = desk.many([[ids.get(word, word) for word in call] for call in CALLS])
+@pytest.fixture(scope="module")
+def ended(desk: Desk, ids: dict[str, str]) -> list[tuple[int, str, str]]:
+    """What each of CALLS ended with."""
+    return desk.many([[ids.get(word, word) for word in call] for call in CALLS])
 
+
+def test_every_document_is_json_and_nothing_else(ended: list[tuple[int, str, str]]) -> None:
     for call, (code, out, err) in zip(CALLS, ended, strict=True):
         waits = call[:2] == ("execution", "do")  # for what the person does next
         assert code == (5 if waits else 0), (call, out, err)
         assert json.loads(out) is not None, call
+
+
+def test_every_document_has_the_fields_that_it_always_had(
+    ended: list[tuple[int, str, str]],
+) -> None:
+    there = [
+        f"{' '.join(call)}: {field}\n"
+        for call, (_, out, _) in zip(CALLS, ended, strict=True)
+        for field in sorted(set(fields(json.loads(out))))
+    ]
+
+    if os.environ.get("CORTEX_WRITE_SURFACE"):
+        FIELDS.write_text("".join(there))
+    missing = [line for line in FIELDS.read_text().splitlines(keepends=True) if line not in there]
+    assert not missing, "fields may be added; none is renamed or removed"
+
+
+def fields(document: Any, path: str = "") -> Iterator[str]:
+    """The path of every field in *document*; items of a list have one path."""
+    if isinstance(document, list):
+        for item in document:
+            yield from fields(item, f"{path}[]")
+    elif isinstance(document, dict):
+        for name, value in document.items():
+            yield from (f"{path}.{name}", *fields(value, f"{path}.{name}"))
 
 
 def test_events_are_a_document_a_line(desk: Desk, ids: dict[str, str]) -> None:

@@ -12,9 +12,9 @@ import pytest
 from cortex.actors.accessors import ExecutionRecordAccessor
 from cortex.bus import FORMAT, Batch, Recorded, Row, encode
 from cortex.bus.events import VOCABULARY, ExecutionAnswer, ExecutionGet, ExecutionList
+from cortex.runtime.executions import ExecutionRecords
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import EventLog
-from cortex.runtime.processes.execution import ExecutionRecords
 from cortex.runtime.projections import EventIndex, RecordUnreadableError, Runner, snapshot
 
 from ..staff_world import QUICK

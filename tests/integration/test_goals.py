@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cortex.bus.events import ActionObserved, ExecutionFinish, StepPropose, StepProposed
+from cortex.runtime.executions import Execution, execution_of, run_goal
 from cortex.runtime.kernel import Home, Runtime
-from cortex.runtime.processes.execution import Execution, execution_of, run_goal
 
 from ..e2e.repair_world import KEY, KEY_ENV, model, need_sdk, use
 from ..servers import Answer, ScriptedOpenAI

@@ -21,11 +21,11 @@ from cortex.bus.events import (
     StepExecute,
     StepWake,
 )
+from cortex.runtime.executions import EFFECT, fold, open_effects
 from cortex.runtime.kernel import Component, Delivery, Output, Serves, on
 from cortex.runtime.kernel.simulator import Role, Run, Scenario
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import LinkedAction, LinkedProcess, LinkedStep, Origin, Retry
-from cortex.runtime.processes.execution import EFFECT, fold, open_effects
 
 from .executions import Beginner, Engine, engine_of
 from .toy import NEVER, examine

@@ -42,6 +42,7 @@ from cortex.bus.events import (
     ToolListed,
     ToolReturned,
 )
+from cortex.runtime.executions import Execution, fold, takers_of
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, routes_of
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import (
@@ -55,7 +56,6 @@ from cortex.runtime.processes import (
     Origin,
     Template,
 )
-from cortex.runtime.processes.execution import Execution, fold, takers_of
 
 SECOND_NS = 1_000_000_000
 # What people say of an execution that they have looked at.

@@ -32,7 +32,7 @@ from cortex.bus.events import (
     StepWake,
     ToolListed,
 )
-from cortex.runtime.processes.execution import AskedSoFar, counted
+from cortex.runtime.executions import AskedSoFar, counted
 from cortex.runtime.tools import Tools
 
 from .execution_world import World, action_step, answer_to, gate, process_of

@@ -18,6 +18,7 @@ from cortex.bus.events import (
     StepFailed,
     StepSkipped,
 )
+from cortex.runtime.executions import wait_before_retry
 from cortex.runtime.log import BlobMissingError, MemoryBlobs
 from cortex.runtime.processes import (
     Carry,
@@ -28,7 +29,6 @@ from cortex.runtime.processes import (
     Ref,
     Retry,
 )
-from cortex.runtime.processes.execution import wait_before_retry
 
 from .execution_world import (
     SECOND_NS,

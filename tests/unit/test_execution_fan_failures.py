@@ -12,10 +12,10 @@ from cortex.bus.events import (
     StepFanned,
     StepItemChanged,
 )
+from cortex.runtime.executions import Execution, evolve
 from cortex.runtime.processes import (
     Continue,
 )
-from cortex.runtime.processes.execution import Execution, evolve
 
 from .execution_fan_world import answer, asked, each_of, fail, item, results, started
 from .execution_world import (

@@ -19,6 +19,7 @@ from cortex.bus.events import (
     StepItemChanged,
     StepSkipped,
 )
+from cortex.runtime.executions import Execution
 from cortex.runtime.processes import (
     Goal,
     LinkedFan,
@@ -27,7 +28,6 @@ from cortex.runtime.processes import (
     Ref,
     Retry,
 )
-from cortex.runtime.processes.execution import Execution
 
 from .execution_fan_world import (
     THREE,

@@ -31,6 +31,7 @@ from cortex.bus.events import (
     ToolCall,
     ToolDenied,
 )
+from cortex.runtime.executions import fold
 from cortex.runtime.processes import (
     Budget,
     Continue,
@@ -41,7 +42,6 @@ from cortex.runtime.processes import (
     LinkedFan,
     LinkedStep,
 )
-from cortex.runtime.processes.execution import fold
 
 from .execution_world import ORIGIN, World, action_step, constant, gate, process_of, tool
 

@@ -27,8 +27,8 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
+from cortex.runtime.executions import ENGINE, Execution, in_order, tokens_of
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import ENGINE, Execution, in_order, tokens_of
 
 from .execution_world import ASKED, World, action_step, child_step, gate, process_of, question_of
 from .test_execution_recovery import FIND, INNER, SERVED, answer_one, processes, told

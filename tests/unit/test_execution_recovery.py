@@ -34,6 +34,7 @@ from cortex.bus.events import (
     ToolCall,
     ToolFailed,
 )
+from cortex.runtime.executions import ENGINE, fold
 from cortex.runtime.processes import (
     BackTo,
     Budget,
@@ -50,7 +51,6 @@ from cortex.runtime.processes import (
     Retry,
     RunProcess,
 )
-from cortex.runtime.processes.execution import ENGINE, fold
 
 from .execution_world import (
     ASKED,

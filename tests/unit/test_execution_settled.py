@@ -23,8 +23,8 @@ from cortex.bus.events import (
     StepSkipped,
     StepUnclaimed,
 )
+from cortex.runtime.executions import is_wanted
 from cortex.runtime.processes import Continue, Field, LinkedGate, MapOf, Template
-from cortex.runtime.processes.execution import is_wanted
 
 from .execution_world import World, action_step, gate, process_of
 

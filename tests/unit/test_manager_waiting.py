@@ -19,8 +19,8 @@ from cortex.bus.events import (
     ProcessUnchanged,
     StepWake,
 )
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.processes import LinkedProcess
-from cortex.runtime.processes.execution import ENGINE
 
 from .test_manager_requests import Office, one
 

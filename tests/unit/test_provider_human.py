@@ -16,9 +16,9 @@ from cortex.bus.events import (
     ModelResponded,
     StepFailed,
 )
+from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Config
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.processes.execution import ENGINE
 
 from .actors_world import delivery
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.bus.events import ExecutionCharged
+from cortex.runtime.executions import Execution, evolve, tokens_of
 from cortex.runtime.models import Usage
-from cortex.runtime.processes.execution import Execution, evolve, tokens_of
 
 COUNTS = st.integers(-(2**40), 2**40)
 CLASSES = ("input", "cached_read", "cached_write", "output")

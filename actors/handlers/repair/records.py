@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.bus import Event, Recorded, Vocabulary
 from cortex.bus.events import StepCompleted, StepExecute, StepFailed
-from cortex.runtime.processes.execution import counted
+from cortex.runtime.executions import counted
 
 WRITES, TESTS = "write_code", "run_tests"
 KINDS = (StepCompleted, StepExecute, StepFailed)

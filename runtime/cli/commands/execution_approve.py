@@ -17,8 +17,8 @@ from cortex.bus.events import (
     GateEvaluated,
 )
 from cortex.runtime.access import read_token
+from cortex.runtime.executions import is_own
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes.execution import is_own
 from cortex.runtime.serving import hub_of
 
 from ..completing import execution_ids

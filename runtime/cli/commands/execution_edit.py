@@ -5,9 +5,9 @@ from typing import IO
 import click
 
 from cortex.runtime.context import EditUnfitError
+from cortex.runtime.executions import Execution, edit_prompt
 from cortex.runtime.kernel import Home, many
 from cortex.runtime.processes import SettlementError
-from cortex.runtime.processes.execution import Execution, edit_prompt
 
 from .. import running  # not its names: what only reads gets along without a runtime
 from ..completing import execution_ids
@@ -59,6 +59,8 @@ def edit(
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         state = _standing(station.history, found)
+        if state.over:
+            raise RefusedError(f"execution {found} is {state.status}: no prompt of it is sent")
         try:
             text = _edited(state, _shown(station.history, state), whole, pairs)
             event = edit_prompt(station.history.blobs, state, text, seen=station.seen, note=note)

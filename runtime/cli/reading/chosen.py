@@ -8,10 +8,10 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import StepCompleted, StepFailed, StepProposed, StepSkipped
+from cortex.runtime.executions import GOAL, Execution
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess, MissingValueError, fill
-from cortex.runtime.processes.execution import GOAL, Execution
 
 
 class Chosen(msgspec.Struct, kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import ContextEdited, ExecutionEdited, ExecutionStarted, StepSettled
-from cortex.runtime.processes.execution import is_own
+from cortex.runtime.executions import is_own
 
 from .results import brief_value
 from .times import iso

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from cortex.bus import Event, Log, Recorded, Vocabulary, decode
 from cortex.bus.events import VOCABULARY, ExecutionRequest
+from cortex.runtime.executions import Execution, fold
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs, BlobStore, EventLog, LogMissingError, MemoryBlobs
-from cortex.runtime.processes.execution import Execution, fold
 from cortex.runtime.projections import EventIndex, ProjectionError, find, snapshot
 
 from ..errors import NotFoundError

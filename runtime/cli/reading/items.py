@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cortex.runtime.processes.execution import Execution, Live
+from cortex.runtime.executions import Execution, Live
 
 from .history import History
 

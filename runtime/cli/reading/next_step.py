@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from cortex.runtime.executions import Execution
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess, LinkedStep, MissingValueError, fill
-from cortex.runtime.processes.execution import Execution
 
 BREAKPOINT = "breakpoint"  # why an execution is paused that shows what comes next
 

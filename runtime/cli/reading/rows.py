@@ -1,6 +1,6 @@
 """The events of one execution, read and in order."""
 
-from cortex.runtime.processes.execution import AskedSoFar
+from cortex.runtime.executions import AskedSoFar
 
 from .history import STREAM, History
 from .selection import Selection

@@ -44,7 +44,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.access import person_of, root_of
-from cortex.runtime.processes.execution import PEOPLE, asker, is_own
+from cortex.runtime.executions import PEOPLE, asker, is_own
 
 from .times import iso
 

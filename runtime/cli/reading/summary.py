@@ -29,14 +29,14 @@ from cortex.bus.events import (
     ToolFailed,
 )
 from cortex.runtime.access import OWNER
-from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import (
+from cortex.runtime.executions import (
     VERDICTS,
     Execution,
     asker,
     is_own,
     open_effects,
 )
+from cortex.runtime.log import Blobs
 
 from ..exits import FAILED, OK, WAITING
 from .asked import asked_of_person, shape_of

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from cortex.bus.events import StepPropose
+from cortex.runtime.executions import checked_as_declared, goal_at_hand
 from cortex.runtime.kernel import Config, Home
 from cortex.runtime.processes import (
     Goal,
@@ -20,7 +21,6 @@ from cortex.runtime.processes import (
     linked_goal,
     nearest,
 )
-from cortex.runtime.processes.execution import checked_as_declared, goal_at_hand
 
 from ..errors import RefusedError
 from ..reading import Catalog, History, one_chooses
@@ -80,7 +80,9 @@ def goal_step(
         step["check"] = [check_of(text, registry.gates, workspace, allow) for text in check]
     processes = _processes(catalog)
     linked, found = linked_goal(goal, step, registry, processes)
-    wrong = [f"{each.message}: {each.remedy}" for each in errors_of(found)]
+    # By the name of the option, where the step has another.
+    said = [each.message.replace("`timeout`", "`--within`") for each in errors_of(found)]
+    wrong = [f"{each}: {error.remedy}" for each, error in zip(said, errors_of(found), strict=True)]
     if wrong:
         raise click.UsageError("\n".join(wrong))
     refuse_breaks(linked, breaks, "work towards the goal")

@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from cortex.bus import CortexError
+from cortex.runtime.executions import checked_inputs
 from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
-from cortex.runtime.processes.execution import checked_inputs
 from cortex.runtime.secrets import Mask
 
 from ..reading import History

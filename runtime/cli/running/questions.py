@@ -2,8 +2,8 @@
 
 from cortex.bus import Event
 from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
+from cortex.runtime.executions import GOAL, ITEMS
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes.execution import GOAL, ITEMS
 
 from ..reading import ExecutionDocument, review_of, shape_of, task_first
 from ..screen import Screen

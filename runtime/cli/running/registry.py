@@ -49,14 +49,20 @@ def registry_of(home: Home) -> Registry:
     """
     servers = Config.shown(home).tools.mcp
     announced = Announced(server.name for server in servers)
-    for listing in _listed(home):
+    for listing in listed_tools(home):
         announced.fold(listing)
     for event in (*announced_elsewhere(home), *_announced_here(home)):
         announced.fold(event)
     return announced.registry(find_skills(home.path))
 
 
-def _listed(home: Home) -> Iterable[ToolListed]:
+def preferred_for(interface: str, home: Home) -> list[str]:
+    """Processes that the project's configuration and the user's name for *interface*."""
+    named = (Config.shown(each).preferences for each in (home, Home.of_user()))
+    return [each[interface] for each in named if interface in each]
+
+
+def listed_tools(home: Home) -> tuple[ToolListed, ...]:
     """What servers of tools offer, as they said last."""
     if not home.path.exists():
         return ()
@@ -67,7 +73,7 @@ def _listed(home: Home) -> Iterable[ToolListed]:
             event = history.event(record)
             if isinstance(event, ToolListed) and announcers.lists(event, record.source):
                 newest[event.server] = event
-    return newest.values()
+    return tuple(newest.values())
 
 
 def announced_elsewhere(home: Home) -> tuple[ComponentAnnounced, ...]:

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 
 from cortex.bus import Event
 from cortex.bus.events import (
+    ComponentAnnounced,
+    ComponentWithdrawn,
     ContextCompiled,
     ContextRefused,
     ExecutionStarted,
@@ -25,8 +27,10 @@ from cortex.bus.events import (
     KnowledgeRequested,
     ModelSelected,
     Part,
+    ToolListed,
 )
 from cortex.runtime.context import split
+from cortex.runtime.executions import Execution, context_compile, gate_evaluate, knowledge_request
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     LinkedGate,
@@ -41,11 +45,12 @@ from cortex.runtime.processes import (
     items_of,
     may_of,
 )
-from cortex.runtime.processes.execution import Execution
+from cortex.runtime.tools import Tools, allowed
 
-from ...processes.execution.asking import context_compile, gate_evaluate, knowledge_request
+from ..reading import Selection
 from .station import Station
 
+OFFERS = Selection(topics=("component.*", "tool.listed"))
 ANSWER_S = 60.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 ID = "dryrun"
@@ -82,6 +87,7 @@ class StepReport(msgspec.Struct, kw_only=True):
     rejected: list[str] = []  # "NAME lacks ..."
     cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
     tools: list[str] = []  # offered to the model
+    missing: dict[str, str] = {}  # tools that it declares and nobody offers now, and why
     refused: str = ""  # why there is no prompt
     may: list[str] = []  # what may be done towards its goal
     check: list[str] = []  # gates that decide whether its goal is reached
@@ -92,6 +98,7 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
 
     process: str
     version: int
+    abstract: bool = False  # a template, which cannot be run
     gates: list[GateReport]
     steps: list[StepReport]
 
@@ -146,6 +153,7 @@ class Rehearsal:
         return DryRunDocument(
             process=process.name,
             version=process.version,
+            abstract=process.abstract,
             gates=[self._gate(gate, "", index) for index, gate in enumerate(process.gates)],
             steps=[self._step(step) for step in process.steps],
         )
@@ -199,6 +207,7 @@ class Rehearsal:
             report.check = [gate.name for gate in step.goal.check]
         if step.asks_model:
             self._compile(step, parameters, report)
+            report.missing = self._missing(step)
         return report
 
     def _acting_before(self, step: LinkedStep) -> list[str]:
@@ -258,6 +267,16 @@ class Rehearsal:
             report.refused = answer.reason
         else:
             report.refused = f"it was not compiled within {ANSWER_S:g} s"
+
+    def _missing(self, step: LinkedStep) -> dict[str, str]:
+        """The tools for which the step would be held, and why they are not there."""
+        tools = Tools()
+        for record in self._station.history.select(OFFERS):
+            event = self._station.history.event(record)
+            if isinstance(event, ComponentAnnounced | ComponentWithdrawn | ToolListed):
+                tools.fold(event, record.source)
+        promised = () if step.promised is UNSET else step.promised
+        return {name: tools.why_not(name) for name in allowed(promised, tools.specs()).unknown}
 
     def _found(self, step: LinkedStep, report: StepReport) -> str:
         """The digest of what the step's `find:` brings now; "" where it asks nothing."""

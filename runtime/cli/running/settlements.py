@@ -2,8 +2,7 @@
 
 from cortex.bus import Client
 from cortex.bus.events import EffectSettle, StepSettle
-from cortex.runtime.processes import SettlementError
-from cortex.runtime.processes.execution import (
+from cortex.runtime.executions import (
     EFFECT,
     Execution,
     do_again,
@@ -13,6 +12,7 @@ from cortex.runtime.processes.execution import (
     question_of,
     skip,
 )
+from cortex.runtime.processes import SettlementError
 
 from ..errors import RefusedError, WaitingError
 from ..reading import History, asking_items, waiting_child

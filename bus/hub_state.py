@@ -1,0 +1,171 @@
+"""What a hub knows beside the log; changed only after a write succeeded."""
+
+from collections.abc import Iterable
+from typing import Self
+
+import msgspec
+
+from .epochs import Epochs, ends_of
+from .errors import TailLostError
+from .event import Draft
+from .filter import Filter, Index
+from .idempotency import is_lane
+from .limits import Tally
+from .log import Batch, Deadline, Log, Receipt, Standing, lags
+from .queue import WorkQueue
+
+ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without number
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where an event of one topic and key goes."""
+
+    wake: frozenset[str]  # every subscription that sees it
+    work: tuple[str, ...]  # those of them that are work
+    named: bool  # one of the others asks for this very key, and so answers for it
+
+
+class HubState(msgspec.Struct):
+    """Cursors, queues, deadlines and versions as the newest transaction left them."""
+
+    head: int
+    time_ns: int
+    standings: dict[str, Standing]
+    passing: set[str]  # names of those that are not on disk
+    filters: dict[str, Filter]
+    queues: dict[str, WorkQueue]
+    deadlines: dict[str, Deadline]
+    receipts: dict[str, Receipt]
+    versions: dict[str, int]  # newest version by stream, for the streams written lately
+    routes: dict[tuple[str, str | None], Route]
+    index: Index  # of `filters`
+    tally: Tally  # of what clients have made the hub keep
+    epochs: Epochs = ()  # of the log, the newest last
+    epoch: int = 0  # the newest one's id
+    ends: dict[int, int] = {}  # where those before it ended
+    unclean: bool = False  # the opening before may have lost its newest events
+    ended: int | None = None  # where the log ended then, where it ends elsewhere now
+    noted: Draft | None = None  # an event that is to be recorded with the first transaction
+    full: set[str] = set()  # work subscriptions that have enough ready: see backlog.py
+
+    @classmethod
+    def of(cls, log: Log) -> Self:
+        """Read it from a log that no hub serves at the moment."""
+        kept = log.state()
+        queues = {s.name: WorkQueue() for s in kept.standings if s.kind == "work"}
+        for work in kept.work:
+            # Whoever held it was a client of a hub that is gone. Nothing is recorded twice for
+            # that: once the work is claimed again, a late answer carries an old epoch.
+            queues[work.subscription].put(msgspec.structs.replace(work, not_before_ns=0))
+        state = cls(
+            head=kept.head,
+            time_ns=kept.time_ns,
+            standings={s.name: s for s in kept.standings},
+            passing=set(),
+            filters={s.name: Filter(s.filter) for s in kept.standings},
+            queues=queues,
+            deadlines={d.name: d for d in kept.deadlines},
+            receipts={r.client: r for r in kept.receipts},
+            versions={},
+            routes={},
+            index=Index(),
+            tally=Tally(),
+            epochs=kept.epochs,
+            epoch=kept.epochs[-1].id if kept.epochs else 0,
+            ends=ends_of(kept.epochs),
+            unclean=kept.unclean,
+            ended=kept.ended,
+            noted=kept.noted,
+            full={s.name for s in kept.standings if lags(s)},
+        )
+        for standing in kept.standings:
+            state.index.put(standing.name, standing.filter)
+        state.count()
+        return state
+
+    def count(self) -> None:
+        """Count anew what clients have made the hub keep."""
+        kept = self.standings.values(), self.deadlines.values(), self.receipts.values()
+        self.tally = tally_of(*kept)
+
+    def refuse_lost(self, epoch: int, position: int) -> None:
+        """Refuse whoever saw *position* in a part of that epoch which the log has lost.
+
+        Raises:
+            TailLostError: With the last position that is the same; 0 for an unknown epoch.
+        """
+        if epoch not in (0, self.epoch):
+            common = self.ends.get(epoch, 0)
+            if position > common:
+                raise TailLostError(position, common)
+
+    def route(self, topic: str, key: str | None) -> Route:
+        """Who gets an event of *topic* with *key*."""
+        found = self.routes.get((topic, key))
+        if found is None:
+            if len(self.routes) >= ROUTES_KEPT:
+                self.routes.clear()
+            near = self.index.near(topic)
+            wake = tuple(n for n in near if self.filters[n].matches(topic, key))
+            work = tuple(n for n in wake if n in self.queues)
+            named = any(self.filters[n].names(topic, key) for n in wake if n not in self.queues)
+            found = Route(frozenset(wake), work, named)
+            self.routes[topic, key] = found
+        return found
+
+    def settle(self, batch: Batch) -> None:
+        """Take in a transaction that is on disk."""
+        for name in batch.dropped:
+            self._drop(name)
+        for standing in batch.standings.values():
+            self.stand(standing)
+        for (name, _), work in batch.work.items():
+            if name in self.queues:
+                self.queues[name].put(work)
+        for name, position in batch.finished:
+            if name in self.queues:
+                self.queues[name].remove(position)
+        for name in batch.forgotten:
+            self.deadlines.pop(name, None)
+        self.deadlines.update(batch.deadlines)
+        self.receipts.update(batch.receipts)
+
+    def stand(self, standing: Standing) -> None:
+        """Take in where a subscription stands now."""
+        before = self.standings.get(standing.name)
+        self.standings[standing.name] = standing
+        if before is not None and before.filter == standing.filter:
+            return
+        if before is not None:
+            self.index.drop(before.name, before.filter)
+        self.index.put(standing.name, standing.filter)
+        self.filters[standing.name] = Filter(standing.filter)
+        if standing.kind == "work":
+            self.queues.setdefault(standing.name, WorkQueue())
+        self.routes.clear()
+
+    def _drop(self, name: str) -> None:
+        standing = self.standings.pop(name, None)
+        if standing is not None:
+            self.index.drop(name, standing.filter)
+        self.passing.discard(name)
+        self.filters.pop(name, None)
+        self.queues.pop(name, None)
+        self.full.discard(name)
+        self.routes.clear()
+
+
+def tally_of(
+    standings: Iterable[Standing], deadlines: Iterable[Deadline], receipts: Iterable[Receipt]
+) -> Tally:
+    """What clients have made a hub keep, as their limits count it."""
+    tally = Tally()
+    for standing in standings:
+        tally.add("subscriptions", standing.name)
+        tally.add("filters", standing.name, len(standing.filter))
+    for deadline in deadlines:
+        tally.add("deadlines", deadline.source)
+    for receipt in receipts:
+        if not is_lane(receipt.client):
+            tally.add("receipts", receipt.client)
+    return tally

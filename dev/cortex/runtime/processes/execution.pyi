@@ -1,1 +1,0 @@
-from runtime.processes.execution import *

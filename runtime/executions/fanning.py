@@ -1,0 +1,340 @@
+"""What a step does that works on several items at once: `for_each:` and `parallel:`.
+
+An item is an execution of its own, so that gates, retries, effects and questions inside it are what
+they are anywhere. At most `at_once` of them are alive, those that wait for somebody included: so at
+most that many questions are open. While an item stands the others go on; the step itself pauses or
+halts once none of them can.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCharged,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionHalted,
+    ExecutionPaused,
+    ExecutionRefused,
+    ExecutionResume,
+    ExecutionResumed,
+    StepCompleted,
+    StepFanned,
+)
+from cortex.runtime.processes import Halt, LinkedFan, LinkedStep
+
+from .item_start import (
+    begin_item,
+    list_of,
+    more_for,
+    next_item,
+    resume_item,
+    say_changed,
+    spent_by_all,
+)
+from .items import Fan, Live
+from .room import clipped
+from .state import EFFECT, ITEMS
+from .voice import Voice
+
+if TYPE_CHECKING:
+    from .course import Course  # which begins with what stands here
+
+RESULTS_BYTES: Final = 4 * 1024 * 1024  # of all items together: they stand in one state
+SHOWN: Final = 10  # failed items that an event names
+
+Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
+ItemFact = Ended | ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionRefused
+
+_SIZE = msgspec.msgpack.Encoder().encode
+
+
+def begin(course: "Course", voice: Voice, step: LinkedStep, fan: LinkedFan) -> None:
+    """Begin with the items of *step*, which comes next."""
+    state = voice.state
+    if state.pausing is not None:
+        voice.pause(state.pausing, step.id)
+        return
+    if step.id in state.settled:
+        course.take_settled(step)
+        return
+    attempt = state.attempts.get(step.id, 0) + 1
+    items, problem = list_of(state, step, fan)
+    if problem:
+        course.recover(voice.fail_step(step.id, attempt, problem, "refused", retry=False))
+        return
+    voice.say(
+        StepFanned(
+            execution_id=state.execution_id,
+            step_id=step.id,
+            attempt=attempt,
+            items=len(items),
+            at_once=fan.at_once,
+            branches=fan.branches,
+        )
+    )
+    voice.set_timeout(step)
+    go_on(course, voice)
+
+
+def go_on(course: "Course", voice: Voice) -> None:
+    """Begin as many items as may be under way, and look whether there is anything to wait for."""
+    step = course.step
+    if step.fan is msgspec.UNSET or voice.state.status != "running":
+        return
+    items, problem = list_of(voice.state, step, step.fan)
+    while (fan := voice.state.fan) is not None and not problem:
+        item = next_item(voice.state, step, fan)
+        if not item:
+            break
+        begin_item(course, voice, fan, item, items[item - 1])
+    if fan is not None and not fan.running:
+        _settle(course, voice, step, fan)
+
+
+def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharged) -> None:
+    """Something happened to the execution of an item."""
+    state = voice.state
+    fan = state.fan
+    if isinstance(event, Ended) or (isinstance(event, ExecutionCharged) and event.late):
+        voice.charge(event.execution_id, event.tokens, event.cost, event.usage)
+    live = fan.live.get(event.execution_id) if fan is not None else None
+    if live is None or state.over or state.stage != "fan":
+        return
+    if live.status == "ending" and not isinstance(event, Ended):
+        return
+    match event:
+        case ExecutionPaused():
+            say_changed(
+                voice,
+                live,
+                event.execution_id,
+                "paused",
+                reason=event.reason,
+                question=event.question,
+                gate=event.gate,
+            )
+        case ExecutionRefused() if live.status == "resuming":
+            say_changed(voice, live, event.execution_id, "paused", reason=event.reason)
+        case ExecutionResumed() if live.status != "running":
+            say_changed(voice, live, event.execution_id, "running")
+            _resume_with(course, voice, event)
+        case ExecutionHalted():
+            _halted(course, voice, live, event)
+        case ExecutionCompleted():
+            _completed(voice, live, event)
+        case ExecutionFailed() | ExecutionCancelled():
+            reason = event.reason or "it was cancelled"
+            if live.status == "ending":
+                reason = live.reason
+            say_changed(voice, live, event.execution_id, "failed", reason=reason)
+        case _:
+            return
+    go_on(course, voice)
+
+
+def resumed(course: "Course", voice: Voice, event: ExecutionResume, *, stood: bool) -> None:
+    """Go on with the items that wait, begin the failed ones anew, and then the rest."""
+    fan = voice.state.fan
+    if fan is None:
+        return
+    for child, live in fan.live.items():
+        if live.stands and not _asks(live):
+            _go_on_with(course, voice, child, live, event)
+        elif not stood and not live.stands:
+            voice.resume_child(event, child)  # it was asked to pause and did not yet
+    if stood:
+        course.restart_timeout()
+    go_on(course, voice)
+
+
+def not_to_resume(voice: Voice, event: ExecutionResume) -> str:
+    """Why a resume of the step as a whole does not say what is to be done; "" where it does."""
+    fan = voice.state.fan
+    if fan is None or not event.answer:
+        return ""
+    waiting = [child for child, live in fan.live.items() if live.stands]
+    if len(waiting) == 1:
+        return ""
+    return f"{len(waiting)} items wait: answer the execution of each ({_listed(waiting)})"
+
+
+def asking(fan: Fan, gate: str) -> tuple[str, str]:
+    """The execution of the one item whose *gate* asks; else why there is none."""
+    found = [child for child, live in fan.live.items() if live.stands and live.gate == gate]
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return "", f"{gate} asks in {len(found)} items: answer each ({_listed(found)})"
+    return "", f"no item waits for {gate}"
+
+
+def unknown_of(fan: Fan) -> tuple[str, str]:
+    """The execution of the one item that asks about an effect; else why there is none."""
+    found = [child for child, live in fan.live.items() if live.stands and live.reason == EFFECT]
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return "", f"{len(found)} items ask what happened: answer each ({_listed(found)})"
+    return "", "no effect of that key waits for an answer"
+
+
+def paused(course: "Course", voice: Voice, reason: str) -> None:
+    """Have every item pause, and the step once none is under way."""
+    voice.pause_child(reason)
+    go_on(course, voice)
+
+
+# What became of an item.
+
+
+def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
+    fan = voice.state.fan
+    size = len(_SIZE(event.outputs))
+    if fan is not None and fan.bytes + size > RESULTS_BYTES:
+        reason = (
+            f"the results of the items have more than {RESULTS_BYTES:,} bytes together: have each "
+            "item write a file and give its path"
+        )
+        say_changed(voice, live, event.execution_id, "failed", reason=reason)
+    else:
+        fields = {"result": event.outputs, "bytes": size}
+        say_changed(voice, live, event.execution_id, "completed", **fields)
+
+
+def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) -> None:
+    """Keep what halted for a resume; else end it, with its part until it says what it cost."""
+    fan = course.step.fan
+    if fan is not msgspec.UNSET and fan.failures == "collect":
+        reason = f"its step goes on without it: {event.reason}"
+        voice.cancel_item(event.execution_id, reason)
+        say_changed(voice, live, event.execution_id, "ending", reason=event.reason)
+    else:
+        say_changed(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
+
+
+def _resume_with(course: "Course", voice: Voice, event: ExecutionResumed) -> None:
+    """Go on with the step where somebody resumed an item of it."""
+    if voice.state.status in ("paused", "halted"):
+        voice.resume(by=event.by, note=f"item execution {event.execution_id} was resumed")
+        course.restart_timeout()
+
+
+def _asks(live: Live) -> bool:
+    """Whether it waits for an answer that a resume of the whole step does not give."""
+    return live.status == "paused" and (bool(live.gate) or live.reason == EFFECT)
+
+
+def _go_on_with(
+    course: "Course", voice: Voice, child: str, live: Live, event: ExecutionResume
+) -> None:
+    """Resume an item; one that had spent its part may spend more where there is more."""
+    state = voice.state
+    more = None
+    if state.fan is not None and course.step.child is None:
+        more = more_for(state, course.step, state.fan, live)
+    fields = {} if more is None else {"max_cost": more}
+    resume_item(voice, child, event, more)
+    say_changed(voice, live, child, "resuming", **fields)
+
+
+# Where nothing is under way.
+
+
+def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+    state = voice.state
+    halts = step.fan is not msgspec.UNSET and step.fan.failures == "halt"
+    if halts and (fan.failed or fan.halted):
+        _stop(course, voice, step, _reason_of(fan))
+    elif fan.ended == fan.items:
+        _complete(course, voice, step, fan)
+    elif fan.live and state.pausing is None:
+        _wait(course, voice, fan)
+    elif state.pausing is not None:
+        course.drop_deadlines()
+        voice.pause(state.pausing, step.id)
+    else:
+        spent = spent_by_all(state, step, fan)
+        _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
+
+
+def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+    done = fan.items - fan.failed - fan.skipped
+    failed = f", {fan.failed} failed" if fan.failed else ""
+    skipped = f", {fan.skipped} skipped" if fan.skipped else ""
+    voice.say(
+        StepCompleted(
+            execution_id=voice.state.execution_id,
+            step_id=step.id,
+            attempt=voice.state.attempt,
+            result={"completed": done, "failed": fan.failed},
+            summary=f"{done} of {fan.items} {_noun(fan)} completed{failed}{skipped}",
+        )
+    )
+    voice.drop_timeout(step)
+    course.go_on()
+
+
+def _wait(course: "Course", voice: Voice, fan: Fan) -> None:
+    """Every item that is left waits for somebody: so does the step."""
+    course.drop_deadlines()
+    asking = [(child, live) for child, live in fan.live.items() if live.question]
+    waiting = "1 item waits" if len(fan.live) == 1 else f"{len(fan.live)} items wait"
+    question, gate = "", ""
+    if asking:
+        child, first = asking[0]
+        question = f"{waiting}; item {first.item} (execution {child}): {first.question}"
+        gate = first.gate if len(fan.live) == 1 else ""
+    reason = "approval" if gate else ITEMS
+    voice.pause(reason, voice.state.step_id, question=question, gate=gate)
+
+
+def _stop(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> None:
+    """Stop with what is done: a resume goes on with the items that are not."""
+    state = voice.state
+    fan = state.fan
+    if fan is None:
+        return
+    if isinstance(step.on_failure, Halt):
+        course.drop_deadlines()
+        evidence = {"completed": fan.ended - fan.failed - fan.skipped, "items": _failed_items(fan)}
+        voice.halt(reason, step.id, evidence=evidence)
+    else:
+        voice.cancel_child(f"its parent goes on without it: {reason}")
+        course.fail(reason, "failed", retry=False)
+
+
+def _failed_items(fan: Fan) -> list[dict[str, Any]]:
+    failed = [
+        {"item": item, "execution": ended.child, "reason": clipped(ended.reason)}
+        for item, ended in fan.failures()
+    ]
+    failed += [
+        {"item": live.item, "execution": child, "reason": live.reason}
+        for child, live in fan.live.items()
+        if live.status == "halted"
+    ]
+    return failed[:SHOWN]
+
+
+def _reason_of(fan: Fan) -> str:
+    failed = _failed_items(fan)
+    many = fan.failed + fan.halted
+    first = failed[0]
+    which = f"item {first['item']}"
+    if fan.branches:
+        which = f"branch {fan.branches[first['item'] - 1]}"
+    by = f" (execution {first['execution']})" if first["execution"] else ""
+    return f"{many} of {fan.items} {_noun(fan)} failed: {which}{by}: {first['reason']}"
+
+
+def _noun(fan: Fan) -> str:
+    one, more = ("branch", "branches") if fan.branches else ("item", "items")
+    return one if fan.items == 1 else more
+
+
+def _listed(children: list[str]) -> str:
+    shown = ", ".join(children[:SHOWN])
+    return f"{shown}, ..." if len(children) > SHOWN else shown

@@ -1,0 +1,70 @@
+"""Tools that a step declares and that nobody offers at the moment: it waits, then fails."""
+
+from msgspec import UNSET
+
+from cortex.bus.events import ToolUnclaimed
+from cortex.runtime.processes import LinkedStep
+from cortex.runtime.tools import Tools, allowed
+
+from .dialogue import Offers
+from .retrying import wait_before_look, waited_s
+from .room import clipped
+from .voice import Voice
+
+
+def waits_for_tools(voice: Voice, step: LinkedStep, offers: Offers, looks: int) -> bool:
+    """Whether *step* waits a while longer, since its first prompt would lack tools.
+
+    It is recorded once what is missing. When the configured time is over it goes on: then what it
+    declares fails the attempt, and what is optional is left out.
+
+    What cannot come is not waited for.
+    """
+    state = voice.state
+    if not step.tools or state.stage != "idle":
+        return False
+    tools = offers(step.tools)
+    missing = _missing(step, tools)
+    if any(map(tools.never, missing)):
+        return False
+    if not (missing or tools.awaited()) or waited_s(looks) >= tools.wait_s:
+        return False
+    attempt = state.attempts.get(step.id, 0) + 1
+    if missing and not looks:
+        unclaimed = ToolUnclaimed(
+            execution_id=state.execution_id,
+            step_id=step.id,
+            attempt=attempt,
+            tools=missing,
+            reasons=_reasons(missing, tools),
+            wait_s=tools.wait_s,
+        )
+        voice.say(unclaimed)
+    voice.look_again(step.id, attempt, looks + 1, wait_before_look(looks))
+    return True
+
+
+def missing_tools(step: LinkedStep, offers: Offers) -> str | None:
+    """Why the model of *step* cannot be asked with all the tools that it declares, or None."""
+    if step.promised is UNSET:
+        return None
+    tools = offers(step.tools)
+    missing = _missing(step, tools)
+    if not missing:
+        return None
+    noun = "tool" if len(missing) == 1 else "tools"
+    reasons = "; ".join(_reasons(missing, tools))
+    because = f" ({reasons})" if reasons else ""
+    return clipped(
+        f"{step.id} declares the {noun} {', '.join(missing)}, which nobody offers{because}: start "
+        "what serves it and try again, or write `{name: ..., optional: true}`"
+    )
+
+
+def _missing(step: LinkedStep, tools: Tools) -> tuple[str, ...]:
+    """What *step* must have; a process linked before tools were promises has nothing it must."""
+    return () if step.promised is UNSET else allowed(step.promised, tools.specs()).unknown
+
+
+def _reasons(missing: tuple[str, ...], tools: Tools) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(tools.why_not, missing))))
