@@ -6,6 +6,7 @@ from typing import Any
 
 from cortex.bus import Event
 from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
+from cortex.runtime.context import Parts, split
 from cortex.runtime.kernel import Delivery, Home
 
 from .path import root_of
@@ -24,6 +25,7 @@ class Step:
     def __init__(self, event: Any, delivery: Delivery, home: Home | None = None) -> None:
         self._event, self.delivery, self._home = event, delivery, home
         self.summary = ""
+        self.prompt = ""  # of a model that is asked
         self.published: list[Event] = []  # to be recorded with the answer
 
     @property
@@ -60,6 +62,11 @@ class Step:
     def answer(self) -> dict[str, Any]:
         """What a model answered, for an action that asks one: "text", and "data" where typed."""
         return self._event.answer if isinstance(self._event, StepExecute) else {}
+
+    @property
+    def parts(self) -> Parts:
+        """The prompt of a model that is asked, taken apart: `system`, `tools` and `user`."""
+        return split(self.prompt)
 
     @property
     def workspace(self) -> pathlib.Path:

@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Component)
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One component to start."""
 
-    component: str  # "package.module:Class"
+    component: str  # "package.module:Class", or of a decorated function
     workers: int | None = None  # instead of what the class says
     settings: dict[str, Any] = {}  # given to its constructor as `settings`
     effects: dict[str, Effect] = {}  # declared beside its code, by action, tool or component
@@ -86,7 +86,8 @@ def load(component: str) -> type[Component]:
         raise ManifestError(component, f"{problem}; {_named_instead(module)}")
     made = component_of(found)
     if made is None:
-        raise ManifestError(component, f"is not a subclass of Component; {_named_instead(module)}")
+        problem = "is not a subclass of Component, and no function with a decorator of cortex"
+        raise ManifestError(component, f"{problem}; {_named_instead(module)}")
     return made
 
 

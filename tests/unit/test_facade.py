@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,13 @@ def test_the_command_of_a_wheel_starts(checkout: Path, tmp_path: Path) -> None:
     said = ran("from cortex.runtime.cli import main; print(main.__module__)", tmp_path)
 
     assert said.startswith("cortex.runtime.cli")
+
+
+def test_the_guide_names_every_name(checkout: Path) -> None:
+    guide = (checkout / "docs" / "components.md").read_text()
+
+    missing = [n for n in NAMES if not re.search(rf"`(cortex\.)?{n}\b|cortex\.{n}\b", guide)]
+    assert missing == []
 
 
 def test_the_rooms_are_below_the_same_package() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
-from cortex.runtime.context import Parts, counter_for, split
+from cortex.runtime.context import counter_for
 from cortex.runtime.functions import Signature, Step, StepError, made_of
 from cortex.runtime.kernel import ComponentInvalidError, Config, Delivery, Serves, on
 from cortex.runtime.log import BlobError
@@ -28,19 +28,14 @@ class ModelStep(Step):
         self, event: ModelInvoke, delivery: Delivery, prompt: str, endpoint: Endpoint | None
     ) -> None:
         super().__init__(event, delivery)
+        self.prompt = prompt
         self.endpoint = endpoint  # how config.toml says that it is asked; None where it does not
-        self._prompt = prompt
 
     @property
     def event(self) -> ModelInvoke:
         """The request as it was recorded."""
         event: ModelInvoke = self._event
         return event
-
-    @property
-    def parts(self) -> Parts:
-        """The prompt taken apart: its stable part, its tools, and the rest."""
-        return split(self._prompt)
 
 
 def provider(
