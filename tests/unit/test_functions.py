@@ -369,6 +369,21 @@ def test_what_cannot_be_served_says_why_in_one_line() -> None:
                 """Nothing."""
 
 
+def test_a_type_that_cannot_be_described_says_which() -> None:
+    @action("odd")
+    def odd(what: dict[str, object]) -> None: ...
+
+    found = component_of(odd)
+    assert found is not None
+
+    said = of(lambda: announcement_of(found, found.serves[0]))
+
+    assert said == (
+        "odd has a type in OddParameters that JSON Schema cannot describe: "
+        "type <class 'object'> is not supported"
+    )
+
+
 SEEN: list[str] = []
 
 
