@@ -51,14 +51,14 @@ def tool(
     """Have a function be the tool *name*, which models may call.
 
     It takes what a function of `action` takes, and returns a text, or `Told`, or what becomes one
-    as JSON. A `StepError` that it raises is told to the model, and so is any other error unless the
-    tool may happen once only. A method is called by the component's own handler of `ToolCall`, by
+    as JSON. The model gets the line of a `StepError`, and of any other error unless the tool may
+    happen once only. A method is called by the component's own handler of `ToolCall`, by
     `carry_out`; it is called as the tool is.
 
     Args:
         name: That a model calls.
-        parameters: Where it is given, what comes back is not a decorator: it is what stands in the
-            `serves` of a component whose method takes the arguments, the call and the delivery.
+        parameters: Where given, the result is no decorator but an entry for the `serves` of a
+            component, whose method takes the arguments, the call and the delivery.
         provider: The word that calls of it are routed by; a function's is the tool's name unless
             set, and no two components share one.
         description: One line for the model; unless set the beginning of the docstring.

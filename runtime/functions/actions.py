@@ -16,7 +16,7 @@ from .signature import VALUE, Signature
 from .step import ActionStep
 
 QUOTED = "no model was asked: its words are quoted from the context"
-SHOWN = 200  # characters of a plain value that stands for a summary
+SHOWN = 200  # characters of a plain value that serves as the summary
 
 Owner = TypeVar("Owner", bound=Component)
 Asked = TypeVar("Asked", bound=msgspec.Struct)
@@ -63,7 +63,7 @@ def action(
     """Have a function carry out the steps whose action is *name*.
 
     It takes its parameters, as one Struct or each by its name, and the step where it wants that;
-    what stands behind a `*` is a port, which the runtime gives by its name. What it returns is the
+    parameters after a `*` are ports, which the runtime gives by their names. What it returns is the
     result: a Struct, or anything else as the field `value`. What it expects to go wrong it raises
     as `StepError`; whatever else it raises counts as a defect, and is tried again.
 

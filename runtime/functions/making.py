@@ -104,7 +104,7 @@ def made_of(
     wants: tuple[str, ...],
     of_class: Mapping[str, Any],
 ) -> None:
-    """Note on *function* the component that it stands for; it is made when it is asked for.
+    """Note on *function* the component that is made of it, when that is first asked for.
 
     Args:
         function: Stays what it is, so that it can be called.

@@ -23,8 +23,8 @@ def on(
 ) -> Callable[[Handler], Handler]:
     """Have a method of a component, or a function, handle *event*.
 
-    A function takes the event and, where it wants that, the `Delivery`; what stands behind a `*` is
-    a port. It returns an event, several of them, or nothing; or it yields them.
+    A function takes the event and, where it wants that, the `Delivery`; parameters after a `*` are
+    ports. It returns an event, several of them, or nothing; or it yields them.
 
     Args:
         event: The class; several `@on` above one another are several events.

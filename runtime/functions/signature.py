@@ -20,7 +20,7 @@ Rest = inspect.Parameter.VAR_KEYWORD
 class Signature(msgspec.Struct, frozen=True):
     """A function as its annotations describe it.
 
-    One parameter may be the step; those that stand behind a `*` are ports, which the runtime gives
+    One parameter may be the step; those after a `*` are ports, which the runtime gives
     by their names; one more that is a Struct holds the parameters, or else each is a parameter.
     """
 

@@ -77,7 +77,7 @@ def run_action(component: Called, parameters: Given = None, stated: Stated = PLA
 
     Args:
         component: A decorated function, a class, or an instance of one.
-        parameters: What stands in the `with:` of a step, or the Struct of it.
+        parameters: What the `with:` of a step holds, or the Struct of it.
         stated: What else is known of the step.
 
     Raises:

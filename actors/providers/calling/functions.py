@@ -48,8 +48,8 @@ def provider(
 ) -> Callable[[Function], Function]:
     """Have a function answer for the models of config.toml whose provider is *name*.
 
-    It takes the text of the prompt and, where it wants that, the step; what stands behind a `*` is
-    a port. It returns the answer, or yields it in pieces that are shown as they come. A `StepError`
+    It takes the text of the prompt and, where it wants that, the step; parameters after a `*` are
+    ports. It returns the answer, or yields it in pieces that are shown as they come. A `StepError`
     is a model that did not answer, and its kind says whether it is asked again.
 
     Args:
