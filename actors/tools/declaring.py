@@ -1,6 +1,7 @@
 """How a function, or a component, says that it is a tool."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -8,7 +9,17 @@ import msgspec
 from cortex.bus import Effect, Event
 from cortex.bus.events import ToolCall
 from cortex.runtime.functions import Signature, made_of
-from cortex.runtime.kernel import SERVED, ComponentInvalidError, Delivery, Serves, on
+from cortex.runtime.kernel import (
+    COMPLETES,
+    SERVED,
+    Component,
+    ComponentInvalidError,
+    Delivery,
+    Route,
+    Serves,
+    on,
+)
+from cortex.runtime.log import Blobs
 
 from .carrying import SIGNATURE, carry_out, carry_out_async
 
@@ -52,8 +63,8 @@ def tool(
 
     It takes what a function of `action` takes, and returns a text, or `Told`, or what becomes one
     as JSON. The model gets the line of a `StepError`, and of any other error unless the tool may
-    happen once only. A method is called by the component's own handler of `ToolCall`, by
-    `carry_out`; it is called as the tool is.
+    happen once only. A method is named as the tool is; its component takes `blobs` and
+    keeps it as `self.blobs`, or hands calls to `carry_out` by a handler of its own.
 
     Args:
         name: That a model calls.
@@ -86,6 +97,7 @@ def tool(
         setattr(function, SIGNATURE, signature)
         if signature.method:
             setattr(function, SERVED, serves)
+            setattr(function, COMPLETES, partial(_complete, provider))
             return function
         handler = _handler(function, signature, provider or name)
         of_class = {"component": component, "workers": workers or 1}
@@ -97,6 +109,23 @@ def tool(
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a tool takes that takes nothing."""
+
+
+def _complete(provider: str, component: type[Component]) -> None:
+    """Give a class with tools the handler of their calls, unless it has one."""
+    members = (getattr(component, name) for name in dir(component))
+    routes = [route for each in members for route in getattr(each, "cortex_routes", ())]
+    if Route(ToolCall, provider) in routes:
+        return
+
+    def call(self: Any, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
+        blobs: Blobs | None = getattr(self, "blobs", None)
+        if blobs is None:
+            problem = "has tools and no blobs: take `blobs`, and keep it as self.blobs"
+            raise ComponentInvalidError(component.__name__, problem)
+        yield from carry_out(self, event, delivery, blobs)
+
+    setattr(component, f"call_{provider}", on(ToolCall, where={"provider": provider})(call))
 
 
 def _handler(

@@ -20,7 +20,7 @@ _PLACES = {
         "Later",
         "Runtime",
     ),
-    "cortex.bus": ("Client", "CortexError", "Ephemeral", "Event", "Query"),
+    "cortex.bus": ("Blobs", "Client", "CortexError", "Ephemeral", "Event", "Query"),
     "cortex.runtime.serving": ("connect",),
     "cortex.plugins": ("FileWant", "Limits", "Manifest", "Wants"),
     "msgspec": ("Struct",),

@@ -3,6 +3,7 @@ from msgspec import Struct as Struct
 from cortex.actors.providers.calling import provider as provider
 from cortex.actors.tools import tool as tool
 from cortex.bus import (
+    Blobs as Blobs,
     Client as Client,
     CortexError as CortexError,
     Ephemeral as Ephemeral,
@@ -40,6 +41,7 @@ from . import testing as testing
 
 __all__ = [
     "AsyncComponent",
+    "Blobs",
     "Client",
     "Component",
     "CortexError",

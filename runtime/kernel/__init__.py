@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .announcements import PLUGIN, announcement_of
     from .async_component import AsyncComponent
     from .component import (
+        COMPLETES,
         EFFECTIVE,
         MADE,
         SERVED,
@@ -38,6 +39,7 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "COMPLETES",
     "EFFECTIVE",
     "MADE",
     "PLUGIN",

@@ -24,6 +24,7 @@ NONE_DECLARED: Mapping[str, Effect] = {}
 # Marks that decorators leave: on a function, what makes its component; on a method, what it serves.
 MADE = "cortex_made"
 SERVED = "cortex_served"
+COMPLETES = "cortex_completes"  # on a method: what gives its class the handler that it needs
 
 
 class Later(msgspec.Struct, frozen=True):
@@ -132,6 +133,10 @@ class Component:
         if not cls.workers and "workers" not in vars(cls):
             cls.workers = 1
         for name in marked:
+            completes: Callable[[type[Component]], None] | None
+            completes = getattr(vars(cls)[name], COMPLETES, None)
+            if completes is not None:
+                completes(cls)
             if inspect.isasyncgenfunction(vars(cls)[name]) and not hasattr(cls, "opened"):
                 raise ComponentInvalidError(cls.__name__, f"has async {name}: use AsyncComponent")
 

@@ -34,7 +34,7 @@ from cortex.runtime.kernel import (
     construct,
     routes_of,
 )
-from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.log import Blobs, MemoryBlobs
 
 from .clock import NOON_NS
 
@@ -150,7 +150,7 @@ def call_tool(
     given = _one(events, ToolReturned)
     if given is None:
         raise AssertionError(f"{serves.name} answered nothing")
-    return _BLOBS.get(given.result).decode()
+    return _store(made, stated).get(given.result).decode()
 
 
 def ask_model(component: Called, prompt: str, stated: Stated = PLAIN, *, model: str = "") -> str:
@@ -166,7 +166,7 @@ def ask_model(component: Called, prompt: str, stated: Stated = PLAIN, *, model: 
         attempt=stated.attempt,
         model=serves.name,
         provider=serves.traits["provider"],
-        prompt=_BLOBS.put(prompt.encode()),
+        prompt=_store(made, stated).put(prompt.encode()),
         timeout_s=stated.timeout_s,
     )
     events = _handled(made, event, stated, ModelInvoke, event.provider)
@@ -211,6 +211,12 @@ def _handled(
 
 async def _gathered(given: AsyncIterator[Any]) -> list[Event]:
     return [each async for each in given if isinstance(each, Event)]
+
+
+def _store(made: Component, stated: Stated) -> Blobs:
+    """Where *made* keeps large payloads."""
+    found: Blobs = getattr(made, "blobs", None) or stated.ports.get("blobs") or _BLOBS
+    return found
 
 
 def _one(events: list[Event], kind: type[Kind]) -> Kind | None:

@@ -9,6 +9,7 @@ import pytest
 
 from cortex.actors.tools import CommandTools, FileTools, KnowledgeTools
 from cortex.runtime.functions import StepError
+from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.testing import call_tool
 
 GUIDE = Path(__file__).parents[2] / "docs" / "tools.md"
@@ -22,7 +23,7 @@ def guide() -> str:
 
 
 def test_the_tool_of_the_guide_works(guide: str) -> None:
-    code = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[0]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
     names: dict[str, Any] = {"__name__": "weather"}
     exec(compile(code, str(GUIDE), "exec"), names)  # the guide's own example
     forecast = names["forecast"]
@@ -30,6 +31,20 @@ def test_the_tool_of_the_guide_works(guide: str) -> None:
     assert call_tool(forecast, {"town": "Ankh", "days": 2}) == "Rain.\nRain.\n"
     with pytest.raises(StepError, match="there is no station in Oz"):
         call_tool(forecast, {"town": "Oz"})
+
+
+def test_the_tools_of_the_guides_class_share_what_it_keeps(guide: str) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
+    names: dict[str, Any] = {"__name__": "weather"}
+    exec(compile(code, str(GUIDE), "exec"), names)  # the guide's own example
+    library = names["Library"](MemoryBlobs())
+
+    lent = call_tool(library, {"title": "Emma"}, name="lend_book")
+
+    assert lent == "Emma is yours.\n"
+    assert call_tool(library, name="list_lent") == '["Emma"]'
+    with pytest.raises(StepError, match="Emma is lent"):
+        call_tool(library, {"title": "Emma"}, name="lend_book")
 
 
 def test_the_guide_names_every_tool_with_what_it_takes(guide: str) -> None:
