@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         decode,
         encode,
     )
+    from .event_feed import EventFeed
     from .filter import Filter
     from .hub import Hub
     from .hub_state import tally_of
@@ -149,6 +150,7 @@ __all__ = [
     "Epochs",
     "Event",
     "EventError",
+    "EventFeed",
     "EventInvalidError",
     "EventTooLargeError",
     "Feed",

@@ -7,16 +7,10 @@ from typing import Literal
 import msgspec
 
 from cortex.bus import Event, Recorded, Vocabulary
-from cortex.bus.events import (
-    ComponentAnnounced,
-    ComponentWithdrawn,
-    GateEvaluate,
-    GateEvaluated,
-)
-from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component, Config
 from cortex.runtime.models import Level, ModelDescription, select
-
-from .verdict import failed, parameters_of, passed
 
 
 class ModelNeeds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,11 +32,6 @@ class ModelAvailableParameters(msgspec.Struct, frozen=True):
 class ModelAvailable(Component):
     """Passes when a model that was announced would be selected for the needs."""
 
-    workers = 1
-    serves = (
-        Serves("gate", "model_available", ModelAvailableParameters, traits={"read_only": True}),
-    )
-
     def __init__(
         self,
         config: Config,
@@ -53,22 +42,17 @@ class ModelAvailable(Component):
         self._history = history
         self._vocabulary = vocabulary
 
-    @on(GateEvaluate, where={"gate": "model_available"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("model_available")
+    def evaluate(self, asked: ModelAvailableParameters, step: GateStep) -> Verdict:
         """Select one, as the step would."""
-        asked = parameters_of(event, ModelAvailableParameters)
-        if isinstance(asked, GateEvaluated):
-            yield asked
-            return
         told = (each for each in self._history("registry") if each.key == "model")
         models = announced(self._vocabulary.read(each) for each in told)
         needs = msgspec.to_builtins(asked.needs)
         selected = select(models, needs, self._config.models.default)
         if isinstance(selected, str):
-            yield failed(event, f"{selected}: add a model to config.toml", needs=needs)
-        else:
-            model, others = selected.model.name, list(selected.runners_up)
-            yield passed(event, model=model, because=selected.because, runners_up=others)
+            return Verdict.failed(f"{selected}: add a model to config.toml", needs=needs)
+        model, others = selected.model.name, list(selected.runners_up)
+        return Verdict.passed(model=model, because=selected.because, runners_up=others)
 
 
 def announced(events: Iterable[Event]) -> list[ModelDescription]:

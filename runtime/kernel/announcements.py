@@ -1,6 +1,7 @@
 """What components say they serve, told to the log when it has changed."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -114,4 +115,11 @@ def announcement_of(
 
 
 def _schema(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
-    return {} if struct is None else msgspec.json.schema(struct)
+    return {} if struct is None else msgspec.json.schema(struct, schema_hook=_of_path)
+
+
+def _of_path(kind: type) -> dict[str, Any]:
+    """A path of the workspace is a text in events, and in the `with:` of a step."""
+    if issubclass(kind, PurePath):
+        return {"type": "string"}
+    raise NotImplementedError

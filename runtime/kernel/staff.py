@@ -30,7 +30,7 @@ from cortex.runtime.secrets import Mask
 from .again import hearing
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
-from .component import Component, Route, contract_of, is_query, routes_of
+from .component import Component, Route, component_of, contract_of, is_query, routes_of
 from .config import Config
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
@@ -285,7 +285,7 @@ def _search_path() -> tuple[str, ...]:
     return tuple(path for path in sys.path if Path(path).is_absolute())
 
 
-def entry_of(component: "str | Entry | type[Component]") -> Entry:
+def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") -> Entry:
     """The manifest entry that stands for *component*."""
     if isinstance(component, Entry):
         return component
@@ -294,6 +294,8 @@ def entry_of(component: "str | Entry | type[Component]") -> Entry:
     return Entry(f"{component.__module__}:{component.__qualname__}")
 
 
-def class_of(component: "str | Entry | type[Component]", load: Callable[[str], Any]) -> Any:
-    """The class that *component* is or names."""
-    return component if isinstance(component, type) else load(entry_of(component).component)
+def class_of(
+    component: "str | Entry | type[Component] | Callable[..., Any]", load: Callable[[str], Any]
+) -> Any:
+    """The class that *component* is, is decorated as, or names."""
+    return component_of(component) or load(entry_of(component).component)
