@@ -43,6 +43,8 @@ from .requests import (
     Release,
     Renew,
     Request,
+    StandDown,
+    StandingClaim,
     Subscribe,
     Unsubscribe,
     Withdraw,
@@ -53,6 +55,7 @@ from .vocabulary import Vocabulary
 from .withdrawal import DueRights
 
 VERSIONS_KEPT = 200_000  # streams; the log knows them all, this only saves asking it
+DRAWN, DRAWS = 8, 64  # random bytes for the ids of a transaction; for so many at once
 FEW = 64  # subscriptions that a route wakes: so many are looked up one by one
 
 
@@ -73,7 +76,7 @@ class Hub:
         self._owners = owners
         self._mask = mask  # takes out of events what must not be recorded
         self._log = log
-        self._entropy = entropy
+        self._entropy, self._drawn = entropy, b""
         self._untold: list[Draft] = []  # what became of the log, until the next transaction
         self._pages = Pages(log)
         self._skips: list[tuple[int, int]] = []  # when they took the log's time how far
@@ -304,7 +307,11 @@ class Hub:
             state.count()
             self._load(state)
             self.torn = False
-        random = int.from_bytes(self._entropy(8), "big") >> 2
+        # Drawn for many at once: each draw is a call of the system, which lets another thread run.
+        if len(self._drawn) < DRAWN:
+            self._drawn = self._entropy(DRAWN * DRAWS)
+        random = int.from_bytes(self._drawn[:DRAWN], "big") >> 2
+        self._drawn = self._drawn[DRAWN:]
         steady_ns = now_ns if steady_ns is None else steady_ns
         transaction = Transaction(
             self._state,
@@ -355,6 +362,10 @@ class Hub:
                     return transaction.finish(client, request)
                 case Publish():
                     return transaction.publish(client, request)
+                case StandingClaim():
+                    return transaction.standing_claim(request)
+                case StandDown():
+                    return transaction.stand_down(request)
                 case Claim():
                     return transaction.claim(request)
                 case Renew():
@@ -417,6 +428,7 @@ class Hub:
         state = self._state
         state.full = transaction.full
         state.settle(batch)
+        transaction.claims.settle(batch.dropped)
         if batch.work:
             fill_up(state, {name for name, _ in batch.work}, self.allowed, self.ready)
         if transaction.tally.counts:

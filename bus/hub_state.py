@@ -13,6 +13,7 @@ from .idempotency import is_lane
 from .limits import Tally
 from .log import Batch, Deadline, Log, Receipt, Standing, lags
 from .queue import WorkQueue
+from .standing_claims import StandingClaims
 
 ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without number
 
@@ -46,6 +47,7 @@ class HubState(msgspec.Struct):
     unclean: bool = False  # the opening before may have lost its newest events
     ended: int | None = None  # where the log ended then, where it ends elsewhere now
     noted: Draft | None = None  # an event that is to be recorded with the first transaction
+    standing_claims: StandingClaims = msgspec.field(default_factory=StandingClaims)
     full: set[str] = set()  # work subscriptions that have enough ready: see backlog.py
 
     @classmethod

@@ -31,12 +31,15 @@ from .requests import (
     Publish,
     Release,
     Renew,
+    StandDown,
+    StandingClaim,
     Subscribe,
     Subscribed,
     Unsubscribe,
 )
 from .secret_names import refuse_secret_names
 from .setting import Setting
+from .standing_claims import StagedClaims
 from .subscribing import check_kind, made, taken_up
 from .vocabulary import Vocabulary
 from .withdrawal import ANNOUNCEMENTS, REVOKED, deadlines_of, gone_with, subscriptions_of
@@ -69,6 +72,7 @@ class Transaction:
         self.batch = Batch()
         self._policy = policy
         self.watched = policy.watched
+        self.claims = StagedClaims(state.standing_claims)
         self._mask = mask
         self.records: list[Recorded] = []
         self.ephemeral: list[Recorded] = []
@@ -150,7 +154,48 @@ class Transaction:
         self.batch.standings[standing.name] = msgspec.structs.replace(standing, attempts=attempts)
         return Attempted(attempts, fallen)
 
-    def claim(self, request: Claim) -> Answer:
+    def standing_claim(self, request: StandingClaim) -> Answer:
+        """Take what was leased meanwhile, or the oldest work that nobody holds, or stand."""
+        self._standing(request.subscription, "work")
+        leases = self.claims.take(request.claimant)
+        fetched = tuple(each for each in leases if self._fetch(request, each))
+        answer = Claimed(fetched) if fetched else self.claim(request)
+        if not answer.leases:
+            self.claims.add(request)
+        return answer
+
+    def stand_down(self, request: StandDown) -> Answer:
+        """Forget a claim that stands; what was leased for it and not fetched is free again."""
+        for subscription, queue in self._state.queues.items():
+            for lease in self._state.standing_claims.leased.get(request.claimant, ()):
+                work = queue.get(lease.record.position)
+                if work is not None and work.epoch == lease.epoch and work.not_before_ns:
+                    # Nobody began it: that it was leased is held against nothing.
+                    self.batch.work[subscription, work.position] = msgspec.structs.replace(
+                        work, not_before_ns=0, attempts=work.attempts - 1
+                    )
+                    self.woken.add(subscription)
+        self.claims.take(request.claimant)
+        return Appended()
+
+    def _fetch(self, request: StandingClaim, lease: Lease) -> bool:
+        """Whether work that was leased to a claim that stood is still its own, and to be done."""
+        subscription = request.subscription
+        queue, key = self._state.queues.get(subscription), (subscription, lease.record.position)
+        work = queue.get(lease.record.position) if queue else None
+        held = work is not None and work.epoch == lease.epoch
+        if work is None or not held or work.not_before_ns <= self.steady_ns:
+            return False
+        if key in self.batch.work or key in self._gone or subscription in self.batch.dropped:
+            return False
+        if self.drop_cancelled(work, lease.record):
+            return False
+        # Whoever holds a lease renews it after a third: it has to find the rest still there.
+        if work.not_before_ns - self.steady_ns < request.lease_ns * 2 // 3:
+            self._keep(work, self.steady_ns + request.lease_ns)
+        return True
+
+    def claim(self, request: Claim) -> Claimed:
         """Take the oldest work that nobody holds."""
         self._standing(request.subscription, "work")
         queue = self._state.queues.get(request.subscription)
@@ -365,7 +410,7 @@ class Transaction:
             self.records.append(record)
             self.batch.rows.append(Row(position, stream, version, encode(record)))
             topic = draft.topic
-            if not self._route(draft, position) and topic in policy.reported:
+            if not self._route(draft, record) and topic in policy.reported:
                 unclaimed.append((draft, position))
             if topic == REVOKED:
                 revoked.append(draft)
@@ -393,9 +438,9 @@ class Transaction:
         index = len(self.records) + len(self.ephemeral)
         return recorded(draft, source, position, version, self.time_ns, index, self._random)
 
-    def _route(self, draft: Draft, position: int) -> bool:
+    def _route(self, draft: Draft, record: Recorded) -> bool:
         """Hand an event to the subscriptions that see it; whether one of them answers for it."""
-        route = self._state.route(draft.topic, draft.key)
+        route, position = self._state.route(draft.topic, draft.key), record.position
         if route is not self._routed:  # most events go where the one before went
             self.wakes[id(route.wake)] = route.wake
             self._routed = route
@@ -405,7 +450,7 @@ class Transaction:
                 if self.full and name in self.full:
                     self._hold_back(name, position)
                 else:
-                    self.batch.work[name, position] = Work(name, position)
+                    self._put(name, record)
                 taken = True
         if draft.topic == self.watched:
             self.offered.update(route.work, self._remade)
@@ -418,6 +463,16 @@ class Transaction:
                 self.woken.add(name)
                 taken = True
         return taken
+
+    def _put(self, name: str, record: Recorded) -> None:
+        """Make work of an event, for whoever waits for the next, or else for who comes first."""
+        work = Work(name, record.position)
+        claim = self.claims.for_work(name)
+        if claim is None:
+            self.batch.work[name, record.position] = work
+        else:
+            self.claims.lease(claim.claimant, self._leased(work, record, claim.lease_ns))
+            self.batch.sync |= claim.sync
 
     def _hold_back(self, name: str, position: int) -> None:
         """Leave an event in the log until its subscription has room for it."""

@@ -15,6 +15,7 @@ from cortex.bus import (
     Event,
     Filter,
     HubPort,
+    LocalHub,
     Log,
     Pair,
     Publish,
@@ -97,7 +98,8 @@ class Staff:
         self._ports_for, self._home = ports_for, home
         self._config = config
         self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
-        self._leases = Leases(hub)
+        self._standing = isinstance(hub, LocalHub)  # claims stand where the claimant is
+        self._leases = Leases(hub, standing=self._standing)
         self._posts: dict[str, Post] = {}
 
     def begin(self, component: type[Component], entry: Entry) -> Callable[[float], None]:
@@ -193,7 +195,7 @@ class Staff:
         host = self._host(post)
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
-        program = self._program(post, host, pulse)
+        program = self._program(post, label, host, pulse)
         ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
         self._unwatch(post, label)
 
@@ -221,7 +223,7 @@ class Staff:
         if bell is not None:
             self._hub.unwatch(post.name, bell)
 
-    def _program(self, post: Post, host: Host, pulse: Pulse) -> Program | None:
+    def _program(self, post: Post, label: str, host: Host, pulse: Pulse) -> Program | None:
         pairs, component = post.pairs(), post.component
         if not pairs:
             return None
@@ -233,6 +235,7 @@ class Staff:
             int(component.lease_s * 1e9),
             contract=contract_of(component, self._config, post.entry.effects),
             traces=Tracebacks(post.name, self._keep, self._mask.text),
+            claimant=label if self._standing else "",
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)
