@@ -10,8 +10,8 @@ from cortex.bus.events import StepCompleted, StepExecute, StepFailed
 from cortex.runtime.kernel import SERVED, Begun, Component, Delivery, Home, Serves
 
 from .errors import EffectUnknownError, StepError
-from .making import handler_of, made_of, own_class_only, routed
-from .parameters import encoded, read_parameters
+from .making import Called, handler_of, made_of, own_class_only, routed
+from .parameters import encoded
 from .signature import VALUE, Signature
 from .step import ActionStep
 
@@ -108,37 +108,16 @@ def action(
     return made
 
 
-class _Called(msgspec.Struct):
-    """One step that is asked for."""
-
-    signature: Signature
-    step: ActionStep
-
-    def arguments(self) -> dict[str, Any]:
-        """What the function is called with.
-
-        Raises:
-            StepError: The parameters are not what they have to be.
-        """
-        step, kind = self.step, self.signature.parameters
-        if kind is None:
-            return self.signature.arguments(None, step)
-        asked = read_parameters(step.event.parameters, kind, lambda: step.root)
-        if isinstance(asked, str):
-            problem = f"{step.event.action}: {asked}"
-            raise StepError(problem, kind="refused", retry=False)
-        return self.signature.arguments(asked, step)
-
-
 class _Actions(msgspec.Struct, frozen=True):
     """Answers `step.execute` with `step.completed` or `step.failed`."""
 
     signature: Signature
 
-    def ready(self, event: StepExecute, delivery: Delivery, home: Home | None) -> _Called:
-        return _Called(self.signature, ActionStep(event, delivery, home))
+    def ready(self, event: StepExecute, delivery: Delivery, home: Home | None) -> Called:
+        step = ActionStep(event, delivery, home)
+        return Called(self.signature, step, event.action, event.parameters)
 
-    def ended(self, called: _Called, value: Any) -> Sequence[Event]:
+    def ended(self, called: Called, value: Any) -> Sequence[Event]:
         step = called.step
         result = encoded({VALUE: value} if self.signature.wraps else value, lambda: step.root)
         summary = step.summary or (_short(value) if self.signature.wraps else "")
@@ -153,7 +132,7 @@ class _Actions(msgspec.Struct, frozen=True):
         )
         return (*step.published, done)
 
-    def broke(self, called: _Called, error: Exception) -> Sequence[Event] | None:
+    def broke(self, called: Called, error: Exception) -> Sequence[Event] | None:
         step = called.step
         if isinstance(error, EffectUnknownError):
             begun = Begun.of(step.event, step.effect_key(), step.delivery.component)

@@ -17,8 +17,8 @@ from cortex.runtime.kernel import (
 )
 
 from .errors import StepError
-from .making import handler_of, made_of, own_class_only, routed
-from .parameters import encoded, read_parameters
+from .making import Called, handler_of, made_of, own_class_only, routed
+from .parameters import encoded
 from .signature import Signature
 from .step import GateStep
 
@@ -124,36 +124,16 @@ def gate(
     return made
 
 
-class _Called(msgspec.Struct):
-    """One gate that is asked."""
-
-    signature: Signature
-    step: GateStep
-
-    def arguments(self) -> dict[str, Any]:
-        """What the function is called with.
-
-        Raises:
-            StepError: The parameters are not what they have to be.
-        """
-        step, kind = self.step, self.signature.parameters
-        if kind is None:
-            return self.signature.arguments(None, step)
-        asked = read_parameters(step.event.parameters, kind, lambda: step.root)
-        if isinstance(asked, str):
-            raise StepError(f"{step.event.gate}: {asked}")
-        return self.signature.arguments(asked, step)
-
-
 class _Gates(msgspec.Struct, frozen=True):
     """Answers `gate.evaluate` with `gate.evaluated`."""
 
     signature: Signature
 
-    def ready(self, event: GateEvaluate, delivery: Delivery, home: Home | None) -> _Called:
-        return _Called(self.signature, GateStep(event, delivery, home))
+    def ready(self, event: GateEvaluate, delivery: Delivery, home: Home | None) -> Called:
+        step = GateStep(event, delivery, home)
+        return Called(self.signature, step, event.gate, event.parameters)
 
-    def ended(self, called: _Called, value: Verdict) -> Sequence[Event]:
+    def ended(self, called: Called, value: Verdict) -> Sequence[Event]:
         step = called.step
         event = step.event
         evaluated = GateEvaluated(
@@ -168,7 +148,7 @@ class _Gates(msgspec.Struct, frozen=True):
         )
         return (*step.published, evaluated)
 
-    def broke(self, called: _Called, error: Exception) -> Sequence[Event] | None:
+    def broke(self, called: Called, error: Exception) -> Sequence[Event] | None:
         if not isinstance(error, StepError):
             return None
         return self.ended(called, Verdict.failed(error.problem))

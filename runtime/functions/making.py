@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, Protocol
 
+import msgspec
+
 from cortex.bus import Event
 from cortex.runtime.kernel import (
     MADE,
@@ -17,7 +19,32 @@ from cortex.runtime.kernel import (
     on,
 )
 
+from .errors import StepError
+from .parameters import read_parameters
 from .signature import Signature, titled
+
+
+class Called(msgspec.Struct):
+    """One request that a function answers."""
+
+    signature: Signature
+    step: Any  # of the kind of the request
+    name: str  # of the action or the gate, as it was asked for
+    given: Mapping[str, Any]  # its parameters, as they were recorded
+
+    def arguments(self) -> dict[str, Any]:
+        """What the function is called with; its ports are apart.
+
+        Raises:
+            StepError: The parameters are not what they have to be.
+        """
+        step, kind = self.step, self.signature.parameters
+        if kind is None:
+            return self.signature.arguments(None, step)
+        asked = read_parameters(self.given, kind, lambda: step.root)
+        if isinstance(asked, str):
+            raise StepError(f"{self.name}: {asked}", kind="refused", retry=False)
+        return self.signature.arguments(asked, step)
 
 
 class Answering(Protocol):
@@ -28,15 +55,15 @@ class Answering(Protocol):
         """Of the function."""
         ...
 
-    def ready(self, event: Any, delivery: Delivery, home: Home | None) -> Any:
-        """What `ended` and `broke` need; it has `arguments`, which the function is called with."""
+    def ready(self, event: Any, delivery: Delivery, home: Home | None) -> Called:
+        """The request, with its step."""
         ...
 
-    def ended(self, called: Any, value: Any) -> Sequence[Event]:
+    def ended(self, called: Called, value: Any) -> Sequence[Event]:
         """What the function gave."""
         ...
 
-    def broke(self, called: Any, error: Exception) -> Sequence[Event] | None:
+    def broke(self, called: Called, error: Exception) -> Sequence[Event] | None:
         """What the function raised; None where that is a defect."""
         ...
 

@@ -2,13 +2,15 @@
 
 import pathlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
 from cortex.runtime.processes import misfit
 
-from .path import Path, inside
+from .errors import StepError
+from .path import inside
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 Root = Callable[[], pathlib.Path]  # asked for where there is a path alone: it may not be there
@@ -48,7 +50,7 @@ def converted(
     """
 
     def decode(wanted: type, value: Any) -> Any:
-        if wanted is not Path:
+        if not issubclass(wanted, pathlib.PurePath):  # one of pathlib is kept inside as well
             raise NotImplementedError(f"{wanted.__name__} is no type that parameters can have")
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
@@ -62,8 +64,10 @@ def encoded(value: Any, root: Root) -> Any:
 
     def encode(found: Any) -> Any:
         if isinstance(found, pathlib.PurePath):
-            top = root()
-            return str(found.relative_to(top) if found.is_relative_to(top) else found)
+            with suppress(StepError):  # there is no workspace
+                top = root()
+                return str(found.relative_to(top) if found.is_relative_to(top) else found)
+            return str(found)
         raise NotImplementedError(f"{type(found).__name__} is no type that a result can have")
 
     return msgspec.to_builtins(value, enc_hook=encode)

@@ -100,5 +100,28 @@ def test_without_a_workspace_there_is_no_path() -> None:
         run_action(where, {"path": "a.txt"})
 
 
+@action("plainly", effect="read")
+def plainly(path: PlainPath) -> bool:
+    """Whether it is there."""
+    return path.exists()
+
+
+def test_a_path_of_pathlib_is_kept_inside_as_well(workspace: PlainPath) -> None:
+    assert run_action(plainly, {"path": "a.txt"}, Stated(workspace=workspace)) is True
+    with pytest.raises(StepError, match="leads out of the workspace"):
+        run_action(plainly, {"path": "file"}, Stated(workspace=workspace))
+
+
+@action("elsewhere", effect="read")
+def elsewhere() -> list[PlainPath]:
+    """Somewhere else."""
+    return [PlainPath("/etc"), PlainPath("a.txt")]
+
+
+def test_a_result_names_any_other_path_as_it_is(workspace: PlainPath) -> None:
+    for stated in (Stated(), Stated(workspace=workspace)):
+        assert run_action(elsewhere, stated=stated) == ["/etc", "a.txt"]
+
+
 def test_a_result_names_a_path_from_the_workspace(workspace: PlainPath) -> None:
     assert run_action(same, {"path": "in/b.txt"}, Stated(workspace=workspace)) == "sub/b.txt"
