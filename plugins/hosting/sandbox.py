@@ -86,10 +86,10 @@ def python_code() -> Iterator[Path]:
     root = sys.modules["cortex"]
     if root.__file__:  # in a checkout a folder of its own, which names the others
         wanted.append(str(Path(root.__file__).parent))
-    for path in root.__path__:
+    for top in root.__path__:
         # Of a checkout only its layers: beside them are other folders, and maybe a home.
-        layers = [str(Path(path, layer)) for layer in LAYERS if Path(path, layer).is_dir()]
-        wanted += layers or [path]
+        layers = [str(Path(top, layer)) for layer in LAYERS if Path(top, layer).is_dir()]
+        wanted += layers or [top]
     user = Path.home().resolve()
     for path in map(Path, filter(None, wanted)):
         if user.is_relative_to(path.resolve()) and not path.resolve().is_relative_to("/usr"):
