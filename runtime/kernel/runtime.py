@@ -200,10 +200,12 @@ class Runtime:
                 with suppress(LogError):
                     self._client.publish(RuntimeStopped(runtime=self.name))
         finally:
-            self.hub.close()
-            self.log.close()
-            if self._entered:
-                PROCESS.leave(self._plugins)
+            try:
+                self.hub.close()
+                self.log.close()
+            finally:
+                if self._entered:
+                    PROCESS.leave(self._plugins)
 
     def add(self, component: Startable, *, wait_s: float = READY_S, client: str = "") -> None:
         """Start one more component while the runtime runs.
