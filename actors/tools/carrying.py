@@ -55,7 +55,7 @@ def carry_out(
     that was announced, the call and the delivery. It gives a text, or `Told`. It raises `StepError`
     for what the model is to be told.
     """
-    call = _Call(component, event, delivery, blobs)
+    call = _ToolRequest(component, event, delivery, blobs)
     try:
         work = call.work(method)
         told = _in_time(work, event.timeout_s + BEYOND_S)
@@ -76,7 +76,7 @@ async def carry_out_async(
     method: Callable[..., Any],
 ) -> AsyncIterator[Event]:
     """As `carry_out`, for a *method* that is `async def`: it is cancelled when its time is over."""
-    call = _Call(component, event, delivery, blobs)
+    call = _ToolRequest(component, event, delivery, blobs)
     try:
         told = await asyncio.wait_for(call.work(method)(), event.timeout_s)
     except TimeoutError:
@@ -91,7 +91,7 @@ async def carry_out_async(
         yield each
 
 
-class _Call:
+class _ToolRequest:
     """One call of a tool."""
 
     def __init__(
