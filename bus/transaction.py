@@ -296,7 +296,7 @@ class Transaction:
         self._drop(subscriptions_of(client, keeps, self._state, self.batch, self.passing))
         if self._owners is None or ANNOUNCEMENTS in keeps:
             return Appended()
-        return self._append(SOURCE, self._owners.left_by(client))
+        return self._append(SOURCE, self._owners.left_by(client, self.records))
 
     def tell(self, draft: Draft) -> None:
         """Append what the hub itself has to say."""

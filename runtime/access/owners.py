@@ -1,11 +1,21 @@
 """Whose what lies at a hub is: read from the grants and announcements that are recorded."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import structlog
 
-from cortex.bus import CortexError, Draft, Log, Vocabulary, decode, kept_draft, root_of
+from cortex.bus import (
+    CortexError,
+    Draft,
+    Log,
+    Recorded,
+    Vocabulary,
+    decode,
+    kept_draft,
+    root_of,
+)
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn
 
 from .grants import GRANTS, RESERVED, Grants
@@ -43,15 +53,17 @@ class RecordedOwners:
                 return True
             return self._grants.allows_left(client, verb, topic, now_ns)
 
-    def left_by(self, client: str) -> list[Draft]:
+    def left_by(self, client: str, pending: Sequence[Recorded]) -> list[Draft]:
         """The withdrawals of what *client*, or a part of it, announced last.
+
+        *pending* are the events of the transaction under way, which no log has yet.
 
         What cannot be read is left to the next time that a hub opens the home.
         """
         try:
             return [
                 Draft.of(ComponentWithdrawn(component=e.component, kind=e.kind, name=e.name))
-                for e in announced_by(client, self._log, self._vocabulary)
+                for e in announced_by(client, self._log, self._vocabulary, pending)
             ]
         except CortexError as error:
             log.warning("not_withdrawn", client=client, error=str(error))
@@ -66,9 +78,11 @@ class RecordedOwners:
                 self._grants.version = record.version
 
 
-def announced_by(client: str, log: Log, vocabulary: Vocabulary) -> list[ComponentAnnounced]:
+def announced_by(
+    client: str, log: Log, vocabulary: Vocabulary, pending: Sequence[Recorded] = ()
+) -> list[ComponentAnnounced]:
     """What stands of what *client*, or a part of it ("client/..."), announced."""
-    return [event for who, event in _announced(log, vocabulary) if who == client]
+    return [event for who, event in _announced(log, vocabulary, pending) if who == client]
 
 
 def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
@@ -81,18 +95,26 @@ def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
     }
 
 
-def _announced(log: Log, vocabulary: Vocabulary) -> Iterable[tuple[str, ComponentAnnounced]]:
+def _announced(
+    log: Log, vocabulary: Vocabulary, pending: Sequence[Recorded] = ()
+) -> Iterable[tuple[str, ComponentAnnounced]]:
     """Who announced what, as it stands."""
     standing: dict[tuple[str, str], tuple[str, ComponentAnnounced]] = {}
+    for record in chain(_recorded(log), pending):
+        if record.stream != REGISTRY or record.topic not in vocabulary:
+            continue  # of no meaning here, whoever said it
+        event = vocabulary.read(record)
+        if isinstance(event, ComponentAnnounced):
+            standing[event.kind, event.name] = root_of(record.source), event
+        elif isinstance(event, ComponentWithdrawn):
+            standing.pop((event.kind, event.name), None)
+    return standing.values()
+
+
+def _recorded(log: Log) -> Iterator[Recorded]:
+    """What *log* has of the registry."""
     after = 0
     while page := log.read_stream(REGISTRY, after, READ_PAGE):
         for record in map(decode, page):
             after = record.version
-            if record.topic not in vocabulary:
-                continue  # of no meaning here, whoever said it
-            event = vocabulary.read(record)
-            if isinstance(event, ComponentAnnounced):
-                standing[event.kind, event.name] = root_of(record.source), event
-            elif isinstance(event, ComponentWithdrawn):
-                standing.pop((event.kind, event.name), None)
-    return standing.values()
+            yield record
