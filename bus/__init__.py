@@ -57,16 +57,17 @@ if TYPE_CHECKING:
         decode,
         encode,
     )
+    from .event_feed import EventFeed
     from .filter import Filter
     from .hub import Hub
-    from .known import tally_of
+    from .hub_state import tally_of
     from .limits import Allowance, Limits, Rate, is_too_long, root_of
     from .local import LocalHub
     from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
     from .log_clock import clock_behind_ns
     from .moment import last_before
-    from .moot import takes_back
     from .placement import within
+    from .policy import Plain, WorkPolicy
     from .port import HubPort
     from .requests import (
         Answer,
@@ -89,6 +90,8 @@ if TYPE_CHECKING:
         Release,
         Renew,
         Request,
+        StandDown,
+        StandingClaim,
         Subscribe,
         Subscribed,
         Unsubscribe,
@@ -150,6 +153,7 @@ __all__ = [
     "Epochs",
     "Event",
     "EventError",
+    "EventFeed",
     "EventInvalidError",
     "EventTooLargeError",
     "Feed",
@@ -181,6 +185,7 @@ __all__ = [
     "Page",
     "Pair",
     "Peer",
+    "Plain",
     "Publish",
     "Query",
     "Rate",
@@ -194,7 +199,9 @@ __all__ = [
     "Row",
     "SchemaUnreadableError",
     "ServerTls",
+    "StandDown",
     "Standing",
+    "StandingClaim",
     "State",
     "Strangers",
     "Subscribe",
@@ -213,6 +220,7 @@ __all__ = [
     "WireError",
     "Withdraw",
     "Work",
+    "WorkPolicy",
     "as_map",
     "check_start",
     "clock_behind_ns",
@@ -237,7 +245,6 @@ __all__ = [
     "slowed",
     "steady_s",
     "system_entropy",
-    "takes_back",
     "tally_of",
     "with_those_within",
     "within",

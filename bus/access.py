@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from .errors import CortexError, NotGrantedError
-from .event import Draft
+from .event import Draft, Recorded
 from .limits import Allowance
 from .requests import Withdraw
 
@@ -38,8 +38,11 @@ class Owners(Protocol):
         """Whether *client* may *verb* events of *topic* now, or is of the hub's own process."""
         ...
 
-    def left_by(self, client: str) -> Sequence[Draft]:
-        """What is to be recorded for what a client that goes has said of itself."""
+    def left_by(self, client: str, pending: Sequence[Recorded]) -> Sequence[Draft]:
+        """What is to be recorded for what a client that goes has said of itself.
+
+        *pending* are the events of the transaction under way, which no log has yet.
+        """
         ...
 
 

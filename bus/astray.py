@@ -12,13 +12,13 @@ import msgspec
 
 from .event import Draft
 from .events.log import LogStateMended
-from .known import Known
+from .hub_state import HubState
 from .log import Batch, State, Work
 
 SHOWN = 64  # of what differs, by name
 
 
-def put_back(known: Known, state: State, batch: Batch) -> list[str]:
+def put_back(known: HubState, state: State, batch: Batch) -> list[str]:
     """Stage what makes a log that holds *state* as *known* has it; what differs, in words."""
     standings = {n: s for n, s in known.standings.items() if n not in known.passing}
     there = {standing.name: standing for standing in state.standings}

@@ -13,78 +13,79 @@ import msgspec
 
 from .errors import CortexError
 from .event import Recorded
-from .known import Known
+from .hub_state import HubState
 from .limits import Allowed, root_of
 from .log import Standing, Work, lags
-from .turn import Turn
-from .unclaimed import STEP
+from .transaction import Transaction
 
 LOOKED_AT = 1_024  # events of the log that one transaction routes, so that none takes long
 LEAST = 64  # a queue as short as this is not looked at
 
 
-def fill_up(known: Known, names: Iterable[str], allowed: Allowed, ready: int) -> None:
+def fill_up(state: HubState, names: Iterable[str], allowed: Allowed, ready: int) -> None:
     """Take note which of these queues are full; *ready* is the bound of whoever has no own."""
     for name in names:
-        queue = known.queues.get(name)
-        if queue is None or len(queue) < min(LEAST, ready or LEAST) or name in known.full:
+        queue = state.queues.get(name)
+        if queue is None or len(queue) < min(LEAST, ready or LEAST) or name in state.full:
             continue
-        most = _most(known, name, allowed, ready)
+        most = _most(state, name, allowed, ready)
         if most and len(queue) >= most:
-            known.full.add(name)
+            state.full.add(name)
 
 
 def route_on(
-    known: Known,
-    turn: Turn,
+    state: HubState,
+    transaction: Transaction,
     allowed: Allowed,
     ready: int,
     after: Callable[[int, int], Sequence[Recorded]],
 ) -> None:
     """Stage more work for the full queues that have room again."""
-    for name in tuple(known.full):
-        most, waiting = _most(known, name, allowed, ready), len(known.queues[name])
+    for name in tuple(state.full):
+        most, waiting = _most(state, name, allowed, ready), len(state.queues[name])
         if most and waiting > most // 2:
             continue
-        standing = known.standings[name]
+        standing = state.standings[name]
         if lags(standing):
             try:
-                standing = _routed(known, turn, standing, most - waiting if most else 0, after)
+                standing = _routed(
+                    state, transaction, standing, most - waiting if most else 0, after
+                )
             except CortexError:
                 continue  # the log cannot be read now: it is tried again
-            turn.batch.standings[name] = standing
-            turn.woken.add(name)  # whoever works it comes again, and takes it a page further
+            transaction.batch.standings[name] = standing
+            transaction.woken.add(name)  # whoever works it comes again, and takes it a page further
         if not lags(standing):
-            turn.full = turn.full - {name}
+            transaction.full = transaction.full - {name}
 
 
-def _most(known: Known, name: str, allowed: Allowed, ready: int) -> int:
+def _most(state: HubState, name: str, allowed: Allowed, ready: int) -> int:
     """How much may be ready in a queue; 0 for no bound."""
     allowance = allowed(root_of(name))
     if allowance is None:
         return ready
-    shared_by = max(1, known.tally.of("subscriptions", allowance.roots))
+    shared_by = max(1, state.tally.of("subscriptions", allowance.roots))
     return max(1, allowance.limits.waiting // shared_by) if allowance.limits.waiting else 0
 
 
 def _routed(
-    known: Known,
-    turn: Turn,
+    state: HubState,
+    transaction: Transaction,
     standing: Standing,
     room: int,
     after: Callable[[int, int], Sequence[Recorded]],
 ) -> Standing:
     """Route a page of the log; where the subscription stands then."""
     name, through, taken = standing.name, standing.cursor, 0
-    seen = known.filters[name]
+    seen = state.filters[name]
     for record in after(through, LOOKED_AT):
-        if record.position > known.head or (room and taken >= room):
+        if record.position > state.head or (room and taken >= room):
             break
         if seen.matches(record.topic, record.key):
-            turn.batch.work[name, record.position] = Work(name, record.position)
+            transaction.batch.work[name, record.position] = Work(name, record.position)
             taken += 1
-            if record.topic == STEP:
-                turn.offered.add(name)
+            if record.topic == transaction.watched:
+                transaction.offered.add(name)
         through = record.position
-    cursor = standing.created if through >= known.head else through
+    cursor = standing.created if through >= state.head else through
     return msgspec.structs.replace(standing, cursor=cursor)

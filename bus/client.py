@@ -4,9 +4,10 @@ import base64
 import itertools
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, overload
 
 from .epochs import Epochs, common_when_told, last_common, moved_on
 from .errors import (
@@ -17,11 +18,14 @@ from .errors import (
     TailLostError,
 )
 from .event import Draft, Event, Query, Recorded, decode
+from .event_feed import EventFeed, pairs_of_kinds
 from .log import Log
 from .port import HubPort
 from .requests import Appended, Fetch, Pair, Publish, Subscribe, Unsubscribe
 from .subscription import Subscription, Work
 from .vocabulary import Vocabulary
+
+Kind = TypeVar("Kind", bound=Event)
 
 READ_PAGE = 1_024
 TAG_BITS = 20  # of a number: two clients of one name must not take each other's for a repeat
@@ -55,6 +59,7 @@ class Client:
         self._hub = hub
         self._log = log
         self._closes = closes
+        self._feeds: weakref.WeakSet[EventFeed[Any]] = weakref.WeakSet()
         self._numbering = threading.Lock()
         self._tag = secrets.randbits(TAG_BITS)
         self._count: int | None = None  # of the newest number; None until the log was asked
@@ -73,9 +78,15 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the hub where the connection is this client's own; twice does nothing."""
+        """End what follows events, and let go of the hub; twice does nothing.
+
+        A hub that is in this process, or another's, stays up.
+        """
         if self._closes:
             self._hub.close()
+            return
+        for feed in list(self._feeds):
+            feed.close()
 
     @property
     def head(self) -> int:
@@ -248,19 +259,49 @@ class Client:
         """
         return Work(self._hub, self.name, name, self._known(pairs))
 
-    def follow(self, *pairs: Pair, after: int | None = None, epochs: Epochs = ()) -> "Feed":
+    @overload
+    def follow(self, *sought: Pair, after: int | None = None, epochs: Epochs = ()) -> "Feed": ...
+    @overload
+    def follow(
+        self,
+        *sought: type[Kind],
+        where: Mapping[str, str] | None = None,
+        quiet_s: float | None = None,
+        after: int | None = None,
+        epochs: Epochs = (),
+    ) -> EventFeed[Kind]: ...
+    def follow(
+        self,
+        *sought: Any,
+        where: Mapping[str, str] | None = None,
+        quiet_s: float | None = None,
+        after: int | None = None,
+        epochs: Epochs = (),
+    ) -> Any:
         """A live feed of matching events, ephemeral ones too, from *after* or from now on.
 
+        Of event classes it gives events, as in ``for event in client.follow(StepCompleted)``; of
+        pairs of a topic and a key it gives pages of records.
+
         Args:
-            pairs: As for `subscribe`.
+            sought: Event classes; or pairs, as for `subscribe`.
+            where: The key that events must have, by the routing field of their classes.
+            quiet_s: After so long without an event a `for` ends; None for never.
             after: A position of the caller's choosing; None for now.
             epochs: What `epochs` said when *after* was seen, where that was in another life.
 
         Raises:
             TailLostError: The log has lost the event at *after*: follow from its `common` instead.
             TopicUnknownError: No event has one of these topics.
+            EventInvalidError: *where* does not name what the classes are routed by.
         """
-        return Feed(self, self._hub, self._known(pairs), after, epochs)
+        kinds = [each for each in sought if isinstance(each, type)]
+        if not kinds:
+            return Feed(self, self._hub, self._known(sought), after, epochs)
+        feed = Feed(self, self._hub, pairs_of_kinds(kinds, where), after, epochs)
+        made: EventFeed[Any] = EventFeed(feed, kinds, self.vocabulary, quiet_s)
+        self._feeds.add(made)
+        return made
 
     def _known(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         # Here, not at the hub: that serves clients which know topics that it does not.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from . import once
+from . import idempotency
 from .access import Owners
 from .astray import mended_by_hub, put_back
 from .backlog import fill_up, route_on
@@ -19,12 +19,14 @@ from .epochs import Epochs, last_common
 from .errors import CortexError, LogError, SubscriptionError, TailLostError
 from .event import Draft, decode
 from .events.log import CLOCK_STREAM, LogClockJumped
-from .known import Known
+from .hub_state import HubState
 from .limits import Allowed, Limits
 from .log import Batch, Log, Work
 from .log_clock import Jump
 from .lost import Losses, epoch_began, refuse_lost
 from .pages import Pages
+from .poison import PoisonTracking, StagedTries
+from .policy import Plain, WorkPolicy
 from .requests import (
     Answer,
     Attempt,
@@ -41,17 +43,19 @@ from .requests import (
     Release,
     Renew,
     Request,
+    StandDown,
+    StandingClaim,
     Subscribe,
     Unsubscribe,
     Withdraw,
 )
-from .tries import Trial, Tries
-from .turn import Mask, Turn
-from .unclaimed import STEP, Unclaimed, report
+from .stalled import StalledWork
+from .transaction import Mask, Transaction
 from .vocabulary import Vocabulary
 from .withdrawal import DueRights
 
 VERSIONS_KEPT = 200_000  # streams; the log knows them all, this only saves asking it
+DRAWN, DRAWS = 8, 64  # random bytes for the ids of a transaction; for so many at once
 FEW = 64  # subscriptions that a route wakes: so many are looked up one by one
 
 
@@ -65,40 +69,42 @@ class Hub:
         entropy: Callable[[int], bytes],
         owners: Owners | None = None,
         mask: Mask | None = None,
+        policy: WorkPolicy = Plain(),  # noqa: B008  # it keeps nothing
     ) -> None:
         self.vocabulary = vocabulary
+        self._policy = policy  # what requests mean to whoever made this hub
         self._owners = owners
         self._mask = mask  # takes out of events what must not be recorded
         self._log = log
-        self._entropy = entropy
+        self._entropy, self._drawn = entropy, b""
         self._untold: list[Draft] = []  # what became of the log, until the next transaction
         self._pages = Pages(log)
         self._skips: list[tuple[int, int]] = []  # when they took the log's time how far
-        self._load(Known.of(log))
-        self._tries = Tries.of(self._known)
+        self._load(HubState.of(log))
+        self._tries = PoisonTracking.of(self._state)
         self._woken: set[str] = set()
         self._wakes: dict[int, frozenset[str]] = {}  # whole routes of subscriptions, by their id
         self.allowed: Allowed = lambda _: None  # nobody is limited unless somebody says so
         self.ready = Limits().waiting  # events in a work subscription of whoever is not limited
         self.torn = False  # a write was interrupted (Ctrl-C): only the log knows what became of it
         self._losses = Losses()
-        self._untold += epoch_began(self._known)
+        self._untold += epoch_began(self._state)
 
-    def _load(self, known: Known) -> None:
-        self._known = known
-        self._deadlines = Deadlines(known.deadlines, self._skips)
-        self._pages.begin(known.head)
-        self._unclaimed = Unclaimed(known)
+    def _load(self, state: HubState) -> None:
+        self._state = state
+        self._deadlines = Deadlines(state.deadlines, self._skips)
+        self._pages.begin(state.head)
+        self._stalled = StalledWork(self._policy, state)
 
     @property
     def head(self) -> int:
         """Position of the newest durable event; 0 for an empty log."""
-        return self._known.head
+        return self._state.head
 
     @property
     def epochs(self) -> Epochs:
         """Of the log, the newest last."""
-        return self._known.epochs
+        return self._state.epochs
 
     def meet(self, client: str, epochs: Epochs, seen: int, now_ns: int) -> None:
         """Let a client in that saw positions up to *seen* when it knew of *epochs*.
@@ -107,11 +113,11 @@ class Hub:
             TailLostError: The log has lost some of them.
             LogError: That could not be recorded.
         """
-        common = last_common(self._known.epochs, epochs, seen)
+        common = last_common(self._state.epochs, epochs, seen)
         if common < seen:
-            error, turn = TailLostError(seen, common), self._turn(now_ns, None)
-            self._losses.note(turn, client, epochs[-1].id, error)
-            self._settle(turn)
+            error, transaction = TailLostError(seen, common), self._transaction(now_ns, None)
+            self._losses.note(transaction, client, epochs[-1].id, error)
+            self._settle(transaction)
             raise error
 
     def handle(
@@ -127,14 +133,14 @@ class Hub:
         Raises:
             LogError: The log could not be written; nothing changed for any of them.
         """
-        turn = self._turn(now_ns, steady_ns)
+        transaction = self._transaction(now_ns, steady_ns)
         try:
-            answers = [self._answer(turn, client, request) for client, request in requests]
+            answers = [self._answer(transaction, client, request) for client, request in requests]
         except BaseException:
-            turn.put_back()
+            transaction.put_back()
             raise
         try:
-            self._settle(turn)
+            self._settle(transaction)
         except CortexError:
             for (_, request), answer in zip(requests, answers, strict=True):
                 self._excuse(request, answer)
@@ -144,26 +150,26 @@ class Hub:
     def tick(self, now_ns: int, steady_ns: int | None = None) -> None:
         """Append the events whose deadlines have come, and wake who waits for a lease to lapse.
 
-        A step that nobody has claimed for a while is told then, too.
+        A watched request that nobody has claimed for a while is reported then, too.
         """
-        turn = self._turn(now_ns, steady_ns)
+        transaction = self._transaction(now_ns, steady_ns)
         steady_ns = now_ns if steady_ns is None else steady_ns
-        lapsed = {n for n, q in self._known.queues.items() if q.mature(steady_ns)}
+        lapsed = {n for n, q in self._state.queues.items() if q.mature(steady_ns)}
         self._woken |= lapsed
-        self._unclaimed.lapsed(self._known, lapsed, steady_ns)
+        self._stalled.lapsed(self._state, lapsed, steady_ns)
         due = self._deadlines.pop_due(now_ns)
         rights = DueRights(self._owners, self.vocabulary, now_ns)
         try:
             for deadline in due:
-                turn.fire(deadline, rights.granted(deadline))
+                transaction.fire(deadline, rights.granted(deadline))
             for denied in rights.denials():
-                turn.tell(denied)
-            overdue = self._tell_unclaimed(turn, steady_ns)
-            self._settle(turn)
+                transaction.tell(denied)
+            overdue = self._report_stalled(transaction, steady_ns)
+            self._settle(transaction)
         except BaseException:
             self._deadlines.put_back(due)  # still to be done: they are on disk
             raise
-        self._unclaimed.told(overdue)
+        self._stalled.reported(overdue)
         self._woken |= self._tries.lapse(steady_ns)
 
     def end(self, now_ns: int) -> None:
@@ -174,16 +180,16 @@ class Hub:
         Raises:
             LogError: The log could not be written.
         """
-        turn = self._turn(now_ns, None, routing=False)
-        rows = put_back(self._known, self._log.state(), turn.batch)
+        transaction = self._transaction(now_ns, None, routing=False)
+        rows = put_back(self._state, self._log.state(), transaction.batch)
         if rows:
-            turn.tell(mended_by_hub(rows))
-        self._tries.forgive(self._known, turn.batch)
-        self._settle(turn)
+            transaction.tell(mended_by_hub(rows))
+        self._tries.forgive(self._state, transaction.batch)
+        self._settle(transaction)
 
     def astray(self) -> list[str]:
         """What the log holds of cursors, work, deadlines and receipts otherwise than the hub."""
-        return put_back(self._known, self._log.state(), Batch())
+        return put_back(self._state, self._log.state(), Batch())
 
     def next_due_ns(self) -> int | None:
         """When `tick` has something to do next, where one clock is there for everything.
@@ -200,7 +206,7 @@ class Hub:
     @property
     def time_ns(self) -> int:
         """The time of the newest event, UTC nanoseconds; 0 for an empty log."""
-        return self._known.time_ns
+        return self._state.time_ns
 
     def ahead_ns(self) -> int:
         """How far the log's time was ahead of the clock at the newest jump that is recorded."""
@@ -228,17 +234,17 @@ class Hub:
 
     def next_lapse_ns(self) -> int | None:
         """When the next lease or backoff is over, by the clock that those are measured by."""
-        times = [t for q in self._known.queues.values() if (t := q.next_due_ns()) is not None]
+        times = [t for q in self._state.queues.values() if (t := q.next_due_ns()) is not None]
         if self._tries.alone is not None:
             times.append(self._tries.alone.until_ns)
-        look_ns = self._unclaimed.due_ns()
+        look_ns = self._stalled.due_ns()
         if look_ns is not None:
             times.append(look_ns)
         return min(times, default=None)
 
     def last_number(self, client: str) -> int:
         """The number of the newest numbered publish of *client*; 0 where there is none."""
-        receipts = self._known.receipts
+        receipts = self._state.receipts
         if self.torn:  # whatever was being written, the log knows it
             receipts = {r.client: r for r in self._log.state().receipts}
         receipt = receipts.get(client)
@@ -246,12 +252,12 @@ class Hub:
 
     def deadline_source(self, name: str) -> str | None:
         """Who set the deadline of that name; None where there is none."""
-        deadline = self._known.deadlines.get(name)
+        deadline = self._state.deadlines.get(name)
         return deadline.source if deadline else None
 
     def pairs_of(self, subscription: str) -> tuple[Pair, ...]:
         """What a subscription sees; empty where there is none of that name."""
-        standing = self._known.standings.get(subscription)
+        standing = self._state.standings.get(subscription)
         return standing.filter if standing else ()
 
     def take_woken(self, among: Collection[str] | None = None) -> set[str]:
@@ -281,29 +287,35 @@ class Hub:
             SubscriptionError: There is no ordered subscription of that name.
             TailLostError: The log has lost what was seen, or never was as long.
         """
-        head = self._known.head
-        self._known.refuse_lost(request.log_epoch, request.after)
+        head = self._state.head
+        self._state.refuse_lost(request.log_epoch, request.after)
         if request.after > head:
             raise TailLostError(request.after, head)
-        seen = self._known.filters.get(request.subscription)
-        if seen is None or request.subscription in self._known.queues:
+        seen = self._state.filters.get(request.subscription)
+        if seen is None or request.subscription in self._state.queues:
             raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
-        return self._pages.page(request, seen, head, self._known.epoch)
+        return self._pages.page(request, seen, head, self._state.epoch)
 
-    def _turn(self, now_ns: int, steady_ns: int | None, *, routing: bool = True) -> Turn:
+    def _transaction(
+        self, now_ns: int, steady_ns: int | None, *, routing: bool = True
+    ) -> Transaction:
         if self.torn:
-            before, known = self._known, Known.of(self._log)
+            before, state = self._state, HubState.of(self._log)
             for name in before.passing:
-                known.stand(before.standings[name])
-            known.passing |= before.passing
-            known.count()
-            self._load(known)
+                state.stand(before.standings[name])
+            state.passing |= before.passing
+            state.count()
+            self._load(state)
             self.torn = False
-        random = int.from_bytes(self._entropy(8), "big") >> 2
+        # Drawn for many at once: each draw is a call of the system, which lets another thread run.
+        if len(self._drawn) < DRAWN:
+            self._drawn = self._entropy(DRAWN * DRAWS)
+        random = int.from_bytes(self._drawn[:DRAWN], "big") >> 2
+        self._drawn = self._drawn[DRAWN:]
         steady_ns = now_ns if steady_ns is None else steady_ns
-        turn = Turn(
-            self._known,
-            Trial(self._tries, steady_ns),
+        transaction = Transaction(
+            self._state,
+            StagedTries(self._tries, steady_ns),
             self._log,
             self.vocabulary,
             self._pages.record,
@@ -311,83 +323,89 @@ class Hub:
             now_ns,
             steady_ns,
             self.allowed,
+            self._policy,
             self._owners,
             self._mask,
         )
-        if routing and self._known.full:  # before anything is appended, which comes after it
-            route_on(self._known, turn, self.allowed, self.ready, self._pages.after)
+        if routing and self._state.full:  # before anything is appended, which comes after it
+            route_on(self._state, transaction, self.allowed, self.ready, self._pages.after)
         for draft in self._untold:
-            turn.tell(draft)
-            turn.batch.told = True
-        return turn
+            transaction.tell(draft)
+            transaction.batch.told = True
+        return transaction
 
-    def _tell_unclaimed(self, turn: Turn, steady_ns: int) -> list[Work]:
-        """Stage the reports of steps that nobody claims; the work they are about."""
-        overdue = self._unclaimed.overdue(
-            self._known,
+    def _report_stalled(self, transaction: Transaction, steady_ns: int) -> list[Work]:
+        """Stage the reports of requests that nobody claims; the work they are about."""
+        overdue = self._stalled.overdue(
+            self._state,
             steady_ns,
-            lambda work: turn.trial.must_wait((work.subscription, work.position)),
+            lambda work: transaction.trial.must_wait((work.subscription, work.position)),
         )
         for work in overdue:
             record = self._pages.record(work.position)
-            if record.topic == STEP and not turn.drop_moot(work, record):
-                waited_s = max(0, turn.time_ns - record.time_ns) / 1e9
-                turn.tell(report(STEP, record.body, record.position, waited_s))
+            watched = record.topic == self._policy.watched
+            if watched and not transaction.drop_cancelled(work, record):
+                waited_s = max(0, transaction.time_ns - record.time_ns) / 1e9
+                transaction.report(record.topic, record.body, record.position, waited_s)
         return overdue
 
-    def _answer(self, turn: Turn, client: str, request: Request) -> Answer:
+    def _answer(self, transaction: Transaction, client: str, request: Request) -> Answer:
         try:
             # Before anything else is looked at: it may speak of another history of this log.
             epoch = getattr(request, "log_epoch", 0)
-            if epoch and epoch != self._known.epoch:
-                refuse_lost(client, request, self._known, self._log, turn.batch.receipts)
+            if epoch and epoch != self._state.epoch:
+                refuse_lost(client, request, self._state, self._log, transaction.batch.receipts)
             match request:
                 case Commit():
-                    return turn.commit(client, request)
+                    return transaction.commit(client, request)
                 case Finish():
-                    return turn.finish(client, request)
+                    return transaction.finish(client, request)
                 case Publish():
-                    return turn.publish(client, request)
+                    return transaction.publish(client, request)
+                case StandingClaim():
+                    return transaction.standing_claim(request)
+                case StandDown():
+                    return transaction.stand_down(request)
                 case Claim():
-                    return turn.claim(request)
+                    return transaction.claim(request)
                 case Renew():
-                    return turn.renew(request)
+                    return transaction.renew(request)
                 case Release():
-                    return turn.release(request)
+                    return transaction.release(request)
                 case Attempt():
-                    return turn.attempt(request)
+                    return transaction.attempt(request)
                 case Subscribe():
-                    return turn.subscribe(request)
+                    return transaction.subscribe(request)
                 case Unsubscribe():
-                    return turn.unsubscribe(request)
+                    return transaction.unsubscribe(request)
                 case Fetch():
                     return self.fetch(request)
                 case Withdraw():
-                    return turn.withdraw(request.client, request.keeps)
+                    return transaction.withdraw(request.client, request.keeps)
                 case Once():
-                    return self._once(turn, client, request)
+                    return self._once(transaction, client, request)
                 case _:
                     raise SubscriptionError("?", f"{type(request).__name__} is not a request")
         except LogError as error:
-            self._tries.excuse(self._known, request)
+            self._tries.excuse(self._state, request)
             return Refused.of(error)
         except TailLostError as error:
-            self._losses.note(turn, client, getattr(request, "log_epoch", 0), error)
+            self._losses.note(transaction, client, getattr(request, "log_epoch", 0), error)
             return Refused.of(error)
         except CortexError as error:
             return Refused.of(error)
 
-    def _once(self, turn: Turn, client: str, request: Once) -> Done:
-        receipts = (turn.batch.receipts, self._known.receipts)
-        done = once.kept(client, request, *receipts)
+    def _once(self, transaction: Transaction, client: str, request: Once) -> Done:
+        receipts = (transaction.batch.receipts, self._state.receipts)
+        done = idempotency.kept(client, request, *receipts)
         if done is not None:
             return done
         answers = [
-            self._answer(turn, source, each)
+            self._answer(transaction, source, each)
             for source, requests in request.parts
             for each in requests
         ]
-        return once.keep(client, request, answers, turn.batch.receipts)
+        return idempotency.keep(client, request, answers, transaction.batch.receipts)
 
     def _excuse(self, request: Request, answer: Answer) -> None:
         if isinstance(request, Once) and isinstance(answer, Done):
@@ -395,43 +413,44 @@ class Hub:
             for inner, given in zip(each, answer.answers, strict=False):
                 self._excuse(inner, given)
         elif not isinstance(answer, Refused):
-            self._tries.excuse(self._known, request)
+            self._tries.excuse(self._state, request)
 
-    def _settle(self, turn: Turn) -> None:
-        batch = turn.batch
+    def _settle(self, transaction: Transaction) -> None:
+        batch = transaction.batch
         try:
             self.torn = True
             if not batch.empty():
                 self._log.write(batch)
         except CortexError:  # the log's word that it kept nothing
-            turn.put_back()
+            transaction.put_back()
             self.torn = False
             raise
-        known = self._known
-        known.full = turn.full
-        known.settle(batch)
+        state = self._state
+        state.full = transaction.full
+        state.settle(batch)
+        transaction.claims.settle(batch.dropped)
         if batch.work:
-            fill_up(known, {name for name, _ in batch.work}, self.allowed, self.ready)
-        if turn.tally.counts:
-            known.tally.take(turn.tally)
-        self._woken |= self._tries.settle(turn.trial, batch.dropped)
-        for standing in turn.passing.values():
-            known.stand(standing)
-            known.passing.add(standing.name)
+            fill_up(state, {name for name, _ in batch.work}, self.allowed, self.ready)
+        if transaction.tally.counts:
+            state.tally.take(transaction.tally)
+        self._woken |= self._tries.settle(transaction.trial, batch.dropped)
+        for standing in transaction.passing.values():
+            state.stand(standing)
+            state.passing.add(standing.name)
         for deadline in batch.deadlines.values():
             self._deadlines.set(deadline)
-        known.time_ns = turn.time_ns
-        if turn.records:
+        state.time_ns = transaction.time_ns
+        if transaction.records:
             self._untold.clear()
-            if len(known.versions) > VERSIONS_KEPT:
-                known.versions.clear()
-            known.versions.update(turn.versions)
-            self._pages.extend(turn.records)
-            known.head = turn.head
-        if turn.offered:
-            self._unclaimed.offered(turn.offered, turn.steady_ns)
-        if turn.ephemeral:
-            self._pages.pass_by(turn.ephemeral)
-        self._woken |= turn.woken
-        self._wakes.update(turn.wakes)
+            if len(state.versions) > VERSIONS_KEPT:
+                state.versions.clear()
+            state.versions.update(transaction.versions)
+            self._pages.extend(transaction.records)
+            state.head = transaction.head
+        if transaction.offered:
+            self._stalled.offered(transaction.offered, transaction.steady_ns)
+        if transaction.ephemeral:
+            self._pages.pass_by(transaction.ephemeral)
+        self._woken |= transaction.woken
+        self._wakes.update(transaction.wakes)
         self.torn = False

@@ -50,9 +50,15 @@ class _Ticket:
 
 
 class LocalHub:
-    """Serves one hub to the threads of one process, and keeps its deadlines."""
+    """Serves one hub to the threads of one process, and keeps its deadlines.
 
-    def __init__(self, hub: Hub, clock: Clock) -> None:
+    Args:
+        hub: The state machine.
+        clock: Where the time comes from.
+        begins: False where its clock's thread is started by `begin`.
+    """
+
+    def __init__(self, hub: Hub, clock: Clock, *, begins: bool = True) -> None:
         self.clock = clock
         self.steady_ns = SystemClock.steady_of(clock)  # leases, backoffs and waits go by this
         self._uptime_ns = SystemClock.uptime_of(clock)
@@ -74,7 +80,18 @@ class LocalHub:
         self._alarm_count = itertools.count()
         self._closed = False
         self._ticker = threading.Thread(target=self._tick, name="cortex-clock", daemon=True)
+        if begins:
+            self.begin()
+
+    def begin(self) -> None:
+        """Keep deadlines from now on; called once."""
         self._ticker.start()
+
+    def look(self) -> None:
+        """Look at the clock now: somebody has moved it who can say so, as a test does."""
+        with self._alarm:
+            self._alarm_ns = self.steady_ns()
+            self._alarm.notify_all()
 
     @property
     def head(self) -> int:
@@ -295,7 +312,7 @@ class LocalHub:
             wakes = [w for many in self._wakes.values() for w in many]
         for wake in wakes:
             wake()
-        if threading.current_thread() is not self._ticker:
+        if self._ticker.is_alive() and threading.current_thread() is not self._ticker:
             self._ticker.join()
 
     def _allowance(self, root: str) -> Allowance | None:

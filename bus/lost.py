@@ -11,7 +11,7 @@ import msgspec
 from .errors import TailLostError
 from .event import Draft, decode
 from .events.log import LogEpochBegan, LogTailLost
-from .known import Known
+from .hub_state import HubState
 from .log import Log, Receipt
 from .requests import (
     Appended,
@@ -23,7 +23,7 @@ from .requests import (
     Renew,
     Request,
 )
-from .turn import Turn
+from .transaction import Transaction
 
 LOSSES_TOLD = 64  # of one opening; what clients say is not to fill the log
 
@@ -36,32 +36,32 @@ class Losses:
     def __init__(self) -> None:
         self._told: set[tuple[str, int]] = set()
 
-    def note(self, turn: Turn, client: str, epoch: int, error: TailLostError) -> None:
+    def note(self, transaction: Transaction, client: str, epoch: int, error: TailLostError) -> None:
         """Stage the event, unless it was recorded before."""
         if (client, epoch) in self._told or len(self._told) >= LOSSES_TOLD:
             return
         self._told.add((client, epoch))
         lost = LogTailLost(common=error.common, seen=error.seen, epoch=f"{epoch:x}", client=client)
-        turn.tell(Draft.of(lost))
+        transaction.tell(Draft.of(lost))
 
 
-def epoch_began(known: Known) -> list[Draft]:
+def epoch_began(state: HubState) -> list[Draft]:
     """What is recorded when a log is opened; nothing after a clean end, and for a new log."""
-    noted = [known.noted] if known.noted else []
-    if not known.unclean and known.ended is None:
+    noted = [state.noted] if state.noted else []
+    if not state.unclean and state.ended is None:
         return noted
-    epoch = known.epochs[-1]
+    epoch = state.epochs[-1]
     began = LogEpochBegan(
         epoch=f"{epoch.id:x}",
         after=epoch.start,
-        reason="unclean" if known.ended is None else "cut",
-        ended=known.ended or 0,
+        reason="unclean" if state.ended is None else "cut",
+        ended=state.ended or 0,
     )
     return [*noted, Draft.of(began)]
 
 
 def refuse_lost(
-    client: str, request: Request, known: Known, log: Log, staged: Mapping[str, Receipt]
+    client: str, request: Request, state: HubState, log: Log, staged: Mapping[str, Receipt]
 ) -> None:
     """Refuse *request*, which names another epoch than the newest, where it is too late.
 
@@ -70,36 +70,36 @@ def refuse_lost(
     """
     match request:
         case Fetch(after=position):
-            known.refuse_lost(request.log_epoch, position)
+            state.refuse_lost(request.log_epoch, position)
         case Commit(through=position) | Finish(position=position):
-            known.refuse_lost(request.log_epoch, position)
-            _refuse_drafts(request.events, request.log_epoch, known, log)
+            state.refuse_lost(request.log_epoch, position)
+            _refuse_drafts(request.events, request.log_epoch, state, log)
         case Renew(position=position) | Release(position=position):
-            known.refuse_lost(request.log_epoch, position)
+            state.refuse_lost(request.log_epoch, position)
         case Publish():
-            known.refuse_lost(request.log_epoch, request.seen)
-            _refuse_receipt(client, request, known, staged)
-            _refuse_drafts(request.events, request.log_epoch, known, log)
+            state.refuse_lost(request.log_epoch, request.seen)
+            _refuse_receipt(client, request, state, staged)
+            _refuse_drafts(request.events, request.log_epoch, state, log)
         case _:
             pass
 
 
 def _refuse_receipt(
-    client: str, request: Publish, known: Known, staged: Mapping[str, Receipt]
+    client: str, request: Publish, state: HubState, staged: Mapping[str, Receipt]
 ) -> None:
     """A number that was given out again: its receipt is of somebody else's publish."""
-    receipt = staged.get(client) or known.receipts.get(client)
+    receipt = staged.get(client) or state.receipts.get(client)
     if request.number and receipt is not None and receipt.number == request.number:
-        known.refuse_lost(request.log_epoch, _READ_ANSWER(receipt.answer).last)
+        state.refuse_lost(request.log_epoch, _READ_ANSWER(receipt.answer).last)
 
 
-def _refuse_drafts(drafts: Iterable[Draft], epoch: int, known: Known, log: Log) -> None:
+def _refuse_drafts(drafts: Iterable[Draft], epoch: int, state: HubState, log: Log) -> None:
     for draft in drafts:
         if draft.causation:
-            known.refuse_lost(epoch, draft.causation)
+            state.refuse_lost(epoch, draft.causation)
         if draft.expected_version:
             page = log.read_stream(draft.stream, draft.expected_version - 1, 1)
             if page:
-                known.refuse_lost(epoch, decode(page[0]).position)
+                state.refuse_lost(epoch, decode(page[0]).position)
             else:  # the stream does not go as far: it did, in what was lost
-                raise TailLostError(known.head + 1, known.ends.get(epoch, 0))
+                raise TailLostError(state.head + 1, state.ends.get(epoch, 0))

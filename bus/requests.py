@@ -162,6 +162,22 @@ class Claim(Request, frozen=True, tag="claim"):
     sync: bool = False  # what is taken would survive a loss of power, whatever `durability` says
 
 
+class StandingClaim(Claim, frozen=True, tag="standing_claim"):
+    """Take work; where there is none, the next that comes is taken in its own transaction.
+
+    It stands until its claimant claims again, and is then answered without a transaction. Only for
+    claimants in the hub's own process, which end with it: no client sends it.
+    """
+
+    claimant: str = ""  # unique among those that claim
+
+
+class StandDown(Request, frozen=True, tag="stand_down"):
+    """Take back the claim that stands for *claimant*; what was taken for it is free again."""
+
+    claimant: str
+
+
 class Renew(Request, frozen=True, tag="renew"):
     """Hold one event for *lease_ns* more."""
 

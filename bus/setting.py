@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .deadlines import kept
-from .known import Known
+from .hub_state import HubState
 from .limits import StagedTally
 from .log import Batch, Deadline
 from .requests import Due, refuse_no_text
@@ -12,8 +12,8 @@ from .requests import Due, refuse_no_text
 class Setting:
     """Stages them in *batch*, and counts what that adds to what each client has the hub keep."""
 
-    def __init__(self, known: Known, batch: Batch, tally: StagedTally) -> None:
-        self._known, self._batch, self._tally = known, batch, tally
+    def __init__(self, state: HubState, batch: Batch, tally: StagedTally) -> None:
+        self._state, self._batch, self._tally = state, batch, tally
 
     def check(self, client: str, due: Sequence[Due], forget: Sequence[str]) -> None:
         """Refuse what cannot be set, or not by *client*; nothing is staged yet.
@@ -64,5 +64,5 @@ class Setting:
     def _find(self, name: str) -> Deadline | None:
         staged = self._batch.deadlines.get(name)
         if staged is None and name not in self._batch.forgotten:
-            return self._known.deadlines.get(name)
+            return self._state.deadlines.get(name)
         return staged

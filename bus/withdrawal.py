@@ -10,7 +10,7 @@ from .deadlines import kept_draft
 from .event import Draft
 from .events.client import ClientDenied
 from .events.grant import GrantRevoked
-from .known import Known
+from .hub_state import HubState
 from .limits import root_of
 from .log import Batch, Deadline
 from .vocabulary import Vocabulary
@@ -71,19 +71,19 @@ def gone_with(draft: Draft) -> tuple[str, tuple[str, ...]]:
     return event.client, event.keeps
 
 
-def deadlines_of(client: str, keeps: Collection[str], known: Known, batch: Batch) -> list[str]:
+def deadlines_of(client: str, keeps: Collection[str], state: HubState, batch: Batch) -> list[str]:
     """Names of the deadlines that go with *client*, whatever it called itself when it set them."""
     if DEADLINES in keeps:
         return []
-    found = {**known.deadlines, **batch.deadlines}.values()
+    found = {**state.deadlines, **batch.deadlines}.values()
     return [each.name for each in found if root_of(kept_draft(each).owner) == client]
 
 
 def subscriptions_of(
-    client: str, keeps: Collection[str], known: Known, batch: Batch, passing: Collection[str]
+    client: str, keeps: Collection[str], state: HubState, batch: Batch, passing: Collection[str]
 ) -> set[str]:
     """Names of the subscriptions that go with *client*: its own, and everything below its name."""
     if SUBSCRIPTIONS in keeps:
         return set()
-    there = {*known.standings, *batch.standings, *passing} - {*batch.dropped}
+    there = {*state.standings, *batch.standings, *passing} - {*batch.dropped}
     return {name for name in there if root_of(name) == client}

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FACADE = ROOT / "dev" / "facade"  # the names of `cortex` itself
 LAYERS = ("bus", "runtime", "actors", "plugins")
 
 
@@ -29,6 +30,10 @@ def stubs() -> dict[Path, str]:
         base = ROOT / "dev" / "cortex" / Path(*name.split("."))
         path = base / "__init__.pyi" if name in parents else base.with_suffix(".pyi")
         made[path] = f"from {name} import *\n"
+    for path in FACADE.glob("*.py*"):
+        name = "facade" if path.stem == "__init__" else f"facade.{path.stem}"
+        if path.suffix in (".py", ".pyi"):
+            made[ROOT / "dev" / "cortex" / f"{path.stem}.pyi"] = f"from {name} import *\n"
     return made
 
 

@@ -6,6 +6,7 @@ what a change does to users.
 """
 
 import importlib
+import inspect
 import sys
 import typing
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ import click
 import msgspec
 from event_docs import kind_of, written
 
+import cortex
 from cortex.bus import Query
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.kernel import Config
@@ -74,6 +76,13 @@ def wire() -> Iterator[str]:
             yield f"{tag}: {', '.join(fields(cls))}"
 
 
+def names() -> Iterator[str]:
+    """Each name of `cortex` and `cortex.testing`, with what a function or a constructor takes."""
+    for module in (cortex, cortex.testing):
+        for name in sorted(getattr(module, "__all__", ()) or _shown(module)):
+            yield f"{module.__name__}.{name}{_taken(getattr(module, name))}"
+
+
 def documents() -> Iterator[str]:
     """What --json prints: the document of each command, and the fields of each document."""
     for command, (how, shape) in reference.SHAPES.items():
@@ -82,7 +91,7 @@ def documents() -> Iterator[str]:
         yield from (f"{shape.__name__} {line}" for line in fields(shape))
 
 
-PARTS = (commands, exits, settings, diagnostics, events, wire, documents)
+PARTS = (commands, exits, settings, diagnostics, events, wire, documents, names)
 
 
 def fields(cls: type[msgspec.Struct]) -> Iterator[str]:
@@ -106,6 +115,29 @@ def _name(cls: type[Any]) -> str:
 
 def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+# Classes that are there to derive from, to be caught, or to be given.
+PLAIN: tuple[Any, ...] = (
+    *(cortex.AsyncComponent, cortex.Component, cortex.CortexError, cortex.Path),
+    *(cortex.Ephemeral, cortex.Event, cortex.Query, cortex.Struct),
+)
+
+
+def _shown(module: object) -> list[str]:
+    return [name for name in dir(module) if not name.startswith("_")]
+
+
+def _taken(found: Any) -> str:
+    """`(a, *, b=)`: the parameters, without types and defaults, which stand in the guide."""
+    if not callable(found) or found in PLAIN:
+        return ""
+    words: list[str] = []
+    for each in inspect.signature(found).parameters.values():
+        if each.kind is each.KEYWORD_ONLY and "*" not in words:
+            words.append("*")
+        words.append(each.name if each.default is each.empty else f"{each.name}=")
+    return f"({', '.join(words)})"
 
 
 def _leaves(

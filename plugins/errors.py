@@ -5,6 +5,7 @@ CortexError
 ├── PluginUnknownError       no plugin of that name is installed
 └── PluginRefusedError       it is there, and it cannot be done so
     ├── NotConfirmedError    nobody confirmed what it asks for
+    ├── PluginSilentError    its package does not say what it is
     └── UnconfinedError      no sandbox holds here, and nobody said that this is fine
 """
 
@@ -52,6 +53,18 @@ class PluginRefusedError(CortexError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+class PluginSilentError(PluginRefusedError):
+    """A plugin's package does not say what it is, mostly since it cannot be imported."""
+
+    def __init__(self, plugin: str, why: str) -> None:
+        super().__init__(f"does not say what it is: {why}")
+        self.args = plugin, why  # or it does not survive the trip between processes
+        self.plugin = plugin
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin} {self.problem}"
 
 
 class NotConfirmedError(PluginRefusedError):

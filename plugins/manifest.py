@@ -82,7 +82,7 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: str  # "1.2.0"
     cortex: str  # the versions of Cortex that it works with: ">=0.1,<0.2"
     summary: str = ""
-    components: tuple[str, ...]  # "package.module:Class"
+    components: tuple[str, ...]  # "package.module:Class", or of a decorated function
     publishes: tuple[str, ...] = ()
     subscribes: tuple[str, ...] = ()
     wants: Wants = Wants()

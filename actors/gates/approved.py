@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from cortex.bus import Recorded, Vocabulary
-from cortex.bus.events import VOCABULARY, GateEvaluate, GateEvaluated
+from cortex.bus.events import VOCABULARY, GateEvaluate
 from cortex.runtime.access import GRANTS, folded
-from cortex.runtime.kernel import Component, Delivery, Serves, on
-
-from .verdict import failed, parameters_of, passed, waiting
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component
 
 History = Callable[[str], Iterator[Recorded]]
 
@@ -29,33 +28,26 @@ class Approved(Component):
     who may not answer leaves the question open.
     """
 
-    workers = 1
-    serves = (Serves("gate", "approved", ApprovedParameters, traits={"read_only": False}),)
-
     def __init__(
         self, history: History | None = None, vocabulary: Vocabulary | None = None
     ) -> None:
         self._history = history or (lambda _: iter(()))
         self._vocabulary = vocabulary or VOCABULARY
 
-    @on(GateEvaluate, where={"gate": "approved"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("approved", read_only=False)
+    def evaluate(self, asked: ApprovedParameters, step: GateStep) -> Verdict:
         """Ask, or judge the answer."""
-        asked = parameters_of(event, ApprovedParameters)
-        if isinstance(asked, GateEvaluated):
-            yield asked
-            return
+        event = step.event
         who = {"by": event.by, "requested_by": event.requested_by}
         if event.answer and (problem := self._problem(asked, event)):
-            yield waiting(event, f"{asked.question} ({problem})")
-        elif event.answer == "approved":
-            yield passed(event, question=asked.question, **who)
-        elif event.answer:
+            return Verdict.waiting(f"{asked.question} ({problem})")
+        if event.answer == "approved":
+            return Verdict.passed(question=asked.question, **who)
+        if event.answer:
             reason = f"{event.by or 'somebody'} denied it"
-            yield failed(event, reason, question=asked.question, **who)
-        else:
-            who_may = f" ({' or '.join(asked.by)} may answer)" if asked.by else ""
-            yield waiting(event, f"{asked.question}{who_may}")
+            return Verdict.failed(reason, question=asked.question, **who)
+        who_may = f" ({' or '.join(asked.by)} may answer)" if asked.by else ""
+        return Verdict.waiting(f"{asked.question}{who_may}")
 
     def _problem(self, asked: ApprovedParameters, event: GateEvaluate) -> str:
         """Why the answer of this person does not count; "" where it does."""

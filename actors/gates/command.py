@@ -1,18 +1,15 @@
 """The gate `command`: a program ends with 0."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.functions import GateStep, StepError, Verdict, gate
+from cortex.runtime.kernel import Component, Config, Home, key_names
 
 from ..handlers.repair import RepairError, work_tree
-from ..parameters import Seconds
-from ..programs import ProgramError, argv_of, run_program
+from ..programs import ProgramError, Seconds, argv_of, run_program
 from ..programs.wanted import History, Waiters
-from .verdict import failed, parameters_of, passed
 
 
 class CommandParameters(msgspec.Struct, frozen=True):
@@ -27,7 +24,6 @@ class Command(Component):
     """Passes when the program ends with 0; it runs in the workspace, or in a goal's work tree."""
 
     workers = 2
-    serves = (Serves("gate", "command", CommandParameters, traits={"read_only": False}),)
 
     def __init__(
         self, config: Config, history: History | None = None, home: Home | None = None
@@ -38,13 +34,10 @@ class Command(Component):
         self._named = config.programs.environment
         self._waiters = Waiters(history)
 
-    @on(GateEvaluate, where={"gate": "command"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("command", read_only=False)
+    def evaluate(self, asked: CommandParameters, step: GateStep) -> Verdict:
         """Run it."""
-        asked = parameters_of(event, CommandParameters)
-        if isinstance(asked, GateEvaluated):
-            yield asked
-            return
+        event = step.event
         timeout_s = min(asked.timeout_s or event.timeout_s, event.timeout_s)
         try:
             argv = argv_of(asked.run, self._shell.allow)
@@ -55,17 +48,15 @@ class Command(Component):
                 timeout_s,
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden,
-                wanted=self._waiters.wait_for(event, delivery),
+                wanted=self._waiters.wait_for(event, step.delivery),
             )
         except (ProgramError, RepairError) as error:
-            yield failed(event, str(error))
-            return
+            raise StepError(str(error)) from error
         evidence: dict[str, Any] = {
             "command": list(argv),
             "exit_code": outcome.exit_code,
             "output": outcome.tail(),
         }
         if outcome.exit_code == 0:
-            yield passed(event, **evidence)
-        else:
-            yield failed(event, f"{argv[0]} ended with {outcome.exit_code}", **evidence)
+            return Verdict.passed(**evidence)
+        return Verdict.failed(f"{argv[0]} ended with {outcome.exit_code}", **evidence)

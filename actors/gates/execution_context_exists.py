@@ -1,23 +1,18 @@
 """The gate `execution_context_exists`: nothing runs without a trigger, a goal and a workspace."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Serves, on
-
-from .verdict import failed, passed
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component
 
 
 class ExecutionContextExists(Component):
     """Passes when a recorded trigger, a goal and a workspace stand behind the execution."""
 
-    workers = 1
-    serves = (Serves("gate", "execution_context_exists", traits={"read_only": True}),)
-
-    @on(GateEvaluate, where={"gate": "execution_context_exists"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("execution_context_exists")
+    def evaluate(self, step: GateStep) -> Verdict:
         """Name what is missing, if anything is."""
+        event = step.event
         missing = [
             name
             for name, there in (
@@ -30,9 +25,8 @@ class ExecutionContextExists(Component):
         evidence = {"trigger": event.trigger, "goal": event.goal, "workspace": event.workspace}
         if missing:
             reason = f"the execution has no {' and no '.join(missing)}: start it with one"
-            yield failed(event, reason, **evidence)
-        else:
-            yield passed(event, **evidence)
+            return Verdict.failed(reason, **evidence)
+        return Verdict.passed(**evidence)
 
 
 def _is_folder(workspace: str) -> bool:

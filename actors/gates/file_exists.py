@@ -1,15 +1,12 @@
 """The gate `file_exists`: a path is there."""
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Serves, on
-
-from .verdict import failed, parameters_of, passed
+from cortex.runtime.functions import GateStep, StepError, Verdict, gate
+from cortex.runtime.kernel import Component
 
 SHOWN = 200  # characters of a path that cannot be
 
@@ -23,24 +20,16 @@ class FileExistsParameters(msgspec.Struct, frozen=True):
 class FileExists(Component):
     """Passes when the path names a file or a folder."""
 
-    workers = 1
-    serves = (Serves("gate", "file_exists", FileExistsParameters, traits={"read_only": True}),)
-
-    @on(GateEvaluate, where={"gate": "file_exists"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("file_exists")
+    def evaluate(self, asked: FileExistsParameters, step: GateStep) -> Verdict:
         """Look."""
-        asked = parameters_of(event, FileExistsParameters)
-        if isinstance(asked, GateEvaluated):
-            yield asked
-            return
-        path = Path(event.workspace or ".", asked.path)
+        path = Path(step.event.workspace or ".", asked.path)
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            yield failed(event, f"{path} is not there: make it, then resume", path=str(path))
+            return Verdict.failed(f"{path} is not there: make it, then resume", path=str(path))
         except (OSError, ValueError) as error:  # ValueError: no path holds a zero byte
             reason = getattr(error, "strerror", None) or str(error)
-            yield failed(event, f"{asked.path[:SHOWN]!r} cannot be looked at: {reason}")
-        else:
-            kind = "folder" if stat.S_ISDIR(mode) else "file"
-            yield passed(event, path=str(path), kind=kind)
+            problem = f"{asked.path[:SHOWN]!r} cannot be looked at: {reason}"
+            raise StepError(problem) from None
+        return Verdict.passed(path=str(path), kind="folder" if stat.S_ISDIR(mode) else "file")

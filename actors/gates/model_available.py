@@ -6,15 +6,10 @@ from typing import Literal
 import msgspec
 
 from cortex.bus import Recorded, Vocabulary
-from cortex.bus.events import (
-    GateEvaluate,
-    GateEvaluated,
-)
-from cortex.runtime.kernel import Component, Config, Delivery, Serves, on
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component, Config
 from cortex.runtime.models import Level, announced_models, select
 from cortex.runtime.registry import MODEL, STREAM, registry_of
-
-from .verdict import failed, parameters_of, passed
 
 
 class ModelNeeds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,11 +31,6 @@ class ModelAvailableParameters(msgspec.Struct, frozen=True):
 class ModelAvailable(Component):
     """Passes when a model that was announced would be selected for the needs."""
 
-    workers = 1
-    serves = (
-        Serves("gate", "model_available", ModelAvailableParameters, traits={"read_only": True}),
-    )
-
     def __init__(
         self,
         config: Config,
@@ -51,19 +41,14 @@ class ModelAvailable(Component):
         self._history = history
         self._vocabulary = vocabulary
 
-    @on(GateEvaluate, where={"gate": "model_available"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("model_available")
+    def evaluate(self, asked: ModelAvailableParameters, step: GateStep) -> Verdict:
         """Select one, as the step would."""
-        asked = parameters_of(event, ModelAvailableParameters)
-        if isinstance(asked, GateEvaluated):
-            yield asked
-            return
         records = (each for each in self._history(STREAM) if each.key == MODEL)
         models = announced_models(registry_of(records, self._vocabulary.read))
         needs = msgspec.to_builtins(asked.needs)
         selected = select(models, needs, self._config.models.default)
         if isinstance(selected, str):
-            yield failed(event, f"{selected}: add a model to config.toml", needs=needs)
-        else:
-            model, others = selected.model.name, list(selected.runners_up)
-            yield passed(event, model=model, because=selected.because, runners_up=others)
+            return Verdict.failed(f"{selected}: add a model to config.toml", needs=needs)
+        model, others = selected.model.name, list(selected.runners_up)
+        return Verdict.passed(model=model, because=selected.because, runners_up=others)

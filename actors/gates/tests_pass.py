@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bus import Recorded, Vocabulary
-from cortex.bus.events import GateEvaluate, GateEvaluated
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.bus.events import GateEvaluate
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component, Home
 
 from ..handlers.repair import (
     RepairError,
@@ -17,7 +18,6 @@ from ..handlers.repair import (
     recorded_repair,
     tree_of,
 )
-from .verdict import failed, passed
 
 SHOWN = 10  # failing tests that the evidence names
 EXCERPT_CHARS = 2_000
@@ -36,9 +36,6 @@ class TestsPass(Component):
     A green result belongs to a tree: whoever changed a file since, the tests have to run again.
     """
 
-    workers = 1
-    serves = (Serves("gate", "tests_pass", traits={"read_only": True}),)
-
     def __init__(
         self,
         history: Callable[[str], Iterator[Recorded]],
@@ -49,19 +46,18 @@ class TestsPass(Component):
         self._vocabulary = vocabulary
         self._home = home
 
-    @on(GateEvaluate, where={"gate": "tests_pass"})
-    def evaluate(self, event: GateEvaluate, delivery: Delivery) -> Iterator[GateEvaluated]:
+    @gate("tests_pass")
+    def evaluate(self, step: GateStep) -> Verdict:
         """Look at the newest run."""
+        event = step.event
         records = self._history(f"execution/{event.execution_id}")
         record = recorded_repair(records, self._vocabulary)
         evidence = _evidence(record)
         if record.tests == "green":
             stale = self._stale(event, record)
-            yield failed(event, stale, **evidence) if stale else passed(event, **evidence)
-        elif record.tests == "red":
-            yield failed(event, _red(record), **evidence)
-        else:
-            yield failed(event, REASONS[record.tests], **evidence)
+            return Verdict.failed(stale, **evidence) if stale else Verdict.passed(**evidence)
+        reason = _red(record) if record.tests == "red" else REASONS[record.tests]
+        return Verdict.failed(reason, **evidence)
 
     def _stale(self, event: GateEvaluate, record: RepairRecord) -> str:
         """Why a green result says nothing of the files as they are; "" where it does."""

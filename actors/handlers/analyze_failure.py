@@ -1,14 +1,10 @@
 """The action `analyze_failure`: a model's answer on a failure, made a report with its proof."""
 
-from collections.abc import Iterator
-
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Delivery, Serves, many, on
+from cortex.runtime.functions import ActionStep, action
+from cortex.runtime.kernel import Component, many
 
-from .answers import completed, parameters_of
 from .failure_report import write_report
 from .source import Location
 from .triage import Finding
@@ -36,38 +32,20 @@ class AnalyzeFailureResult(msgspec.Struct, frozen=True):
 class AnalyzeFailure(Component):
     """Puts what the model answered beside what the log proves."""
 
-    workers = 1
-    serves = (
-        Serves(
-            "action",
-            "analyze_failure",
-            AnalyzeFailureParameters,
-            AnalyzeFailureResult,
-            traits={"asks_model": True, "needs": {"reasoning": "medium"}},
-            effect="none",
-        ),
-    )
-
-    @on(StepExecute, where={"action": "analyze_failure"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("analyze_failure", effect="none", asks_model=True, needs={"reasoning": "medium"})
+    def execute(self, asked: AnalyzeFailureParameters, step: ActionStep) -> AnalyzeFailureResult:
         """Write the report."""
-        asked = parameters_of(event, AnalyzeFailureParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        analysis = str(event.answer.get("text", ""))
-        result = AnalyzeFailureResult(
+        analysis = str(step.answer.get("text", ""))
+        step.summary = (
+            f"{many(len(asked.findings), 'failure')}, "
+            f"{many(len(asked.locations), 'place')} to look at"
+        )
+        return AnalyzeFailureResult(
             report=write_report(
                 asked.summary, asked.failed_command, asked.findings, asked.locations, analysis
             ),
             analysis=analysis,
-            extractive=bool(event.answer.get("extractive")),
+            extractive=bool(step.answer.get("extractive")),
             failing=[finding.title for finding in asked.findings],
             locations=[f"{place.path}:{place.line}" for place in asked.locations],
-        )
-        yield completed(
-            event,
-            result,
-            f"{many(len(asked.findings), 'failure')}, "
-            f"{many(len(asked.locations), 'place')} to look at",
         )

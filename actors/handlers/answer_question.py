@@ -1,14 +1,9 @@
 """The action `answer_question`: a model's answer, as it stands."""
 
-from collections.abc import Iterator
-
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Delivery, Serves, on
-
-from .answers import completed, parameters_of
+from cortex.runtime.functions import ActionStep, action
+from cortex.runtime.kernel import Component
 
 
 class AnswerQuestionParameters(msgspec.Struct, frozen=True):
@@ -27,27 +22,11 @@ class AnswerQuestionResult(msgspec.Struct, frozen=True):
 class AnswerQuestion(Component):
     """Gives the answer that a model gave to the step's context."""
 
-    workers = 1
-    serves = (
-        Serves(
-            "action",
-            "answer_question",
-            AnswerQuestionParameters,
-            AnswerQuestionResult,
-            traits={"asks_model": True},
-            effect="none",
-        ),
-    )
-
-    @on(StepExecute, where={"action": "answer_question"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("answer_question", effect="none", asks_model=True)
+    def execute(self, asked: AnswerQuestionParameters, step: ActionStep) -> AnswerQuestionResult:
         """Pass the answer on."""
-        asked = parameters_of(event, AnswerQuestionParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        text = str(event.answer.get("text", ""))
-        result = AnswerQuestionResult(text, bool(event.answer.get("extractive")))
         # Only what quotes knows whether the context held an answer.
-        held = event.answer.get("answered", True)
-        yield completed(event, result, "answered" if held else "no answer was found")
+        held = step.answer.get("answered", True)
+        step.summary = "answered" if held else "no answer was found"
+        text = str(step.answer.get("text", ""))
+        return AnswerQuestionResult(text, bool(step.answer.get("extractive")))

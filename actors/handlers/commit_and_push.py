@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Event, Recorded, Vocabulary
-from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.bus import Recorded, Vocabulary
+from cortex.bus.events import StepExecute
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, key_names
 
-from .answers import completed, failed, parameters_of
 from .repair import (
     CheckoutUnusableError,
     GitFailedError,
@@ -58,18 +58,6 @@ class CommitAndPushResult(msgspec.Struct, frozen=True):
 class CommitAndPush(Component):
     """Makes one commit a step, however often it is asked; the worktree goes, the branch stays."""
 
-    workers = 1
-    serves = (
-        Serves(
-            "action",
-            "commit_and_push",
-            CommitAndPushParameters,
-            CommitAndPushResult,
-            traits={"programs": ["hooks"]},
-            effect="idempotent",
-        ),
-    )
-
     def __init__(
         self,
         home: Home | None,
@@ -82,16 +70,12 @@ class CommitAndPush(Component):
         self._history = history
         self._hidden = key_names(config)  # keys of models, which no hook and no remote needs
 
-    @on(StepExecute, where={"action": "commit_and_push"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("commit_and_push", effect="idempotent", programs=["hooks"])
+    def execute(self, asked: CommitAndPushParameters, step: ActionStep) -> CommitAndPushResult:
         """Commit, or find the commit that was made; push where that is asked for."""
-        asked = parameters_of(event, CommitAndPushParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
+        event = step.event
         if self._home is None:
-            yield failed(event, NO_HOME, kind="refused", retry=False)
-            return
+            raise StepError(NO_HOME, kind="refused", retry=False)
         try:
             place = Path(event.workspace or ".", asked.checkout).absolute()
             sources = sources_at(place, event.timeout_s)
@@ -103,15 +87,14 @@ class CommitAndPush(Component):
             if asked.push:
                 push(sources.git, asked.remote, branch, hooks=asked.hooks, hidden=self._hidden)
         except CheckoutUnusableError as error:
-            yield failed(event, str(error), kind="refused", retry=False)
+            raise StepError(str(error), kind="refused", retry=False) from error
         except GitFailedError as error:
-            yield failed(event, str(error))
+            raise StepError(str(error)) from error
         except RepairError as error:
-            yield failed(event, str(error), retry=False)
-        else:
-            where = f"{branch}, pushed to {asked.remote}" if asked.push else branch
-            result = CommitAndPushResult(made, branch, asked.push)
-            yield completed(event, result, f"{made[:12]} on {where}")
+            raise StepError(str(error), retry=False) from error
+        where = f"{branch}, pushed to {asked.remote}" if asked.push else branch
+        step.summary = f"{made[:12]} on {where}"
+        return CommitAndPushResult(made, branch, asked.push)
 
     def _commit(
         self,

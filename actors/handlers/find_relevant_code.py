@@ -1,18 +1,15 @@
 """The action `find_relevant_code`: which lines of the checkout a failure points at."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component
 from cortex.runtime.processes import ALSO_FROM
 
-from .answers import completed, failed, parameters_of
 from .source import Checkout, CheckoutError, Location, find_relevant_code
 
 AROUND = 6  # lines of code on each side that a model may want to see
@@ -39,35 +36,22 @@ class FindRelevantCodeResult(msgspec.Struct, frozen=True):
 class FindRelevantCode(Component):
     """Matches stack frames, paths and symbols with the files of a git checkout or a folder."""
 
-    workers = 1
     cpu = True
-    serves = (
-        Serves(
-            "action",
-            "find_relevant_code",
-            FindRelevantCodeParameters,
-            FindRelevantCodeResult,
-            effect="read",
-        ),
-    )
 
-    @on(StepExecute, where={"action": "find_relevant_code"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("find_relevant_code", effect="read")
+    def execute(
+        self, asked: FindRelevantCodeParameters, step: ActionStep
+    ) -> FindRelevantCodeResult:
         """Find them."""
-        asked = parameters_of(event, FindRelevantCodeParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        root = Path(event.workspace or ".", asked.checkout).absolute()
+        root = Path(step.event.workspace or ".", asked.checkout).absolute()
         try:
             checkout = Checkout(root)
             found = find_relevant_code(asked.text, checkout, limit=min(asked.limit, MOST))
         except (CheckoutError, OSError) as error:
-            yield failed(event, str(error), retry=False)
-            return
-        result = FindRelevantCodeResult(found, _offers(found, checkout))
+            raise StepError(str(error), retry=False) from error
         where = f"{found[0].path}:{found[0].line}" if found else "no file of the checkout"
-        yield completed(event, result, f"the failure points at {where}")
+        step.summary = f"the failure points at {where}"
+        return FindRelevantCodeResult(found, _offers(found, checkout))
 
 
 def _offers(found: list[Location], checkout: Checkout) -> list[Offer]:

@@ -1,17 +1,15 @@
 """The action `read_ci_log`: what failed in a CI log of any size, and the lines that prove it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
 from cortex.runtime.context import Offer, TokenCounter
-from cortex.runtime.kernel import Component, Delivery, Serves, on
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component
 
-from .answers import completed, failed, parameters_of
 from .plain_file import open_plain, reason_of
 from .triage import (
     Finding,
@@ -53,34 +51,19 @@ class ReadCiLogResult(msgspec.Struct, frozen=True):
 class ReadCiLog(Component):
     """Reads CI logs in a process of its own: a log of 100 MB must not hold up the hub."""
 
-    workers = 1
     cpu = True
-    serves = (
-        Serves(
-            "action",
-            "read_ci_log",
-            ReadCiLogParameters,
-            ReadCiLogResult,
-            effect="read",
-        ),
-    )
 
     def __init__(self) -> None:
         self._counter = TokenCounter()
 
-    @on(StepExecute, where={"action": "read_ci_log"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("read_ci_log", effect="read")
+    def execute(self, asked: ReadCiLogParameters, step: ActionStep) -> ReadCiLogResult:
         """Read, rank, and cut an excerpt."""
-        asked = parameters_of(event, ReadCiLogParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        path = Path(event.workspace or ".", asked.log).absolute()
+        path = Path(step.event.workspace or ".", asked.log).absolute()
         try:
             log = _read(path, self._counter.count)
         except LogError as error:
-            yield failed(event, str(error), retry=False)
-            return
+            raise StepError(str(error), retry=False) from error
         analysis = analyse(log)
         report = report_of(log, analysis)
         lines = excerpt(log, asked.excerpt_tokens, self._counter.count, analysis)
@@ -90,7 +73,8 @@ class ReadCiLog(Component):
             source=str(path),
             line_numbers=tuple(lines.numbers),
         )
-        yield completed(event, _result(path, report, lines.text(), offer), report.summary)
+        step.summary = report.summary
+        return _result(path, report, lines.text(), offer)
 
 
 def _read(path: Path, count: Callable[[str], int]) -> Log:

@@ -8,14 +8,13 @@ from subprocess import TimeoutExpired
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepCompleted, StepExecute, StepFailed
+from cortex.bus.events import StepExecute
 from cortex.runtime.context import Offer, cut_middle
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, many, on
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, key_names, many
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
-from ..parameters import Seconds
 from ..programs import (
     EffectInterruptedError,
     Effects,
@@ -24,11 +23,11 @@ from ..programs import (
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
+    Seconds,
     argv_of,
     run_program,
 )
 from ..programs.wanted import History, Waiters
-from .answers import completed, failed, parameters_of
 from .repair import (
     PYTHONS,
     TESTS_FAILED,
@@ -89,16 +88,6 @@ class RunTests(Component):
     """Runs tests in the execution's worktree where there is one, else in the workspace."""
 
     workers = 2
-    serves = (
-        Serves(
-            "action",
-            "run_tests",
-            RunTestsParameters,
-            RunTestsResult,
-            traits={"programs": ["command"]},
-            effect="idempotent",
-        ),
-    )
 
     def __init__(
         self,
@@ -116,13 +105,10 @@ class RunTests(Component):
         self._home = home
         self._waiters = Waiters(history)
 
-    @on(StepExecute, where={"action": "run_tests"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("run_tests", effect="idempotent", programs=["command"])
+    def execute(self, asked: RunTestsParameters, step: ActionStep) -> RunTestsResult:
         """Run them, and read what they said."""
-        asked = parameters_of(event, RunTestsParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
+        event = step.event
         timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
         began_s = time.monotonic()
         try:
@@ -130,27 +116,23 @@ class RunTests(Component):
             folder, root = self._folder(event, place)
             began_ns = time.time_ns()
             argv = argv_of(asked.command or _found(folder, place), self._settings.allow)
-            wanted = self._waiters.wait_for(event, delivery)
+            wanted = self._waiters.wait_for(event, step.delivery)
             passed = (*self._named, *asked.env)
             outcome = self._run(
-                delivery,
+                step,
                 lambda key: self._start(key, argv, str(folder), timeout_s, passed, wanted),
             )
         except (ProgramRefusedError, RepairError) as error:
-            yield failed(event, str(error), kind="refused", retry=False)
-            return
+            raise StepError(str(error), kind="refused", retry=False) from error
         except (EffectInterruptedError, ProgramUnwantedError) as error:
-            yield failed(event, str(error), kind="interrupted", retry=False)
-            return
+            raise StepError(str(error), kind="interrupted", retry=False) from error
         except ProgramTimeoutError as error:
-            yield failed(event, f"the tests took too long: {error}", kind="timeout")
-            return
+            raise StepError(f"the tests took too long: {error}", kind="timeout") from error
         except ProgramError as error:
-            yield failed(event, str(error))
-            return
+            raise StepError(str(error)) from error
         seconds = round(time.monotonic() - began_s, 3)
-        ended = self._ended(event, argv, outcome, root, seconds, asked.must_pass)
-        yield self._with_tree(event, ended, root, began_ns)
+        result = self._ended(step, argv, outcome, root, seconds, asked.must_pass)
+        return self._with_tree(event, result, root, began_ns)
 
     def _folder(self, event: StepExecute, place: Path) -> tuple[Path, Path]:
         """Where to run them, and the root that paths in their output start from."""
@@ -173,19 +155,18 @@ class RunTests(Component):
             fresh_worktree(sources, root, branch)  # it was committed, and its worktree went
         return root / sources.prefix, root
 
-    def _with_tree(self, event: StepExecute, ended: Event, root: Path, began_ns: int) -> Event:
+    def _with_tree(
+        self, event: StepExecute, result: RunTestsResult, root: Path, began_ns: int
+    ) -> RunTestsResult:
         """A result belongs to the files as they are at the end, if none changed meanwhile."""
-        if not isinstance(ended, StepCompleted):
-            return ended
         home = self._home.path if self._home else None
         try:
             changed = changed_since(root, began_ns, event.timeout_s)
             tree = "" if changed else tree_of(root, home)
         except (RepairError, TimeoutExpired) as error:
-            return failed(event, f"what the tests ran on cannot be told: {error}", retry=False)
-        return msgspec.structs.replace(
-            ended, result=ended.result | {"tree": tree, "changed": changed}
-        )
+            problem = f"what the tests ran on cannot be told: {error}"
+            raise StepError(problem, retry=False) from error
+        return msgspec.structs.replace(result, tree=tree, changed=changed)
 
     def _shown(self, event: StepExecute, said: Said) -> str:
         """What whoever tries again has to know: what the tests said, and the change they ran on."""
@@ -201,12 +182,12 @@ class RunTests(Component):
         told = (said.excerpt.rstrip(), TRIED, cut_middle(shown, DIFF_CHARS))
         return "\n".join(told) if shown else said.excerpt
 
-    def _run(self, delivery: Delivery, start: Callable[[str], ProgramOutcome]) -> ProgramOutcome:
+    def _run(self, step: ActionStep, start: Callable[[str], ProgramOutcome]) -> ProgramOutcome:
         """Run them to an end; a run that somebody killed proves nothing, so there is another."""
         for n in range(TRIES - 1):
             with contextlib.suppress(EffectInterruptedError):
-                return start(delivery.effect_key(n))
-        return start(delivery.effect_key(TRIES - 1))
+                return start(step.effect_key(n))
+        return start(step.effect_key(TRIES - 1))
 
     def _start(
         self,
@@ -228,23 +209,22 @@ class RunTests(Component):
 
     def _ended(
         self,
-        event: StepExecute,
+        step: ActionStep,
         argv: tuple[str, ...],
         outcome: ProgramOutcome,
         root: Path,
         seconds: float,
         must_pass: bool,
-    ) -> Event:
+    ) -> RunTestsResult:
         output = outcome.stdout + outcome.stderr
         said = read_output(output, root)
         passed = outcome.exit_code == 0 and not said.nothing
         if must_pass and not passed:
-            problem = _problem(outcome.exit_code, said)
-            return msgspec.structs.replace(
-                failed(event, problem, kind=TESTS_FAILED), excerpt=self._shown(event, said)
-            )
+            shown = self._shown(step.event, said)
+            raise StepError(_problem(outcome.exit_code, said), kind=TESTS_FAILED, excerpt=shown)
         failing = [] if passed else said.failed
-        result = RunTestsResult(
+        step.summary = _summary(passed, said)
+        return RunTestsResult(
             passed=passed,
             exit_code=outcome.exit_code,
             command=list(argv),
@@ -254,7 +234,6 @@ class RunTests(Component):
             seconds=seconds,
             context=[Offer(kind="evidence", text=said.excerpt)] if said.excerpt else [],
         )
-        return completed(event, result, _summary(passed, said))
 
 
 def _problem(exit_code: int, said: Said) -> str:

@@ -2,20 +2,18 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
+from cortex.bus.events import StepExecute
+from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
 from cortex.runtime.isolation import interpreter
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.kernel import Component, Config, Home, key_names
 from cortex.runtime.secrets import Mask
 
-from ..parameters import Seconds
 from ..programs import (
     EffectInterruptedError,
     Effects,
@@ -23,10 +21,10 @@ from ..programs import (
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
+    Seconds,
     argv_of,
 )
 from ..programs.wanted import History, Waiters
-from .answers import UNKEPT, completed, failed, parameters_of, unknown
 from .repair import (
     HookFailedError,
     HookRefusedError,
@@ -35,6 +33,7 @@ from .repair import (
     hook_url,
     post_hook,
 )
+from .shell import UNKEPT
 
 TIMEOUT_S = 30.0
 SAID_CHARS = 200  # of a program that failed
@@ -88,16 +87,6 @@ class SendNotification(Component):
 
     workers = 2
     recovers = True  # a step says whether it may be told again; a program keeps how it ended
-    serves = (
-        Serves(
-            "action",
-            "send_notification",
-            SendNotificationParameters,
-            SendNotificationResult,
-            traits={"programs": ["command", "webhook"]},
-            effect="once",
-        ),
-    )
 
     def __init__(
         self,
@@ -122,57 +111,48 @@ class SendNotification(Component):
         if self._passing is not None:
             self._passing.cleanup()
 
-    @on(StepExecute, where={"action": "send_notification"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("send_notification", effect="once", programs=["command", "webhook"])
+    def execute(
+        self, asked: SendNotificationParameters, step: ActionStep
+    ) -> SendNotificationResult:
         """Send it, or say what came back."""
-        asked = parameters_of(event, SendNotificationParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
         named = sum(map(bool, (asked.command, asked.webhook, asked.webhook_env)))
         if named > 1:
-            yield failed(event, NOBODY, kind="refused", retry=False)
-            return
+            raise StepError(NOBODY, kind="refused", retry=False)
         if not named:
             asked = msgspec.structs.replace(asked, webhook_env=TEAM)
         again = asked.effect == "idempotent"
-        lost = delivery.begun and not again
+        lost = step.begun and not again
         if lost and (not asked.command or self._passing is not None):
-            yield unknown(event, delivery, UNKEPT if asked.command else UNHEARD)
-            return
-        said = _notification(event, asked)
+            raise EffectUnknownError(UNKEPT if asked.command else UNHEARD)
+        said = _notification(step.event, asked)
         try:
             if asked.command:
-                yield self._tell_program(event, delivery, asked, said)
-            else:
-                yield _tell_hook(event, asked, said)
+                return self._tell_program(step, asked, said)
+            return _tell_hook(step, asked, said)
         except (HookRefusedError, ProgramRefusedError) as error:
-            yield failed(event, str(error), kind="refused", retry=False)
+            raise StepError(str(error), kind="refused", retry=False) from error
         except EffectInterruptedError as error:
             problem = f"the program {error.problem}"
             if again:
-                yield failed(event, problem, kind="interrupted")
-            else:
-                yield unknown(event, delivery, problem)
+                raise StepError(problem, kind="interrupted") from error
+            raise EffectUnknownError(problem) from error
         except ProgramUnwantedError as error:
             problem = f"the program {error.problem}"
-            yield failed(event, problem, kind="interrupted", retry=False)
+            raise StepError(problem, kind="interrupted", retry=False) from error
         except ProgramTimeoutError as error:
-            yield failed(event, f"the program {error.problem}", kind="timeout")
+            raise StepError(f"the program {error.problem}", kind="timeout") from error
         except ProgramError as error:
-            yield failed(event, f"the program {error.problem}")
+            raise StepError(f"the program {error.problem}") from error
         except HookUnansweredError as error:
-            yield failed(event, str(error)) if again else unknown(event, delivery, str(error))
+            raise (StepError if again else EffectUnknownError)(str(error)) from error
         except HookFailedError as error:
-            yield failed(event, str(error))
+            raise StepError(str(error)) from error
 
     def _tell_program(
-        self,
-        event: StepExecute,
-        delivery: Delivery,
-        asked: SendNotificationParameters,
-        said: Notification,
-    ) -> Event:
+        self, step: ActionStep, asked: SendNotificationParameters, said: Notification
+    ) -> SendNotificationResult:
+        event = step.event
         argv = argv_of(asked.command, self._allow)
         given = self._folder / "notifications" / f"{said.key}.json"
         _keep(given, msgspec.json.encode(said, order="deterministic"))
@@ -182,13 +162,13 @@ class SendNotification(Component):
         folder = event.workspace or str(self._folder)
         try:
             outcome = effects.run(
-                delivery.effect_key(),
+                step.effect_key(),
                 launch,
                 folder,
                 timeout_s,
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden | {asked.secret_env},
-                wanted=self._waiters.wait_for(event, delivery),
+                wanted=self._waiters.wait_for(event, step.delivery),
                 again=asked.effect == "idempotent",
             )
         finally:
@@ -196,22 +176,24 @@ class SendNotification(Component):
         if outcome.exit_code:
             tail = " | ".join(outcome.tail(3).splitlines())[-SAID_CHARS:]
             ended = f"{argv[0]} ended with {outcome.exit_code}"
-            return failed(event, f"{ended}: {tail}" if tail else ended)
-        result = SendNotificationResult("command", 0, said.key)
-        return completed(event, result, f"told {argv[0]}")
+            raise StepError(f"{ended}: {tail}" if tail else ended)
+        step.summary = f"told {argv[0]}"
+        return SendNotificationResult("command", 0, said.key)
 
 
-def _tell_hook(event: StepExecute, asked: SendNotificationParameters, said: Notification) -> Event:
+def _tell_hook(
+    step: ActionStep, asked: SendNotificationParameters, said: Notification
+) -> SendNotificationResult:
     url = hook_url(asked.webhook, asked.webhook_env)
     status = post_hook(
         url,
         msgspec.json.encode(said, order="deterministic"),
         said.key,
         hook_secret(asked.secret_env) if asked.secret_env else None,
-        min(asked.timeout_s, event.timeout_s),
+        min(asked.timeout_s, step.timeout_s),
     )
-    result = SendNotificationResult("webhook", status, said.key)
-    return completed(event, result, f"told {url.host}, which answered {status}")
+    step.summary = f"told {url.host}, which answered {status}"
+    return SendNotificationResult("webhook", status, said.key)
 
 
 def _notification(event: StepExecute, asked: SendNotificationParameters) -> Notification:

@@ -1,18 +1,15 @@
 """The action `shell`: run a program in the workspace, once."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, Serves, key_names
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
-from ..parameters import Seconds
 from ..programs import (
     EffectInterruptedError,
     Effects,
@@ -21,15 +18,16 @@ from ..programs import (
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
+    Seconds,
     argv_of,
 )
 from ..programs.wanted import History, Waiters
-from .answers import UNKEPT, completed, failed, parameters_of, unknown
 from .repair import RepairError, work_tree
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error
 SAID_CHARS = 200  # of each of these lines, the last ones
+UNKEPT = "it was begun by a worker without a home, which kept no record of it"
 
 
 class ShellParameters(msgspec.Struct, frozen=True):
@@ -57,7 +55,6 @@ class Shell(Component):
 
     workers = 4
     recovers = True  # the small process beside each program keeps how it ended
-    serves = (Serves("action", "shell", ShellParameters, ShellResult, effect="once"),)
 
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:
@@ -93,17 +90,12 @@ class Shell(Component):
         if self._passing is not None:
             self._passing.cleanup()
 
-    @on(StepExecute, where={"action": "shell"})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("shell", effect="once")
+    def execute(self, asked: ShellParameters, step: ActionStep) -> ShellResult:
         """Run it, or find out how it ended."""
-        asked = parameters_of(event, ShellParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        again = self._settings.effect != "once"
-        if delivery.begun and self._passing is not None:
-            yield unknown(event, delivery, UNKEPT)
-            return
+        event, again = step.event, self._settings.effect != "once"
+        if step.begun and self._passing is not None:
+            raise EffectUnknownError(UNKEPT)
         timeout_s = min(asked.timeout_s or self._settings.timeout_s, event.timeout_s)
         try:
             folder = str(Path(event.workspace or ".", asked.folder).absolute())
@@ -111,46 +103,36 @@ class Shell(Component):
                 folder = str(work_tree(self._home, event, asked.folder))
             argv = argv_of(asked.run, self._settings.allow)
             outcome = self._effects.run(
-                delivery.effect_key(),
+                step.effect_key(),
                 argv,
                 folder,
                 timeout_s,
                 passed=(*self._named, *asked.env),
                 hidden=self._hidden,
-                wanted=self._waiters.wait_for(event, delivery),
+                wanted=self._waiters.wait_for(event, step.delivery),
                 again=again,
             )
         except EffectInterruptedError as error:
             if again:
-                yield failed(event, str(error), kind="interrupted")
-            else:
-                yield unknown(event, delivery, str(error))
-            return
+                raise StepError(str(error), kind="interrupted") from error
+            raise EffectUnknownError(str(error)) from error
         except ProgramUnwantedError as error:
-            yield failed(event, str(error), kind="interrupted", retry=False)
-            return
+            raise StepError(str(error), kind="interrupted", retry=False) from error
         except (ProgramRefusedError, RepairError) as error:
-            yield failed(event, str(error), kind="refused", retry=False)
-            return
+            raise StepError(str(error), kind="refused", retry=False) from error
         except ProgramTimeoutError as error:
-            yield failed(event, str(error), kind="timeout")
-            return
+            raise StepError(str(error), kind="timeout") from error
         except ProgramError as error:
-            yield failed(event, str(error))
-            return
+            raise StepError(str(error)) from error
         if outcome.exit_code and not asked.may_fail:
-            yield failed(event, _problem(argv[0], outcome))
-            return
-        yield completed(
-            event,
-            ShellResult(
-                outcome.exit_code,
-                _end(outcome.stdout),
-                _end(outcome.stderr),
-                self._blobs.put(outcome.stdout),
-                self._blobs.put(outcome.stderr),
-            ),
-            f"{argv[0]} ended with {outcome.exit_code}",
+            raise StepError(_problem(argv[0], outcome))
+        step.summary = f"{argv[0]} ended with {outcome.exit_code}"
+        return ShellResult(
+            outcome.exit_code,
+            _end(outcome.stdout),
+            _end(outcome.stderr),
+            self._blobs.put(outcome.stdout),
+            self._blobs.put(outcome.stderr),
         )
 
 

@@ -1,23 +1,22 @@
 """The actions `read_text` and `write_text`: a text file as a step's result, and the reverse."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import StepExecute, StepFailed
+from cortex.bus.events import StepExecute
 from cortex.runtime.context import Offer
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, on
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Home
 from cortex.runtime.secrets import MaskedTextError, refuse_masked
 
-from .answers import MASKED, completed, failed, parameters_of
 from .plain_file import open_plain, reason_of, replace_plain, target_of
 from .repair import RepairError, work_tree
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
 SHOWN = 300  # characters of a path that cannot be used
+MASKED = "masked"  # the kind of failure where a text would write a mask over what it stands for
 
 
 class ReadTextParameters(msgspec.Struct, frozen=True):
@@ -51,42 +50,30 @@ class WriteTextResult(msgspec.Struct, frozen=True):
 class TextFiles(Component):
     """Reads and writes text files, whole."""
 
-    workers = 1
-    serves = (
-        Serves("action", "read_text", ReadTextParameters, ReadTextResult, effect="read"),
-        Serves("action", "write_text", WriteTextParameters, WriteTextResult, effect="idempotent"),
-    )
-
     def __init__(self, home: Home | None = None) -> None:
         self._home = home
 
-    @on(StepExecute, where={"action": "read_text"})
-    def read(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("read_text", effect="read")
+    def read(self, asked: ReadTextParameters, step: ActionStep) -> ReadTextResult:
         """Read one file."""
-        asked = parameters_of(event, ReadTextParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
+        event = step.event
         path = Path(event.workspace or ".", asked.path).absolute()
         try:
             if event.worktree:
                 path = self._in_tree(event, asked.path, reads=True)
             data = _bounded(path)
         except (OSError, ValueError) as error:
-            yield failed(event, f"{_shown(path)} cannot be read: {reason_of(error)}", retry=False)
-            return
+            problem = f"{_shown(path)} cannot be read: {reason_of(error)}"
+            raise StepError(problem, retry=False) from error
         text = data.decode(errors="replace")
         offer = Offer(kind="notes", text=text, source=str(path))
-        result = ReadTextResult(str(path), text, [offer] if text.strip() else [])
-        yield completed(event, result, f"read {path.name}")
+        step.summary = f"read {path.name}"
+        return ReadTextResult(str(path), text, [offer] if text.strip() else [])
 
-    @on(StepExecute, where={"action": "write_text"})
-    def write(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action("write_text", effect="idempotent")
+    def write(self, asked: WriteTextParameters, step: ActionStep) -> WriteTextResult:
         """Write one file; doing it again comes to the same."""
-        asked = parameters_of(event, WriteTextParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
+        event = step.event
         workspace = Path(event.workspace or ".").absolute()
         path = workspace / asked.path
         data = asked.text.encode()
@@ -95,17 +82,14 @@ class TextFiles(Component):
             target = path if event.worktree else target_of(path, workspace)
             if event.worktree:
                 path = target = self._in_tree(event, asked.path)
-            replace_plain(target, data, delivery.new_id())
+            replace_plain(target, data, step.new_id())
         except MaskedTextError as error:
-            yield failed(event, str(error), kind=MASKED, retry=False)
-            return
+            raise StepError(str(error), kind=MASKED, retry=False) from error
         except (OSError, ValueError) as error:
-            yield failed(
-                event, f"{_shown(path)} cannot be written: {reason_of(error)}", retry=False
-            )
-            return
-        result = WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
-        yield completed(event, result, f"wrote {path.name}")
+            problem = f"{_shown(path)} cannot be written: {reason_of(error)}"
+            raise StepError(problem, retry=False) from error
+        step.summary = f"wrote {path.name}"
+        return WriteTextResult(str(path), hashlib.sha256(data).hexdigest())
 
     def _in_tree(self, event: StepExecute, named: str, *, reads: bool = False) -> Path:
         """The file of this name in the execution's work tree, and nowhere else.

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from cortex.bus import Event, Recorded
-from cortex.bus.events import StepExecute, StepFailed, StepReopened
+from cortex.bus import Recorded
+from cortex.bus.events import StepExecute, StepReopened
 from cortex.runtime.context import Offer
-from cortex.runtime.kernel import Component, Delivery, Home, Serves, many, on
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Delivery, Home, many, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedTextError
 
-from .answers import MASKED, completed, failed, parameters_of
 from .repair import (
     WRITES,
     PatchRefusedError,
@@ -38,6 +38,7 @@ from .repair import (
     write,
 )
 from .source import Location
+from .text_files import MASKED
 from .triage import Finding
 
 INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
@@ -73,19 +74,6 @@ class WriteCodeResult(msgspec.Struct, frozen=True):
 class WriteCode(Component):
     """Turns a model's answer into a patch, in a git worktree; the user's files stay as they are."""
 
-    workers = 1
-    serves = (
-        Serves(
-            "action",
-            WRITES,
-            WriteCodeParameters,
-            WriteCodeResult,
-            traits={"asks_model": True, "needs": {"reasoning": "medium", "code": "medium"}},
-            effect="idempotent",
-            answer=WriteCodeAnswer,
-        ),
-    )
-
     def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
         self._home = home
         self._blobs = blobs
@@ -95,20 +83,18 @@ class WriteCode(Component):
         """Tidy up after executions that are over."""
         self._clear()
 
-    @on(StepExecute, where={"action": WRITES})
-    def execute(self, event: StepExecute, delivery: Delivery) -> Iterator[Event]:
+    @action(
+        WRITES,
+        effect="idempotent",
+        asks_model=True,
+        needs={"reasoning": "medium", "code": "medium"},
+        answer=WriteCodeAnswer,
+    )
+    def execute(self, asked: WriteCodeParameters, step: ActionStep) -> WriteCodeResult:
         """Check every edit, then write them all; each attempt starts from the branch again."""
-        asked = parameters_of(event, WriteCodeParameters)
-        if isinstance(asked, StepFailed):
-            yield asked
-            return
-        answer = _answer_of(event)
-        if isinstance(answer, str):
-            yield failed(event, answer)
-            return
+        event, answer = step.event, _answer_of(step.event)
         if self._home is None:
-            yield failed(event, NO_HOME, kind="refused", retry=False)
-            return
+            raise StepError(NO_HOME, kind="refused", retry=False)
         try:
             folder = folder_of(self._home.path, owner_of(event))
             place = Path(event.workspace or ".", asked.checkout).absolute()
@@ -120,18 +106,22 @@ class WriteCode(Component):
                 patched = _apply(tree, sources, asked.checkout, answer)
             left_out = uncommitted(sources, self._home.path)
         except PatchRefusedError as error:
-            yield failed(event, str(error))
+            raise StepError(str(error)) from error
         except MaskedTextError as error:
-            yield failed(event, str(error), kind=MASKED)
+            raise StepError(str(error), kind=MASKED) from error
         except RepairError as error:
-            yield failed(event, str(error), kind="refused", retry=False)
+            raise StepError(str(error), kind="refused", retry=False) from error
         except OSError as error:
-            yield failed(event, f"the worktree cannot be written: {error.strerror or error}")
-        else:
-            if not patched:
-                yield failed(event, "the edits change nothing: `new` is what stands there already")
-                return
-            yield self._completed(event, tree, answer, patched, left_out)
+            problem = f"the worktree cannot be written: {error.strerror or error}"
+            raise StepError(problem) from error
+        if not patched:
+            raise StepError("the edits change nothing: `new` is what stands there already")
+        said = " ".join(answer.summary.split())[:SUMMARY_CHARS]
+        noun = "file" if len(patched) == 1 else "files"
+        step.summary = f"{len(patched)} {noun} changed on {tree.branch}: {said}"
+        if left_out:
+            step.summary += f" (without {many(left_out, 'uncommitted path')} of the checkout)"
+        return self._result(tree, said, patched)
 
     @on(StepReopened)
     def reopened(self, event: StepReopened, delivery: Delivery) -> None:
@@ -149,19 +139,11 @@ class WriteCode(Component):
         if self._home is not None and self._history is not None:
             clear_leftovers(self._home.path, self._history)
 
-    def _completed(
-        self,
-        event: StepExecute,
-        tree: Worktree,
-        answer: WriteCodeAnswer,
-        paths: list[str],
-        left_out: int,
-    ) -> Event:
+    def _result(self, tree: Worktree, said: str, paths: list[str]) -> WriteCodeResult:
         diff = tree.diff()
         shown = _beginning(diff)
-        branch, said = tree.branch, " ".join(answer.summary.split())[:SUMMARY_CHARS]
-        result = WriteCodeResult(
-            branch=branch,
+        return WriteCodeResult(
+            branch=tree.branch,
             base=tree.head,
             paths=paths,
             summary=said,
@@ -169,11 +151,6 @@ class WriteCode(Component):
             diff_blob=self._blobs.put(diff.encode(errors="surrogateescape")),
             context=[Offer(kind="diff", text=shown, trust="untrusted")],
         )
-        noun = "file" if len(paths) == 1 else "files"
-        line = f"{len(paths)} {noun} changed on {branch}: {said}"
-        if left_out:
-            line += f" (without {many(left_out, 'uncommitted path')} of the checkout)"
-        return completed(event, result, line)
 
 
 def _tree(event: StepExecute, sources: Sources, folder: Path) -> Worktree:
@@ -201,15 +178,18 @@ def _apply(tree: Worktree, sources: Sources, checkout: str, answer: WriteCodeAns
     return tree.staged()
 
 
-def _answer_of(event: StepExecute) -> WriteCodeAnswer | str:
+def _answer_of(event: StepExecute) -> WriteCodeAnswer:
     data = event.answer.get("data")
     if data is None:
-        return "the model gave no edits: this step needs one that can write code"
+        raise StepError("the model gave no edits: this step needs one that can write code")
     try:
         answer = msgspec.convert(data, WriteCodeAnswer)
     except msgspec.ValidationError as error:
-        return f"the model's edits are not what was asked for: {error}"
-    return answer if answer.edits else "the model gave no edits: at least one is needed"
+        problem = f"the model's edits are not what was asked for: {error}"
+        raise StepError(problem) from error
+    if not answer.edits:
+        raise StepError("the model gave no edits: at least one is needed")
+    return answer
 
 
 def _beginning(diff: str) -> str:

@@ -12,7 +12,7 @@ from .git import GitConfigurationError, GitGrant, run_git
 from .git_configuration import Setting, overridden
 from .in_use import unused
 from .output import KEPT_BYTES
-from .running import ProgramOutcome, argv_of, run_program
+from .running import ProgramOutcome, Seconds, argv_of, run_program
 
 __all__ = [
     "KEPT_BYTES",
@@ -25,6 +25,7 @@ __all__ = [
     "ProgramRefusedError",
     "ProgramTimeoutError",
     "ProgramUnwantedError",
+    "Seconds",
     "Setting",
     "argv_of",
     "overridden",

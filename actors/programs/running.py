@@ -6,6 +6,7 @@ import shlex
 import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -19,6 +20,8 @@ from .errors import (
 )
 from .leash import LEASH
 from .output import listen
+
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 
 TAIL_LINES = 20
 TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time

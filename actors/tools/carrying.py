@@ -5,24 +5,33 @@ tool that never returns. A method runs in a thread of its own, so that one that 
 and holds up nobody else.
 """
 
+import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from cortex.bus import CortexError, Event
 from cortex.bus.events import ToolCall
+from cortex.runtime.functions import (
+    EffectUnknownError,
+    Signature,
+    StepError,
+    ToolStep,
+    converted,
+)
 from cortex.runtime.kernel import Component, Delivery, Serves
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import misfit
 from cortex.runtime.secrets import MaskedTextError
 
 from .answers import failed, late, returned, unknown
-from .errors import ToolError, ToolUnknownError
 
 BEYOND_S = 2.5  # above a call's time: a tool that keeps to it needs a moment to say so
+SIGNATURE = "cortex_signature"  # the mark of `@tool`
+LATE = object()  # what a tool gave that was not done in time
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -33,52 +42,117 @@ class Told(msgspec.Struct, frozen=True):
     events: tuple[Event, ...] = ()  # that are recorded with it
 
 
-Method = Callable[[Any, ToolCall, Delivery], Told | str]
-
-
 def carry_out(
-    component: Component, event: ToolCall, delivery: Delivery, blobs: Blobs
+    component: Component,
+    event: ToolCall,
+    delivery: Delivery,
+    blobs: Blobs,
+    method: Callable[..., Any] | None = None,
 ) -> Iterator[Event]:
-    """Call the method of *component* that is named like the tool.
+    """Call the method of *component* that is named like the tool, or *method*.
 
-    It takes the arguments as the Struct that was announced, the call and the delivery; it gives a
-    text, or `Told`. It raises `ToolError` for what the model is to be told.
+    One that is decorated takes what its parameters say; any other takes the arguments as the Struct
+    that was announced, the call and the delivery. It gives a text, or `Told`. It raises `StepError`
+    for what the model is to be told.
     """
-    serves = next((s for s in component.serves if (s.kind, s.name) == ("tool", event.tool)), None)
-    if serves is None or serves.parameters is None:
-        name = component.component_name()
-        yield failed(event, f"{name} has no tool {event.tool!r}: leave it out", "missing")
-        return
+    call = _ToolRequest(component, event, delivery, blobs)
     try:
-        asked = msgspec.convert(event.arguments, serves.parameters, strict=False)
-    except msgspec.ValidationError as error:
-        yield failed(event, _wrong(serves, event, error), "wrong_arguments")
-        return
-    method: Method = getattr(component, event.tool)
-    try:
-        told = _in_time(lambda: method(asked, event, delivery), event.timeout_s + BEYOND_S)
-    except ToolUnknownError as error:
-        yield unknown(event, delivery, error.problem)
-        return
+        work = call.work(method)
+        told = _in_time(work, event.timeout_s + BEYOND_S)
     except Exception as error:
-        if serves.declares() == "once" and not isinstance(error, ToolError):
+        events = call.broke(error)
+        if events is None:
             raise  # nobody knows how far it came
-        yield failed(event, *_problem(error))  # the model is told, and goes on
-        return
-    if told is None and serves.declares() == "once":
-        yield unknown(event, delivery, f"it gave nothing within {event.timeout_s:g} s")
-    elif told is None:
-        yield late(event)
-    elif isinstance(told, str):
-        yield returned(event, told, blobs)
     else:
-        yield from told.events
-        yield returned(event, told.text, blobs, told.summary)
+        events = call.ended(told)
+    yield from events
 
 
-def _in_time(work: Callable[[], Told | str], bound_s: float) -> Told | str | None:
-    """What *work* gives; None where that takes too long."""
-    ended: queue.SimpleQueue[Told | str | Exception] = queue.SimpleQueue()
+async def carry_out_async(
+    component: Component,
+    event: ToolCall,
+    delivery: Delivery,
+    blobs: Blobs,
+    method: Callable[..., Any],
+) -> AsyncIterator[Event]:
+    """As `carry_out`, for a *method* that is `async def`: it is cancelled when its time is over."""
+    call = _ToolRequest(component, event, delivery, blobs)
+    try:
+        told = await asyncio.wait_for(call.work(method)(), event.timeout_s)
+    except TimeoutError:
+        events: Sequence[Event] | None = call.ended(LATE)
+    except Exception as error:
+        events = call.broke(error)
+        if events is None:
+            raise
+    else:
+        events = call.ended(told)
+    for each in events or ():
+        yield each
+
+
+class _ToolRequest:
+    """One call of a tool."""
+
+    def __init__(
+        self, component: Component, event: ToolCall, delivery: Delivery, blobs: Blobs
+    ) -> None:
+        named = ("tool", event.tool)
+        self._component, self._event, self._delivery = component, event, delivery
+        self._blobs = blobs
+        self._serves = next((s for s in component.serves if (s.kind, s.name) == named), None)
+        self._once = self._serves is not None and self._serves.declares() == "once"
+        self._step = ToolStep(event, delivery, getattr(component, "home", None))
+
+    def work(self, method: Callable[..., Any] | None) -> Callable[[], Any]:
+        """What is to be done.
+
+        Raises:
+            StepError: There is no such tool, or the arguments are not what it takes.
+        """
+        event, serves = self._event, self._serves
+        if serves is None or serves.parameters is None:
+            name = self._component.component_name()
+            raise StepError(f"{name} has no tool {event.tool!r}: leave it out", kind="missing")
+        try:
+            asked = converted(
+                event.arguments, serves.parameters, lambda: self._step.root, strict=False
+            )
+        except msgspec.ValidationError as error:
+            raise StepError(_wrong(serves, event, error), kind="wrong_arguments") from None
+        call: Callable[..., Any] = method or getattr(self._component, event.tool)
+        signature: Signature | None = getattr(call, SIGNATURE, None)
+        if signature is None:
+            return lambda: call(asked, event, self._delivery)
+        arguments = signature.arguments(asked, self._step)
+        return lambda: call(**arguments)
+
+    def ended(self, told: Any) -> Sequence[Event]:
+        """What the tool gave; `LATE` where its time was over before."""
+        event, step = self._event, self._step
+        if told is LATE and self._once:
+            reason = f"it gave nothing within {event.timeout_s:g} s"
+            return (unknown(event, self._delivery, reason),)
+        if told is LATE:
+            return (late(event),)
+        if isinstance(told, Told):
+            found = returned(event, told.text, self._blobs, told.summary or step.summary)
+            return (*step.published, *told.events, found)
+        text = told or "" if isinstance(told, str | None) else msgspec.json.encode(told).decode()
+        return (*step.published, returned(event, text, self._blobs, step.summary))
+
+    def broke(self, error: Exception) -> Sequence[Event] | None:
+        """What the model is told of *error*; None where nobody knows how far the tool came."""
+        if isinstance(error, EffectUnknownError):
+            return (unknown(self._event, self._delivery, error.problem),)
+        if self._once and not isinstance(error, StepError):
+            return None
+        return (failed(self._event, *_problem(error)),)
+
+
+def _in_time(work: Callable[[], Any], bound_s: float) -> Any:
+    """What *work* gives; `LATE` where that takes too long."""
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def run() -> None:
         try:
@@ -90,15 +164,15 @@ def _in_time(work: Callable[[], Told | str], bound_s: float) -> Told | str | Non
     try:
         outcome = ended.get(timeout=min(bound_s, threading.TIMEOUT_MAX))
     except queue.Empty:
-        return None
+        return LATE
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
 def _problem(error: Exception) -> tuple[str, str]:
-    if isinstance(error, ToolError):
-        return error.problem, error.kind
+    if isinstance(error, StepError):
+        return error.problem, "denied" if error.kind == "refused" else error.kind
     if isinstance(error, OSError) and error.strerror:
         return error.strerror, "failed"  # its text names a path of this machine
     if isinstance(error, MaskedTextError):

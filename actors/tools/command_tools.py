@@ -10,11 +10,11 @@ from msgspec import Meta
 
 from cortex.bus import Event
 from cortex.bus.events import ToolCall
+from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
 from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import Mask
 
-from ..parameters import Seconds
 from ..programs import (
     EffectInterruptedError,
     Effects,
@@ -23,10 +23,11 @@ from ..programs import (
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
+    Seconds,
     argv_of,
 )
 from ..programs.wanted import History, Waiters
-from .carrying import Told, carry_out
+from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError, ToolRefusedError, ToolUnknownError
 from .places import Places
@@ -50,15 +51,6 @@ class CommandTools(Component):
 
     recovers = True  # the small process beside each program keeps how it ended
     workers = 4
-    serves = (
-        tool(
-            "run_command",
-            RunCommand,
-            provider=PROVIDER,
-            effect="once",
-            description="Run a program and get its exit code and the end of what it said.",
-        ),
-    )
 
     @classmethod
     def announces(cls, config: Config) -> tuple[Serves, ...]:
@@ -96,9 +88,11 @@ class CommandTools(Component):
         """Use one of them."""
         yield from carry_out(self, event, delivery, self._blobs)
 
-    def run_command(self, asked: RunCommand, event: ToolCall, delivery: Delivery) -> Told:
-        """Run it, or find out how it ended."""
-        if delivery.begun and self._passing is not None:
+    @tool("run_command", provider=PROVIDER, effect="once")
+    def run_command(self, asked: RunCommand, step: ToolStep) -> str:
+        """Run a program and get its exit code and the end of what it said."""
+        event = step.event
+        if step.begun and self._passing is not None:
             raise ToolUnknownError("a worker without a home began it, which kept no record of it")
         limit_s = min(self._settings.timeout_s, event.timeout_s)
         timeout_s = min(asked.timeout_s or limit_s, limit_s)
@@ -110,13 +104,13 @@ class CommandTools(Component):
         folder = place.file(asked.folder or ".")
         try:
             outcome = self._effects.run(
-                delivery.effect_key(),
+                step.effect_key(),
                 argv,
                 str(folder),
                 timeout_s,
                 passed=self._named,
                 hidden=self._hidden,
-                wanted=self._waiters.wait_for(event, delivery),
+                wanted=self._waiters.wait_for(event, step.delivery),
                 again=self._again,
             )
         except ProgramTimeoutError as error:
@@ -129,7 +123,8 @@ class CommandTools(Component):
             raise ToolError(str(error), "interrupted") from None
         except ProgramError as error:  # it was not started
             raise ToolError(str(error)) from None
-        return Told(place.plain(_said(outcome)), f"{argv[0]} ended with {outcome.exit_code}")
+        step.summary = f"{argv[0]} ended with {outcome.exit_code}"
+        return place.plain(_said(outcome))
 
 
 def _said(outcome: ProgramOutcome) -> str:

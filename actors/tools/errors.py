@@ -1,23 +1,19 @@
 """What can go wrong when a tool is used.
 
-CortexError
+StepError
 └── ToolError            the tool gives no result; the model is told why, and goes on
     ├── ToolRefusedError    what was asked for is not allowed here
     └── ToolUnknownError    it was begun, and nobody can say how it ended
 """
 
-from cortex.bus import CortexError
+from cortex.runtime.functions import EffectUnknownError, StepError
 
 
-class ToolError(CortexError):
-    """The tool gives no result."""
+class ToolError(StepError):
+    """The tool gives no result; the kinds are those of `tool.failed`."""
 
     def __init__(self, problem: str, kind: str = "failed") -> None:
-        super().__init__(problem, kind)
-        self.problem, self.kind = problem, kind  # the kinds of `tool.failed`
-
-    def __str__(self) -> str:
-        return self.problem
+        super().__init__(problem, kind=kind)
 
 
 class ToolRefusedError(ToolError):
@@ -25,8 +21,7 @@ class ToolRefusedError(ToolError):
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "denied")
-        self.args = (problem,)  # what this constructor takes, so that it pickles
 
 
-class ToolUnknownError(ToolError):
+class ToolUnknownError(ToolError, EffectUnknownError):
     """It was begun, and nobody can say how it ended: a person is asked."""

@@ -11,11 +11,12 @@ from msgspec import Meta
 from cortex.bus import Event, Recorded, as_map
 from cortex.bus.events import VOCABULARY, ModelResponded, ToolCall, ToolReturned
 from cortex.runtime.executions import AskedSoFar
+from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Delivery, Home, many, on
 from cortex.runtime.log import BlobError, Blobs
 
 from ..handlers.plain_file import open_plain
-from .carrying import Told, carry_out
+from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError
 from .patches import apply_patch, is_applied
@@ -83,36 +84,6 @@ class FileTools(Component):
     """Reads, searches and patches the files of an execution; the user's own are never changed."""
 
     workers = 2
-    serves = (
-        tool(
-            "read_file",
-            ReadFile,
-            provider=PROVIDER,
-            effect="read",
-            description="Read lines of a text file; each comes after its number and a tab.",
-        ),
-        tool(
-            "search_code",
-            SearchCode,
-            provider=PROVIDER,
-            effect="read",
-            description="Find lines of the source files; gives `path:line: text`.",
-        ),
-        tool(
-            "read_result",
-            ReadResult,
-            provider=PROVIDER,
-            effect="read",
-            description="Read more of what an earlier call or step gave, by its handle.",
-        ),
-        tool(
-            "apply_patch",
-            ApplyPatch,
-            provider=PROVIDER,
-            effect="idempotent",
-            description="Change files by a unified diff; it is applied whole or not at all.",
-        ),
-    )
 
     def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
         self._places = Places(home, history)
@@ -124,9 +95,10 @@ class FileTools(Component):
         """Use one of them."""
         yield from carry_out(self, event, delivery, self._blobs)
 
-    def read_file(self, asked: ReadFile, event: ToolCall, delivery: Delivery) -> Told:
-        """Lines of a file."""
-        place = self._places.find(event)
+    @tool("read_file", provider=PROVIDER, effect="read")
+    def read_file(self, asked: ReadFile, step: ToolStep) -> str:
+        """Read lines of a text file; each comes after its number and a tab."""
+        place = self._places.find(step.event)
         path = place.file(asked.path)
         if path.is_dir():
             raise ToolError(f"{asked.path!r} is a folder; {_entries(place, path)}")
@@ -140,21 +112,25 @@ class FileTools(Component):
         if not whole:
             size = many(path.stat().st_size, "byte")
             shown += f"… of {size} only the first {LARGEST_BYTES:,} are read\n"
-        return Told(shown, f"read {asked.path}")
+        step.summary = f"read {asked.path}"
+        return shown
 
-    def search_code(self, asked: SearchCode, event: ToolCall, delivery: Delivery) -> Told:
-        """Lines that match."""
-        place = self._places.find(event)
+    @tool("search_code", provider=PROVIDER, effect="read")
+    def search_code(self, asked: SearchCode, step: ToolStep) -> str:
+        """Find lines of the source files; gives `path:line: text`."""
+        place = self._places.find(step.event)
         wanted = Wanted(asked.pattern, asked.glob, asked.path, asked.literal, asked.ignore_case)
-        found = search(place, wanted, event.timeout_s)
-        if found.more:
-            return Told(_listed(found), f"{len(found.found)}+ lines match {asked.pattern}")
+        found = search(place, wanted, step.timeout_s)
         match = many(len(found.found), "line matches", "lines match")
-        return Told(_listed(found), f"{match} {asked.pattern}")
+        if found.more:
+            match = f"{len(found.found)}+ lines match"
+        step.summary = f"{match} {asked.pattern}"
+        return _listed(found)
 
-    def read_result(self, asked: ReadResult, event: ToolCall, delivery: Delivery) -> Told:
-        """Lines of what was given before."""
-        digest = self._named(asked.handle.strip(), event)
+    @tool("read_result", provider=PROVIDER, effect="read")
+    def read_result(self, asked: ReadResult, step: ToolStep) -> str:
+        """Read more of what an earlier call or step gave, by its handle."""
+        digest = self._named(asked.handle.strip(), step.event)
         try:
             data = self._blobs.get(digest)
         except BlobError:
@@ -164,21 +140,25 @@ class FileTools(Component):
                 f"what {asked.handle[:80]!r} names is binary, {many(len(data), 'byte')}"
             )
         text = data.decode(errors="replace")
-        shown = window(text, asked.first_line, asked.last_line, again="read_result")
-        return Told(shown, f"read {asked.handle[:16]}")
+        step.summary = f"read {asked.handle[:16]}"
+        return window(text, asked.first_line, asked.last_line, again="read_result")
 
-    def apply_patch(self, asked: ApplyPatch, event: ToolCall, delivery: Delivery) -> Told:
-        """A diff on the worktree."""
+    @tool("apply_patch", provider=PROVIDER, effect="idempotent")
+    def apply_patch(self, asked: ApplyPatch, step: ToolStep) -> str:
+        """Change files by a unified diff; it is applied whole or not at all."""
+        event = step.event
         with self._places.locked(event):
             prefix = self._places.sources(event).prefix
             tree = self._places.worktree(event)
             # Begun before: it may be applied, and the runtime ended before that was recorded.
-            if delivery.attempt > 1 and is_applied(tree, prefix, asked.patch):
-                return Told("the patch is applied\n", "the patch is applied")
+            if step.delivery.attempt > 1 and is_applied(tree, prefix, asked.patch):
+                step.summary = "the patch is applied"
+                return "the patch is applied\n"
             paths = apply_patch(tree, prefix, asked.patch)
+        step.summary = f"changed {', '.join(paths)}"
         changed = "".join(f"{path}\n" for path in paths)
         noun = "file" if len(paths) == 1 else "files"
-        return Told(f"changed {len(paths)} {noun}:\n{changed}", f"changed {', '.join(paths)}")
+        return f"changed {len(paths)} {noun}:\n{changed}"
 
     def _named(self, handle: str, event: ToolCall) -> str:
         """The digest that *handle* stands for, if an event of the execution names it."""

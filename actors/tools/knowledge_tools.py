@@ -9,12 +9,13 @@ from msgspec import Meta
 
 from cortex.bus import Event
 from cortex.bus.events import KnowledgeRequested, ToolCall
+from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import KnowledgeError, Resolved, TopicIndex
 from cortex.runtime.log import Blobs
 
 from ..opened_knowledge import LONGEST_TEXT, OpenedKnowledge, told
-from .carrying import Told, carry_out
+from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError
 from .windows import lines_of
@@ -37,17 +38,6 @@ class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class KnowledgeTools(Component):
     """Finds passages of knowledge by the words of a question."""
 
-    workers = 1
-    serves = (
-        tool(
-            "find_knowledge",
-            FindKnowledge,
-            provider=PROVIDER,
-            effect="read",
-            description="Find passages in the knowledge that people wrote down, with their topics.",
-        ),
-    )
-
     def __init__(self, home: Home | None, blobs: Blobs, config: Config | None = None) -> None:
         self._blobs = blobs
         self._knowledge = OpenedKnowledge(home, config, blobs.put)
@@ -62,15 +52,18 @@ class KnowledgeTools(Component):
         """Use it."""
         yield from carry_out(self, event, delivery, self._blobs)
 
-    def find_knowledge(self, asked: FindKnowledge, event: ToolCall, delivery: Delivery) -> Told:
-        """The passages that fit best, or all of one topic."""
+    @tool("find_knowledge", provider=PROVIDER, effect="read")
+    def find_knowledge(self, asked: FindKnowledge, step: ToolStep) -> str:
+        """Find passages in the knowledge that people wrote down, with their topics."""
+        event = step.event
         query = asked.query.strip()
         if not query or len(query) > LONGEST_TEXT:
             problem = f"a query has 1 to {LONGEST_TEXT:,} characters"
             raise ToolError(problem, "wrong_arguments")
         if query in self._index.topics():
-            text = _whole(query, lines_of(self._read(query)))
-            return Told(text, f"all of {query}", events=(_requested(event, query, (query,)),))
+            step.summary = f"all of {query}"
+            step.publish(_requested(event, query, (query,)))
+            return _whole(query, lines_of(self._read(query)))
         try:
             indexed, found = self._knowledge.find((query,), PASSAGES)
         except KnowledgeError as error:
@@ -79,8 +72,9 @@ class KnowledgeTools(Component):
         kept = self._blobs.put(msgspec.json.encode(found))
         asked_for = _requested(event, query, topics, kept, found.notes)
         number = len(found.passages)
-        summary = f"{number} passage{'' if number == 1 else 's'} for {query}"
-        return Told(_shown(found, query), summary, events=(*told(indexed), asked_for))
+        step.summary = f"{number} passage{'' if number == 1 else 's'} for {query}"
+        step.publish(*told(indexed), asked_for)
+        return _shown(found, query)
 
     def _read(self, topic: str) -> str:
         try:

@@ -26,7 +26,7 @@ from ..errors import (
     LogError,
     OutcomeUnknownError,
 )
-from ..once import TAG_SHIFT
+from ..idempotency import TAG_SHIFT
 from ..requests import (
     Answer,
     Commit,

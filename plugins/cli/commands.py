@@ -178,13 +178,13 @@ def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
     """Start the plugin NAME as it is installed now, with the grants that it has.
 
     The one that is at work goes on until the new one stands; where that does not, you are told why,
-    and nothing changes. Only what a newer version asks for beyond what you have confirmed is shown,
-    and granted once you confirm that as well.
+    and nothing changes. One that was denied or given up is started again. Only what a newer version
+    asks for beyond what you have confirmed is shown, and granted once you confirm that as well.
     """
-    before = _fared(home, name).load
-    if before is None:
+    how = _fared(home, name)
+    if how.confirmed is None:
         raise PluginRefusedError(f"plugin {name} is not loaded: `cortex plugin load {name}`")
-    event = again(home, screen, before, yes=yes)
+    event = again(home, screen, how.confirmed, at_work=how.load is not None, yes=yes)
     return _load(home, screen, event)
 
 

@@ -11,7 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
 
 from ..checking import Description
-from ..errors import NotConfirmedError, PluginRefusedError
+from ..errors import NotConfirmedError, PluginRefusedError, PluginSilentError
 from ..installed import Installed, installed_as
 from .documents import PluginDocument
 from .loading import load_of, looked_at
@@ -90,18 +90,32 @@ def _ask_for(screen: Screen, name: str, more: str = "", *, unconfined: bool) -> 
         raise NotConfirmedError("nothing was loaded")
 
 
-def again(home: Home, screen: Screen, before: PluginLoad, *, yes: bool) -> PluginLoad:
+def again(
+    home: Home, screen: Screen, before: PluginLoad, *, at_work: bool, yes: bool
+) -> PluginLoad:
     """The request that loads a plugin as it is now; a person confirms what is new about it.
+
+    Args:
+        home: Where it is loaded.
+        screen: Where what is new is shown.
+        before: How it was asked for last.
+        at_work: It is to run as it was, whatever comes of this.
+        yes: What is new needs no confirmation.
 
     Raises:
         PluginRefusedError: It does not say what it is, or nobody confirms.
     """
     found = installed_as(before.plugin)
     found.check_loaded(before)
-    described = looked_at(found, home, unconfined=not before.confined, logged=True)
+    failed = f"plugin {before.plugin} cannot be loaded"
+    if at_work:
+        failed = f"plugin {before.plugin} was not reloaded, and goes on as it was"
+    try:
+        described = looked_at(found, home, unconfined=not before.confined, logged=True)
+    except PluginSilentError as error:
+        raise PluginRefusedError(f"{failed}: it {error.problem}") from error
     if described.problems:
-        problems = "; ".join(described.problems)
-        raise PluginRefusedError(f"plugin {before.plugin} cannot be loaded: {problems}")
+        raise PluginRefusedError(f"{failed}: {'; '.join(described.problems)}")
     manifest = described.manifest
     kept = [part for part in manifest.parts() if part in before.granted]
     known = (*before.granted, *before.denied)

@@ -131,13 +131,16 @@ class _Developing:
 
     def _request(self) -> PluginLoad:
         home, screen, found = self._station.home, self._screen, self._found
-        before = fared(self._station.history, found.name).load
-        if before is not None:
-            return again(home, screen, before, yes=self._yes)
+        how = fared(self._station.history, found.name)
+        if how.confirmed is not None:
+            at_work = how.load is not None
+            return again(home, screen, how.confirmed, at_work=at_work, yes=self._yes)
         described = looked_at(found, home, unconfined=self._unconfined, logged=True)
         document = document_of(found, described, PluginFared())
         if document.problems:
-            raise PluginRefusedError(f"{found.name} cannot be loaded: {document.problems[0]}")
+            raise PluginRefusedError(
+                f"plugin {found.name} cannot be loaded: {document.problems[0]}"
+            )
         granted = described.manifest.parts()
         if not self._yes:
             confirm(screen, document, granted, unconfined=self._unconfined)
@@ -189,6 +192,11 @@ def _named_in(folder: Path) -> str:
     try:
         project = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
         names = sorted(project.get("entry-points", {}).get(GROUP, {}))
+    except FileNotFoundError:
+        raise click.UsageError(
+            f"{folder}: there is no package here, for it has no pyproject.toml: "
+            "`cortex plugin new NAME` writes one"
+        ) from None
     except (OSError, UnicodeDecodeError, AttributeError, tomllib.TOMLDecodeError) as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from None
     if len(names) == 1:

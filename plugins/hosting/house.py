@@ -24,7 +24,7 @@ from cortex.runtime.kernel import Runtime
 from cortex.runtime.registry import STREAM, Registration, registry_of
 
 from ..checking import Description
-from ..errors import PluginRefusedError, UnconfinedError
+from ..errors import PluginRefusedError, PluginSilentError, UnconfinedError
 from ..granted import Granted, client_of, folders_in
 from ..installed import Installed, code_of
 from ..manifest import MEMORY_MB, FileWant
@@ -58,7 +58,7 @@ def describe(
 
     Raises:
         UnconfinedError: It is to be, and cannot be.
-        PluginRefusedError: It does not describe itself.
+        PluginSilentError: It does not describe itself.
     """
     walls = _walls_for(plugin, (), home) if confined else None
     spec = Spec("describe", plugin.where, path=_path_of(plugin), confined=confined)
@@ -81,7 +81,7 @@ def describe(
     if found is not None:
         return found
     why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
-    raise PluginRefusedError(f"plugin {plugin.name} does not say what it is: {why}")
+    raise PluginSilentError(plugin.name, why)
 
 
 class _Printed:

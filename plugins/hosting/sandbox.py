@@ -84,9 +84,12 @@ def python_code() -> Iterator[Path]:
     """
     wanted = [sys.prefix, sys.base_prefix, *map(sysconfig.get_path, ("stdlib", "purelib"))]
     root = sys.modules["cortex"]
-    if root.__file__:  # of a checkout, where the folder of that name is a door to the others
+    if root.__file__:  # in a checkout a folder of its own, which names the others
         wanted.append(str(Path(root.__file__).parent))
-    wanted += [str(Path(path, layer)) for path in root.__path__ for layer in LAYERS]
+    for top in root.__path__:
+        # Of a checkout only its layers: beside them are other folders, and maybe a home.
+        layers = [str(Path(top, layer)) for layer in LAYERS if Path(top, layer).is_dir()]
+        wanted += layers or [top]
     user = Path.home().resolve()
     for path in map(Path, filter(None, wanted)):
         if user.is_relative_to(path.resolve()) and not path.resolve().is_relative_to("/usr"):

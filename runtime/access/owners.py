@@ -1,7 +1,8 @@
 """Whose what lies at a hub is: read from the grants and announcements that are recorded."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import structlog
 
@@ -52,15 +53,17 @@ class RecordedOwners:
                 return True
             return self._grants.allows_left(client, verb, topic, now_ns)
 
-    def left_by(self, client: str) -> list[Draft]:
+    def left_by(self, client: str, pending: Sequence[Recorded]) -> list[Draft]:
         """The withdrawals of what *client*, or a part of it, announced last.
+
+        *pending* are the events of the transaction under way, which no log has yet.
 
         What cannot be read is left to the next time that a hub opens the home.
         """
         try:
             return [
                 Draft.of(each.withdrawal())
-                for each in announced_by(client, self._log, self._vocabulary)
+                for each in announced_by(client, self._log, self._vocabulary, pending)
             ]
         except CortexError as error:
             log.warning("not_withdrawn", client=client, error=str(error))
@@ -75,9 +78,11 @@ class RecordedOwners:
                 self._grants.version = record.version
 
 
-def announced_by(client: str, log: Log, vocabulary: Vocabulary) -> list[Registration]:
+def announced_by(
+    client: str, log: Log, vocabulary: Vocabulary, pending: Sequence[Recorded] = ()
+) -> list[Registration]:
     """What *client*, or a part of it ("client/..."), announced and still serves."""
-    return [each for each in _registered(log, vocabulary) if each.by == client]
+    return [each for each in _registered(log, vocabulary, pending) if each.by == client]
 
 
 def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
@@ -90,11 +95,16 @@ def holders(log: Log, vocabulary: Vocabulary) -> set[str]:
     }
 
 
-def _registered(log: Log, vocabulary: Vocabulary) -> Iterable[Registration]:
-    return registry_of(_records(log), vocabulary.read).registrations.values()
+def _registered(
+    log: Log, vocabulary: Vocabulary, pending: Sequence[Recorded] = ()
+) -> Iterable[Registration]:
+    newer = (each for each in pending if each.stream == STREAM)
+    records = chain(_records(log), newer)
+    return registry_of(records, vocabulary.read).registrations.values()
 
 
 def _records(log: Log) -> Iterator[Recorded]:
+    """What *log* has of the registry."""
     after = 0
     while page := log.read_stream(STREAM, after, READ_PAGE):
         for record in map(decode, page):

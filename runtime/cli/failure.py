@@ -8,6 +8,12 @@ import msgspec
 from .exits import exit_code_of
 from .screen import SAID
 
+_PLAIN = {
+    "is not a valid float range": "is no number",
+    "is not a valid integer range": "is no whole number",
+    "is not in the range x>=": "is less than ",
+}
+
 
 class Failure(msgspec.Struct):
     """Why a command failed."""
@@ -34,7 +40,7 @@ def show_failure(context: click.Context, error: Exception) -> None:
 def _failure(error: Exception) -> Failure:
     kind = type(error).__name__
     if isinstance(error, click.UsageError):
-        return Failure("UsageError", error.format_message().rstrip("."), error.exit_code)
+        return Failure("UsageError", said_of(error), error.exit_code)
     if isinstance(error, click.ClickException):
         return Failure(kind, error.format_message(), error.exit_code)
     # Here, not at the top: `cortex --help` gets along without the bus.
@@ -42,3 +48,11 @@ def _failure(error: Exception) -> Failure:
 
     fields = dict(vars(error)) if isinstance(error, CortexError) else {}
     return Failure(kind, str(error), exit_code_of(error), fields)
+
+
+def said_of(error: click.UsageError) -> str:
+    """What is wrong with a command line; of a type in plain words, where click has its own."""
+    said = error.format_message().rstrip(".")
+    for jargon, plain in _PLAIN.items():
+        said = said.replace(jargon, plain)
+    return said

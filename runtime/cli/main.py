@@ -73,7 +73,9 @@ def _invoke(args: list[str]) -> int:
 def _report(error: Exception) -> int:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "cortex"
-        _say(f"{error.format_message().rstrip('.')} (see `{where} --help`)")
+        from .failure import said_of
+
+        _say(f"{said_of(error)} (see `{where} --help`)")
         return exits.USAGE
     if isinstance(error, click.ClickException):
         _say(error.format_message())

@@ -1,5 +1,6 @@
 """The tree of commands; what `cortex --help` shows is here, a command's module is imported late."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,6 +63,20 @@ class RunAgainError(Exception):
 
 class Family(click.Group):
     """A command with commands under it; alone it shows what they are."""
+
+    def __init__(self, *args: Any, later: Mapping[str, Lazy] | None = None, **attrs: Any) -> None:
+        """As click does; the commands in *later* are imported when they are asked for."""
+        super().__init__(*args, **attrs)
+        self._later = later or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, sorted."""
+        return sorted({*super().list_commands(ctx), *self._later})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        lazy = self._later.get(cmd_name)
+        return super().get_command(ctx, cmd_name) if lazy is None else _load(lazy)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does; without arguments this is a call for help."""

@@ -15,6 +15,7 @@ from cortex.bus.events import (
     ToolEnabled,
     ToolFailed,
 )
+from cortex.runtime.models import EMBEDDED_MODEL
 from cortex.runtime.processes import EMPTY, LinkedProcess, LinkedStep, is_empty, typed_answer
 from cortex.runtime.registry import Registry, ToolSpec
 from cortex.runtime.tools import (
@@ -191,7 +192,7 @@ class Dialogue:
         better = compiled.better if compiled is not None else ()
         # Each model that gave way to a better one had one answer; the last of them has two.
         if not better and state.problems > len(state.unfit):
-            self._fail(f"{self._unfit_answers()}: {problem}", "wrong_answer")
+            self._fail(self._unfit_answers(problem), "wrong_answer")
             return
         too_much = spent(state, step, correcting=True)
         if too_much:
@@ -200,12 +201,20 @@ class Dialogue:
         gave_it = (compiled.model,) if compiled is not None and better else ()
         self.next_turn(clipped(problem), tuple(dict.fromkeys((*state.unfit, *gave_it))))
 
-    def _unfit_answers(self) -> str:
+    def _unfit_answers(self, problem: str) -> str:
         state, step = self._voice.state, self._step
+        if self._model() == EMBEDDED_MODEL:
+            return (
+                f"no model was asked, and quotations are no answer to {step.id} ({problem}): name "
+                "a model under [models] in config.toml, then resume"
+            )
         if not state.unfit:
-            return f"{self._model()} answered {step.id} twice not as it has to"
+            return f"{self._model()} answered {step.id} twice not as it has to: {problem}"
         before = ", ".join(state.unfit)
-        return f"{self._model()} answered {step.id} not as it has to, and neither did {before}"
+        return (
+            f"{self._model()} answered {step.id} not as it has to, and neither did {before}: "
+            f"{problem}"
+        )
 
     def _use_tools(self, calls: list[Any]) -> None:
         state, step = self._voice.state, self._step

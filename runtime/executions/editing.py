@@ -46,7 +46,10 @@ def edit(
         voice.refuse(event, f"{process.name} is not changed: {refused}")
         return None
     voice.edit(inputs, changed, max_cost, event.note)
-    anew = changed and not event.from_step and state.stage in UNDER_WAY
+    # A model was chosen for what could be spent: a prompt that waits is for another, or for none.
+    less = max_cost is not None and (started.max_cost is None or max_cost < started.max_cost)
+    unfit = changed or (less and state.stage == "compiled")
+    anew = unfit and not event.from_step and state.stage in UNDER_WAY
     return ExecutionResume(
         execution_id=event.execution_id,
         note=event.note,

@@ -8,13 +8,18 @@ if TYPE_CHECKING:
     from .announcements import announcement_of
     from .async_component import AsyncComponent
     from .component import (
+        COMPLETES,
         EFFECTIVE,
+        MADE,
+        SERVED,
         Component,
         Delivery,
         Forget,
         Later,
         Output,
+        Route,
         Serves,
+        component_of,
         on,
         routes_of,
     )
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from .home import Home
     from .host import trace_of
     from .logs import Stderr, level_asked
-    from .manifest import Entry, built_in, configured, load, located, why_not_imported
+    from .manifest import Entry, built_in, configured, construct, load, located, why_not_imported
     from .masking import key_names, mask_for, open_blobs
     from .runtime import Runtime
     from .version import VERSION
@@ -34,7 +39,10 @@ else:
     lazily(__name__)
 
 __all__ = [
+    "COMPLETES",
     "EFFECTIVE",
+    "MADE",
+    "SERVED",
     "VERSION",
     "AsyncComponent",
     "Begun",
@@ -51,13 +59,16 @@ __all__ = [
     "ManifestError",
     "NotReadyError",
     "Output",
+    "Route",
     "Runtime",
     "Serves",
     "Stderr",
     "Worker",
     "announcement_of",
     "built_in",
+    "component_of",
     "configured",
+    "construct",
     "key_names",
     "level_asked",
     "load",

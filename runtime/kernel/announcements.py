@@ -1,6 +1,7 @@
 """What components say they serve, told to the log when it has changed."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from cortex.runtime.registry import STREAM, registry_of
 
 from .component import NONE_DECLARED, Component, Serves, effect_declared
 from .config import Config
+from .errors import ComponentInvalidError
 from .manifest import Entry
 
 
@@ -67,6 +69,9 @@ def announcement_of(
         component: Whose it is.
         serves: The thing.
         effects: What is declared beside its code, by name of an action, a tool or a component.
+
+    Raises:
+        ComponentInvalidError: It takes or gives what has no JSON Schema.
     """
     effect = effect_declared(component, serves, effects)
     traits = serves.traits if effect is None else {**serves.traits, "effect": effect}
@@ -74,14 +79,28 @@ def announcement_of(
         component=component.component_name(),
         kind=serves.kind,
         name=serves.name,
-        parameters=_schema(serves.parameters),
-        result=_schema(serves.result),
-        answer=_schema(serves.answer),
+        parameters=_schema(serves, serves.parameters),
+        result=_schema(serves, serves.result),
+        answer=_schema(serves, serves.answer),
         traits=traits,
     )
     # As the log gives it back: a tuple among the defaults would differ from the list it becomes.
     return msgspec.msgpack.decode(msgspec.msgpack.encode(announced), type=ComponentAnnounced)
 
 
-def _schema(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
-    return {} if struct is None else msgspec.json.schema(struct)
+def _schema(serves: Serves, struct: type[msgspec.Struct] | None) -> dict[str, Any]:
+    if struct is None:
+        return {}
+    try:
+        return msgspec.json.schema(struct, schema_hook=_of_path)
+    except TypeError as error:
+        which = str(error).splitlines()[-1]
+        problem = f"has a type in {struct.__name__} that JSON Schema cannot describe: {which}"
+        raise ComponentInvalidError(serves.name, problem) from None
+
+
+def _of_path(kind: type) -> dict[str, Any]:
+    """A path of the workspace is a text in events, and in the `with:` of a step."""
+    if issubclass(kind, PurePath):
+        return {"type": "string"}
+    raise NotImplementedError

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -20,6 +21,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 EFFECTIVE = ("action", "tool")  # kinds of what is served that declare an effect
 NONE_DECLARED: Mapping[str, Effect] = {}
+# Marks that decorators leave: on a function, what makes its component; on a method, what it serves.
+MADE = "cortex_made"
+SERVED = "cortex_served"
+COMPLETES = "cortex_completes"  # on a method: what gives its class the handler that it needs
 
 
 class Later(msgspec.Struct, frozen=True):
@@ -100,6 +105,9 @@ class Component:
     One that says `recovers` is called again for an effect of kind `once` that was begun before and
     has no recorded outcome: with `delivery.begun` set it finds out what came of it, and yields
     `EffectUnknown` where it cannot. No other handler is called again for such an effect.
+
+    What methods serve that are marked with `@action`, `@gate` or `@tool` is added to `serves`; then
+    the component takes work, by one worker unless it says how many.
     """
 
     workers: ClassVar[int] = 0  # 0: one ordered feed with a cursor; n: n workers on one queue
@@ -113,6 +121,24 @@ class Component:
     serves: ClassVar[tuple[Serves, ...]] = ()
     recovers: ClassVar[bool] = False  # True: finds out what came of an effect that was begun
     recalls: ClassVar[int] = 0  # version of its fold; 0: keeps none. A new version drops snapshots
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        marked = {name: getattr(each, SERVED) for name, each in vars(cls).items() if _serves(each)}
+        if not marked:
+            return
+        own = [serves for listed in marked.values() for serves in listed]
+        names = {(serves.kind, serves.name) for serves in own}
+        cls.serves = (*(s for s in cls.serves if (s.kind, s.name) not in names), *own)
+        if not cls.workers and "workers" not in vars(cls):
+            cls.workers = 1
+        for name in marked:
+            completes: Callable[[type[Component]], None] | None
+            completes = getattr(vars(cls)[name], COMPLETES, None)
+            if completes is not None:
+                completes(cls)
+            if inspect.isasyncgenfunction(vars(cls)[name]) and not hasattr(cls, "opened"):
+                raise ComponentInvalidError(cls.__name__, f"has async {name}: use AsyncComponent")
 
     @classmethod
     def component_name(cls) -> str:
@@ -144,6 +170,18 @@ class Component:
 
     def restore(self, snapshot: bytes) -> None:
         """Take up the fold where `snapshot` left it."""
+
+
+def _serves(member: object) -> bool:
+    return inspect.isfunction(member) and hasattr(member, SERVED)
+
+
+def component_of(found: object) -> type[Component] | None:
+    """The component that *found* is, or that a decorator makes of it; None where it is neither."""
+    if isinstance(found, type):
+        return found if issubclass(found, Component) else None
+    make: Callable[[], type[Component]] | None = getattr(found, MADE, None)
+    return make() if make is not None and inspect.isfunction(found) else None
 
 
 class Route(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from cortex.bus import (
     Refused,
     Release,
     Request,
+    StandingClaim,
     Subscribe,
     Subscribed,
     TailLostError,
@@ -88,6 +89,14 @@ class Feeding(msgspec.Struct, frozen=True):
     log_epoch: int = 0  # in which its cursor stands; the feed itself fills it in
     contract: Contract | None = None  # None where all that it handles may just be repeated
     traces: Tracebacks | None = None  # shows and keeps what handlers raise
+    claimant: str = ""  # who claims, where the hub is in this process and lets claims stand
+
+    def claim(self, limit: int) -> Claim:
+        """What takes up to *limit* events of a queue."""
+        if self.claimant:
+            held = self.name, limit, self.lease_ns, self.keyed
+            return StandingClaim(*held, claimant=self.claimant)
+        return Claim(self.name, limit, self.lease_ns, self.keyed)
 
     @property
     def keyed(self) -> bool:
@@ -300,20 +309,22 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
     host.share()
     contract = feeding.contract
     size = 1
+    requests: list[Request] = []  # what came of the last ones; they end with the next claim
     while True:
         if not host.is_ready():  # while it starts, no event is under way
+            yield from _send(requests)
+            requests = []
             found = yield from _ask(Claim(feeding.name, 0, feeding.lease_ns), Claimed)
             if not found.waiting:
                 yield Idle()
                 continue
             host.make_ready()
-        claim = Claim(feeding.name, size, feeding.lease_ns, feeding.keyed)
-        claimed = yield from _ask(claim, Claimed)
+        claimed = yield from _end_and_claim(requests, feeding.claim(size))
+        requests = []
         if not claimed.leases:
             yield Idle()
             continue
         began_ns = since_ns = now_ns()
-        requests: list[Request] = []
         for lease in claimed.leases:
             if contract is not None and contract.is_once(lease.record):
                 yield from _send(requests)
@@ -324,7 +335,6 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
             if now_ns() - since_ns > QUICK_NS:  # what is done is on disk before the next begins
                 yield from _send(requests)
                 requests, since_ns = [], now_ns()
-        yield from _send(requests)
         took_ns = now_ns() - began_ns
         if took_ns < QUICK_NS and len(claimed.leases) == size:
             size = min(2 * size, PAGE)
@@ -344,8 +354,7 @@ def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
         leases: tuple[Lease, ...] = ()
         if under_way < host.concurrent:
             limit = min(PAGE, host.concurrent - under_way)
-            claim = Claim(feeding.name, limit, feeding.lease_ns, feeding.keyed)
-            leases = (yield from _ask(claim, Claimed)).leases
+            leases = (yield from _ask(feeding.claim(limit), Claimed)).leases
         for lease in leases:
             if contract is not None and contract.is_once(lease.record):
                 under_way += yield from _begin_once(feeding, contract, host, lease)
@@ -440,7 +449,10 @@ def _finish(feeding: Feeding, lease: Lease, effects: Effects) -> Finish:
 
 
 def _ask(request: Request, kind: type[Kind]) -> Generator[Step, Sequence[Answer], Kind]:
-    answer = (yield (request,))[0]
+    return _expected(request, (yield (request,))[0], kind)
+
+
+def _expected(request: Request, answer: Answer, kind: type[Kind]) -> Kind:
     if isinstance(answer, Refused):
         raise answer.error()
     if not isinstance(answer, kind):
@@ -448,10 +460,28 @@ def _ask(request: Request, kind: type[Kind]) -> Generator[Step, Sequence[Answer]
     return answer
 
 
+def _end_and_claim(
+    requests: Sequence[Request], claim: Claim
+) -> Generator[Step, Sequence[Answer], Claimed]:
+    """Record what came of work, and claim the next: in one transaction where claims stand.
+
+    Elsewhere a frame that is done once keeps its answers, and a claim is none of those.
+    """
+    if not isinstance(claim, StandingClaim):
+        yield from _send(requests)
+        return (yield from _ask(claim, Claimed))
+    *ended, answer = yield (*requests, claim)
+    _look_at(ended)
+    return _expected(claim, answer, Claimed)
+
+
 def _send(requests: Sequence[Request]) -> Generator[Step, Sequence[Answer], None]:
-    if not requests:
-        return
-    for answer in (yield requests):
+    if requests:
+        _look_at((yield requests))
+
+
+def _look_at(answers: Sequence[Answer]) -> None:
+    for answer in answers:
         if isinstance(answer, Refused):
             error = answer.error()
             # Another worker has it, or it is not in the log any more: drop the result.

@@ -280,7 +280,7 @@ def told(error: BaseException) -> str:
 def trace_of(error: BaseException) -> str:
     """The traceback of *error* from its handler on, of bounded length: no secret is in it."""
     shown = traceback.TracebackException.from_exception(error, compact=True)
-    while len(shown.stack) > 1 and shown.stack[0].filename.startswith(_KERNEL):
+    while len(shown.stack) > 1 and shown.stack[0].filename.startswith(_OURS):
         del shown.stack[0]
     text = redacted("".join(shown.format()).rstrip())
     if len(text) > LONGEST_TRACE:
@@ -292,4 +292,5 @@ def trace_of(error: BaseException) -> str:
 NOTHING = Effects()
 LONGEST_REASON = 2_000  # characters
 LONGEST_TRACE = 16_000  # characters; of a longer one the middle is left out
-_KERNEL = str(Path(__file__).parent)
+# What calls handlers: it says nothing to whoever wrote one.
+_OURS = tuple(str(Path(__file__).parents[1] / room) for room in ("kernel", "functions"))

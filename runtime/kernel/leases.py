@@ -18,6 +18,7 @@ from cortex.bus import (
     Release,
     Renew,
     Request,
+    StandDown,
     SystemClock,
 )
 
@@ -59,8 +60,9 @@ class Held(msgspec.Struct):
 class Leases:
     """The events that this process's workers hold; renewed at a third of their lease."""
 
-    def __init__(self, hub: Keeper) -> None:
+    def __init__(self, hub: Keeper, *, standing: bool = False) -> None:
         self._hub = hub
+        self._standing = standing  # whether claims of the shells stand at the hub
         self._steady_ns = SystemClock.steady_of(hub.clock)
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Held] = {}
@@ -101,10 +103,11 @@ class Leases:
         with self._lock:
             dropped = [h for h in self._held.values() if h.shell == shell]
             self._held = {k: h for k, h in self._held.items() if h.shell != shell}
-        if give_back and dropped:
-            freed = [
+        if give_back and (dropped or self._standing):
+            freed: list[Request] = [
                 Release(h.subscription, h.position, h.epoch, BACK_NS, h.log_epoch) for h in dropped
             ]
+            freed += [StandDown(shell)] if self._standing else []
             with contextlib.suppress(CortexError):  # then it lapses after all
                 self._hub.submit("leases", freed)
 

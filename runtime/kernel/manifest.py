@@ -16,7 +16,7 @@ import msgspec
 
 from cortex.bus import Effect
 
-from .component import Component
+from .component import Component, component_of
 from .config import Config
 from .errors import ManifestError
 from .home import Home
@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Component)
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One component to start."""
 
-    component: str  # "package.module:Class"
+    component: str  # "package.module:Class", or of a decorated function
     workers: int | None = None  # instead of what the class says
     settings: dict[str, Any] = {}  # given to its constructor as `settings`
     effects: dict[str, Effect] = {}  # declared beside its code, by action, tool or component
@@ -68,7 +68,7 @@ def configured(home: Home, config: Config) -> list[Entry]:
 
 
 def load(component: str) -> type[Component]:
-    """The class that an import string names.
+    """The component that an import string names: a class, or a function that is decorated as one.
 
     Raises:
         ManifestError: There is no such module or class, or it is no component.
@@ -84,9 +84,11 @@ def load(component: str) -> type[Component]:
     if found is None:
         problem = f"cannot be imported: {module_name} has no {class_name}"
         raise ManifestError(component, f"{problem}; {_named_instead(module)}")
-    if not (isinstance(found, type) and issubclass(found, Component)):
-        raise ManifestError(component, f"is not a subclass of Component; {_named_instead(module)}")
-    return found
+    made = component_of(found)
+    if made is None:
+        problem = "is not a subclass of Component, and no function with a decorator of cortex"
+        raise ManifestError(component, f"{problem}; {_named_instead(module)}")
+    return made
 
 
 def why_not_imported(module: str, error: Exception) -> str:
@@ -119,9 +121,8 @@ def _where(error: Exception) -> str:
 
 def _named_instead(module: ModuleType) -> str:
     """What to do where a module does not have the component that was named."""
-    classes = [each for each in vars(module).values() if isinstance(each, type)]
-    own = (each for each in classes if each.__module__ == module.__name__)
-    there = sorted(each.__name__ for each in own if issubclass(each, Component))
+    own = {n: e for n, e in vars(module).items() if getattr(e, "__module__", "") == module.__name__}
+    there = sorted(name for name, each in own.items() if component_of(each) is not None)
     return f"name one of {', '.join(there)}" if there else "it has no components: name another"
 
 

@@ -1,7 +1,6 @@
 """The composition root: a log, a hub, and the components that a manifest names."""
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +24,7 @@ from cortex.bus import (
 from cortex.bus.events import ComponentRestarted, RuntimeStarted, RuntimeStopped, TrustGiven
 from cortex.runtime.access import RecordedOwners
 from cortex.runtime.access.trust import take_unrecorded
-from cortex.runtime.log import Blobs, EventLog, MemoryBlobs, MemoryLog
+from cortex.runtime.log import AgentWork, Blobs, EventLog, MemoryBlobs, MemoryLog
 from cortex.runtime.secrets import Mask, MaskedBlobs
 
 from .announcements import announce, withdraw
@@ -33,6 +32,7 @@ from .component import Component
 from .config import Config
 from .errors import NotReadyError
 from .home import Home
+from .host_process import PROCESS
 from .logs import configure_unless_done, hide_in_logs
 from .manifest import Entry, built_in, configured, load
 from .masking import mask_for, open_blobs
@@ -43,23 +43,29 @@ from .supervisor import Supervisor
 from .version import VERSION
 from .words import vocabulary_of
 
-SWITCH_S = 0.0005  # beside a thread that computes, 5 ms would be the wait for every GIL turn
 READY_S = 30.0
 PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends
 
 log = structlog.get_logger("cortex.kernel")
 
-Startable = str | Entry | type[Component]
+# A name, an entry, a class, or a function that is decorated as one.
+Startable = str | Entry | type[Component] | Callable[..., Any]
 
 
 class Runtime:
     """Runs components on one log. Several runtimes may live in one process, each on its own log.
 
     Use it as a context manager: inside, components are ready; after, they were stopped in order.
+    To make one changes nothing of the process around it and starts no thread. Inside, it has
+    threads of its own; Python's threads take turns every 0.5 ms; where the program has not
+    configured structlog, warnings and worse (or what `CORTEX_LOG` says) go to standard error, and
+    do so afterwards, too; and where config.toml names components, the home's folder of plugins is
+    the last of `sys.path` and no bytecode is written. All else is as before afterwards.
 
     Args:
         home: Where log, blobs and the rest are kept; None keeps everything in memory.
-        components: Import strings, entries or classes; None for those that come with Cortex.
+        components: Import strings, entries, classes or decorated functions; None for those that
+            come with Cortex.
         config: Instead of the home's config.toml.
         clock: Where the hub's time comes from.
         log: Instead of the home's log.
@@ -81,7 +87,6 @@ class Runtime:
         log: Log | None = None,
         name: str = "runtime",
     ) -> None:
-        configure_unless_done()
         if home is not None:
             home.require_trust()  # first: its log hands out what waits in it, and fires deadlines
         self.home, self.name = home, name
@@ -89,11 +94,11 @@ class Runtime:
         self._user_preferences = preferences_of_user(home)
         self.clock: Clock = clock or SystemClock()
         self._whole = components is None  # what a caller leaves out may still be there elsewhere
-        wanted = self._configured() if components is None else list(components)
-        self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
+        with PROCESS.looked_at():
+            wanted = self._configured() if components is None else list(components)
+            self._wanted = [(class_of(c, load), entry_of(c)) for c in wanted]
         self.vocabulary: Vocabulary = vocabulary_of(cls for cls, _ in self._wanted)
         self.mask: Mask = mask_for(self.config, home)  # add what is known to be secret later
-        hide_in_logs(self.mask)
         self.blobs: Blobs = (
             open_blobs(home, self.config, self.mask)
             if home
@@ -101,9 +106,9 @@ class Runtime:
         )
         self.log: Log = log or _open_log(home, self.config)
         owners = RecordedOwners(self.log, self.vocabulary)
-        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts)
+        hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts, AgentWork())
         hub.ready = self.config.limits.waiting
-        self.hub = LocalHub(hub, self.clock)
+        self.hub = LocalHub(hub, self.clock, begins=False)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)
         self._staff = Staff(
@@ -119,7 +124,9 @@ class Runtime:
             self.mask,
         )
         self._speakers: dict[str, Client] = {}  # by import string, of those that have their own
-        self._started = self._stopped = False
+        own = home is not None and self._whole and self.config.components
+        self._plugins = str(home.plugins) if home is not None and own else ""
+        self._entered = self._started = self._stopped = False
 
     def __enter__(self) -> Self:
         try:
@@ -155,7 +162,11 @@ class Runtime:
         Raises:
             NotReadyError: One of them did not start.
         """
-        sys.setswitchinterval(SWITCH_S)
+        configure_unless_done()
+        hide_in_logs(self.mask)
+        PROCESS.enter(self._plugins)
+        self._entered = True
+        self.hub.begin()
         for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
         announce(self._client, self._wanted, self.config, alone=self._whole)
@@ -189,8 +200,12 @@ class Runtime:
                 with suppress(LogError):
                     self._client.publish(RuntimeStopped(runtime=self.name))
         finally:
-            self.hub.close()
-            self.log.close()
+            try:
+                self.hub.close()
+                self.log.close()
+            finally:
+                if self._entered:
+                    PROCESS.leave(self._plugins)
 
     def add(self, component: Startable, *, wait_s: float = READY_S, client: str = "") -> None:
         """Start one more component while the runtime runs.
@@ -228,6 +243,11 @@ class Runtime:
         withdraw(self._speakers.pop(post.entry.component, self._client), post.component)
         if post.pairs():
             self.hub.ask_one(self.name, Unsubscribe(component))
+
+    def look_at_clock(self) -> None:
+        """Do what is due: somebody has moved the clock that this runtime was given."""
+        self.hub.look()
+        self._supervisor.look()
 
     def _clock_behind_s(self) -> float:
         """How far the clock is behind the log's newest event, which is said at every start."""

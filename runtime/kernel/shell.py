@@ -4,12 +4,13 @@ Its mailbox holds control only: at most one `Wake`, what rings of its alarms, th
 and `Stop`. Events are fetched, so the log is the queue. Nothing that a component does gets out of
 `on_receive`: in pykka an exception after a `tell` would end the actor, and a `SystemExit` every
 actor of the process.
+
+pykka is used by its public face. An inbox and a future of our own (`SimpleQueue`, one lock) would
+answer a question by the mailbox at 1.2 to 1.5 x a bare actor, instead of 0.92 to 0.96 x; steps are
+as fast without them.
 """
 
 import contextlib
-import queue
-import sys
-import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,7 +30,6 @@ from cortex.bus import (
     Request,
     Subscribed,
     UnansweredError,
-    lasting,
 )
 
 from .feed import Backoff, Flush, Idle, Program, Quiet, Step
@@ -86,36 +86,6 @@ class Pulse(msgspec.Struct):
     ending: bool = False  # a `Stop` is in the mailbox: begin nothing that takes long
 
 
-class Reply(pykka.Future[Any]):
-    """What an asker waits for: one lock, where pykka's own future has a condition."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._there = threading.Lock()
-        self._there.acquire()
-        self._value: Any = None
-        self._error: BaseException | None = None
-
-    def get(self, *, timeout: float | None = None) -> Any:
-        """The value, or the error that was set instead; `pykka.Timeout` after *timeout*."""
-        if not self._there.acquire(timeout=-1 if timeout is None else lasting(timeout)):
-            raise pykka.Timeout(f"{timeout} seconds")
-        self._there.release()
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-    def set(self, value: Any = None) -> None:
-        """Let `get` give *value*."""
-        self._value = value
-        self._there.release()
-
-    def set_exception(self, exc_info: Any = None) -> None:
-        """Let `get` raise the error of *exc_info*, or the one that is being handled."""
-        self._error = (exc_info or sys.exc_info())[1]
-        self._there.release()
-
-
 class Shell(pykka.ThreadingActor):
     """Runs one host; see the module's docstring."""
 
@@ -145,14 +115,6 @@ class Shell(pykka.ThreadingActor):
         self._until_ns: int | None = None  # when that is over by itself
         self._alarm_ns: int | None = None  # for when the hub has an alarm of this shell
         self._ended = False  # what is still in the mailbox comes too late
-
-    @staticmethod
-    def _create_actor_inbox() -> Any:
-        return queue.SimpleQueue()  # written in C, where pykka's own takes three locks in Python
-
-    @staticmethod
-    def _create_future() -> Any:
-        return Reply()
 
     def on_start(self) -> None:
         """Start the component on this thread; who waits for it is told either way."""

@@ -15,6 +15,7 @@ from cortex.bus import (
     Event,
     Filter,
     HubPort,
+    LocalHub,
     Log,
     Pair,
     Publish,
@@ -29,7 +30,7 @@ from cortex.runtime.secrets import Mask
 from .again import hearing
 from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
-from .component import Component, Route, contract_of, is_query, routes_of
+from .component import Component, Route, component_of, contract_of, is_query, routes_of
 from .config import Config
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
@@ -97,7 +98,8 @@ class Staff:
         self._ports_for, self._home = ports_for, home
         self._config = config
         self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
-        self._leases = Leases(hub)
+        self._standing = isinstance(hub, LocalHub)  # claims stand where the claimant is
+        self._leases = Leases(hub, standing=self._standing)
         self._posts: dict[str, Post] = {}
 
     def begin(self, component: type[Component], entry: Entry) -> Callable[[float], None]:
@@ -193,7 +195,7 @@ class Staff:
         host = self._host(post)
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
-        program = self._program(post, host, pulse)
+        program = self._program(post, label, host, pulse)
         ref = Shell.start(label, self._hub, host, program, hooks, self._leases, pulse)
         self._unwatch(post, label)
 
@@ -221,7 +223,7 @@ class Staff:
         if bell is not None:
             self._hub.unwatch(post.name, bell)
 
-    def _program(self, post: Post, host: Host, pulse: Pulse) -> Program | None:
+    def _program(self, post: Post, label: str, host: Host, pulse: Pulse) -> Program | None:
         pairs, component = post.pairs(), post.component
         if not pairs:
             return None
@@ -233,6 +235,7 @@ class Staff:
             int(component.lease_s * 1e9),
             contract=contract_of(component, self._config, post.entry.effects),
             traces=Tracebacks(post.name, self._keep, self._mask.text),
+            claimant=label if self._standing else "",
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)
@@ -282,7 +285,7 @@ def _search_path() -> tuple[str, ...]:
     return tuple(path for path in sys.path if Path(path).is_absolute())
 
 
-def entry_of(component: "str | Entry | type[Component]") -> Entry:
+def entry_of(component: "str | Entry | type[Component] | Callable[..., Any]") -> Entry:
     """The manifest entry that stands for *component*."""
     if isinstance(component, Entry):
         return component
@@ -291,6 +294,8 @@ def entry_of(component: "str | Entry | type[Component]") -> Entry:
     return Entry(f"{component.__module__}:{component.__qualname__}")
 
 
-def class_of(component: "str | Entry | type[Component]", load: Callable[[str], Any]) -> Any:
-    """The class that *component* is or names."""
-    return component if isinstance(component, type) else load(entry_of(component).component)
+def class_of(
+    component: "str | Entry | type[Component] | Callable[..., Any]", load: Callable[[str], Any]
+) -> Any:
+    """The class that *component* is, is decorated as, or names."""
+    return component_of(component) or load(entry_of(component).component)

@@ -68,7 +68,7 @@ class Supervisor:
         self._lock = threading.Lock()  # or a shell that is being stopped could be started again
         self._look_ns: int | None = None  # when a shell's backoff is over
         self._thread = threading.Thread(target=self._run, name="cortex-supervisor", daemon=True)
-        self._thread.start()
+        self._begun = False
 
     def watch(self, label: str, make: Make, overdue: Callable[[int], bool]) -> threading.Event:
         """Start a shell and keep one alive from now on.
@@ -78,7 +78,15 @@ class Supervisor:
         watch = _Watch(make, overdue)
         self._watches[label] = watch
         self._news.put(_News(label, 0, "begin"))
+        with self._lock:
+            if not self._begun:
+                self._begun = True
+                self._thread.start()
         return watch.settled
+
+    def look(self) -> None:
+        """Look at the clock now: somebody has moved it."""
+        self._news.put(None)
 
     def is_ready(self, label: str) -> bool:
         """Whether the shell was ready at least once."""
@@ -112,7 +120,8 @@ class Supervisor:
         """Stop every shell in good order; one that hangs is left behind."""
         self._closed = True
         self._news.put(None)
-        self._thread.join()
+        if self._begun:
+            self._thread.join()
         watches, self._watches = list(self._watches.values()), {}
         self._end(watches, patience_s)
 

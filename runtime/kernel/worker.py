@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -44,7 +44,8 @@ ENDING_S = 0.05  # between two looks whether it is back
 BACK_S = 1.0  # that one which is known to be away may take to come back then
 UNHEARD_S = 0.3  # for what is at work, when nobody can take its result
 
-Startable = str | Entry | type[Component]
+# A name, an entry, a class, or a function that is decorated as one.
+Startable = str | Entry | type[Component] | Callable[..., Any]
 
 
 class Worker:
@@ -55,7 +56,7 @@ class Worker:
     workers. While the hub is away they wait; when it is back they go on where they were.
 
     Args:
-        components: Import strings, entries or classes.
+        components: Import strings, entries, classes or decorated functions.
         hub: Where the events are.
         log: The hub's log, for reading.
         blobs: The hub's blobs.
@@ -81,13 +82,13 @@ class Worker:
         name: str = "worker",
         restarted: Tell | None = None,
     ) -> None:
-        configure_unless_done()
         if home is not None:
             home.require_trust()
         self._hub, self._log, self._home = hub, log, home
         self._config = config or (Config.load(home) if home else Config())
-        mask = mask_for(self._config, home)  # what only we know; the hub hides what it knows
-        hide_in_logs(mask)
+        self._mask = mask = mask_for(
+            self._config, home
+        )  # what only we know; the hub hides what it knows
         self._blobs: Blobs = MaskedBlobs(blobs, mask)
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
         self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
@@ -147,6 +148,8 @@ class Worker:
             NotReadyError: One of them did not start.
             CortexError: The hub refuses them.
         """
+        configure_unless_done()
+        hide_in_logs(self._mask)
         for wait in [self._staff.begin(cls, entry) for cls, entry in self._wanted]:
             wait(READY_S)
         if self._speaks:

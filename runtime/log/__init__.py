@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from cortex.bus import Blobs
 
     from . import tiles
+    from .agent_work import AgentWork
     from .blobs import BlobStore, MemoryBlobs
     from .errors import (
         BlobCorruptError,
@@ -45,6 +46,7 @@ else:
 
 __all__ = [
     "LOG_FORMAT",
+    "AgentWork",
     "BlobCorruptError",
     "BlobDiskError",
     "BlobError",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import Draft, Filter, Recorded, root_of, takes_back
+from cortex.bus import Draft, Filter, Recorded, root_of
 from cortex.bus.events import (
     ComponentFailed,
     ContextCompile,
@@ -20,6 +20,7 @@ from cortex.bus.events import (
     ToolCall,
 )
 
+from .agent_work import takes_back
 from .moving import Row, Tables, name_of
 
 KINDS = ("ordered", "work")

@@ -1,6 +1,7 @@
 """What a model says of itself; what a step needs of one is matched against it."""
 
 from collections.abc import Mapping
+from math import floor, log10
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ Level: TypeAlias = Literal["low", "medium", "high"]
 
 LEVELS: Mapping[str | None, int] = {None: 0, "low": 1, "medium": 2, "high": 3}
 PERSON: Final = "human"  # the provider whose models are people
+WRITTEN_OUT: Final = 1e-9  # US dollars; what is less has an exponent, or it would be all zeros
 PER = 1_000_000  # prices are for so many tokens
 
 
@@ -64,4 +66,8 @@ def dollars(amount: float) -> str:
     """*amount* for people, to the hundredth of a cent; a smaller one keeps its first digits."""
     if not amount:
         return "$0"
-    return f"${amount:.4f}" if amount >= 0.0001 else f"${amount:.2g}"
+    if amount >= 0.0001:
+        return f"${amount:.4f}"
+    if amount < WRITTEN_OUT:
+        return f"${amount:.2g}"
+    return f"${amount:.{1 - floor(log10(amount))}f}".rstrip("0")  # its first two digits

@@ -168,7 +168,7 @@ def _weigh(model: ModelDescription, inferred: Mapping[str, Any], preferred: str)
             lacks.append(f"{name} {inferred[name]}")
             short += missing
     if model.window < (inferred.get("context_tokens") or 0):
-        lacks.append(f"a window of {inferred['context_tokens']} tokens")
+        lacks.append(f"a window of {inferred['context_tokens']:,} tokens")
         short += NARROW
     return _Weighed(model, tuple(lacks), short)
 
@@ -195,7 +195,7 @@ def _lacks(
     if tools and not model.tools:
         lacks.append("tools")
     if model.window < (needs.get("context_tokens") or 0):
-        lacks.append(f"a window of {needs['context_tokens']} tokens")
+        lacks.append(f"a window of {needs['context_tokens']:,} tokens")
     price = cost(call, model.price)
     if left is not None and price > max(left, 0.0):
         lacks.append(

@@ -82,7 +82,12 @@ def bound_parameters(
             _report(definition, spec, name, found, reporter, required=required)
         elif found:
             bound[name] = found[0]
-        elif required and spec.effect in _HARMLESS and (offers is None or name in offers):
+        elif (
+            required
+            and spec.effect in _HARMLESS
+            and (offers is None or name in offers)
+            and not names.has_input(name)  # of another type, or one that may be left out
+        ):
             field = _input_for(name, shape, definition)
             if field:
                 inputs.append(field)
@@ -105,6 +110,17 @@ def without_required(shape: Shape, names: frozenset[str]) -> Shape:
         return shape
     left = sorted(shape.required - names)
     return Shape({**shape.schema, "required": left}, shape.definitions)
+
+
+def or_else(missing: Shape, names: Names) -> str:
+    """What else gives a step what it lacks of *missing*, as the end of a remedy."""
+    required = sorted(missing.required)
+    if any(_takes_words(missing.properties.get(name, Shape({}))) for name in required):
+        return ""
+    taken = next(filter(names.has_input, required), None)
+    if taken:
+        return f": the input `{taken}` may be missing, or is of another type"
+    return ", or declare it under `inputs:`"
 
 
 def _candidates(name: str, shape: Shape, names: Names) -> list[Ref]:

@@ -276,12 +276,18 @@ class Record(Struct, frozen=True):
         if not isinstance(key.value, str):
             return  # reported as it was read
         found = self._meant(name, node)
-        known = f"known keys are {listed(self.keys, len(self.keys))}"
+        given = None if found else nearest(name, self.keys)
+        if found:
+            remedy = f"did you mean `{found}`?"
+        elif given:  # all that is near, and free, would have been meant
+            remedy = f"`{given}` is there already: remove one of them"
+        else:
+            remedy = f"known keys are {listed(self.keys, len(self.keys))}"
         reporter.report(
             "P101",
             f"`{name}` is not a key of {self.what}",
             key,
-            remedy=f"did you mean `{found}`?" if found else known,
+            remedy=remedy,
             fix=(TextEdit(span_of(key), found),) if found else None,
         )
 
@@ -292,7 +298,8 @@ class Record(Struct, frozen=True):
         free = [key for key in self.keys if key not in node.entries]
         # Events and compiled files say `parameters`, where a source says `with`.
         named = next((key for key in free if self.keys[key].field == name), None)
-        return named or nearest(name, free)
+        found = named or nearest(name, self.keys)
+        return found if found in free else None
 
 
 class OneOf(Struct, frozen=True):

@@ -9,7 +9,7 @@ from cortex.runtime.registry import digest_of
 
 from .answers import schema_of_fields
 from .bind import Binder, child_of
-from .bound import Bound, bound_parameters, offered_by, without_required
+from .bound import Bound, bound_parameters, offered_by, or_else, without_required
 from .conditions import asked_about, check_condition
 from .definitions import (
     Condition,
@@ -56,8 +56,6 @@ from .tool_uses import described_by, names_of
 from .units import UnitReporter
 from .values import ValueChecker
 from .world import World
-
-OR_INPUTS = ", or declare it under `inputs:`"  # a step is given the input of that name
 
 
 class Linker:
@@ -273,7 +271,8 @@ class Linker:
         if not definition.abstract:
             shape = without_required(world.parameters_of(spec), bound.settled())
             whose = f"`{spec.name}`"
-            checker.check_parameters(parameters, shape, whose, place, otherwise=OR_INPUTS)
+            otherwise = or_else(shape, self._names)
+            checker.check_parameters(parameters, shape, whose, place, otherwise=otherwise)
             if spec.answers_output is UNSET:
                 given = world.result_of(spec)
                 check_output(definition, given, output, f"action `{spec.name}`", self._reporter)

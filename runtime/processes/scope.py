@@ -79,6 +79,10 @@ class Names:
             if step not in self.unsure and name in result.properties:
                 yield Ref(("steps", step, name)), result.properties[name]
 
+    def has_input(self, name: str) -> bool:
+        """Whether the process has an input that is called *name*, of whatever type."""
+        return name in self._inputs.properties
+
     def enter(self, *, branch: bool, item: bool) -> None:
         """Come to a step: behind the last branch, what the branches gave is known."""
         self.in_item = item

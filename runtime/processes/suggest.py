@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 
 CLOSE = 0.6  # of 1, as difflib measures it
+TYPO = 0.8  # what is less close may be the name of something else that is not there
 MAX_CANDIDATES = 1_000  # difflib compares with each: beyond this the wait costs more than it gives
 
 
@@ -24,6 +25,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     ]
     found = get_close_matches(name, candidates, n=1, cutoff=CLOSE)
     return found[0] if found and _is_close(name, found[0]) else None
+
+
+def is_typo(name: str, meant: str) -> bool:
+    """Whether *name* is so close to *meant* that it hardly is the name of anything else."""
+    swapped = sorted(name) == sorted(meant)  # of a short name that is much of it
+    return swapped or SequenceMatcher(None, name[:100], meant[:100]).ratio() >= TYPO
 
 
 def _is_close(name: str, found: str) -> bool:

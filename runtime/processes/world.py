@@ -10,7 +10,7 @@ from .interfaces import field_of
 from .linked import LinkedInterface, LinkedProcess
 from .resolved import ResolvedProcess
 from .shapes import Shape, shape_of_fields
-from .suggest import MAX_CANDIDATES, did_you_mean, listed
+from .suggest import MAX_CANDIDATES, is_typo, listed, nearest
 from .topics import Ambiguous, Resolved, Topics
 
 Resolution = Resolved | Ambiguous | None
@@ -106,7 +106,10 @@ class World:
 
 def _remedy(name: str, known: Iterable[str], otherwise: str) -> str:
     names = list(known)
-    few = (
+    found = nearest(name, names)
+    if found:
+        meant = f"did you mean `{found}`?"
+        return meant if is_typo(name, found) else f"{meant} If not, {otherwise}"
+    return (
         f"known are {listed(names)}; or {otherwise}" if len(names) <= MAX_CANDIDATES else otherwise
     )
-    return did_you_mean(name, names, few)

@@ -88,6 +88,15 @@ class Listing(msgspec.Struct, frozen=True):
     component: str  # who takes calls of its tools; "" where that is not known
     described: ToolListed | None = None  # the newest listing that had any tool
 
+    def why_not(self) -> str:
+        """Why it offers nothing; "" where it offers something, or nobody says why."""
+        reason, server = self.newest.reason, self.newest.server
+        if self.newest.tools or not reason:
+            return ""
+        # What holds for all servers names none, and a server's own words begin with its name.
+        names_it = reason == NO_SDK or reason.startswith(f"{server}: ")
+        return reason if names_it else f"{server}: {reason}"
+
     def specs(self) -> Iterator[ToolSpec]:
         """Each tool that is offered now."""
         host = "" if self.by == OWNER else self.by
@@ -147,7 +156,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """Why the server that *entry* is about offers nothing; "" where nobody says so."""
         for name, listing in self.listings.items():
             if entry.removesuffix(".*") == name or entry.startswith(f"{name}."):
-                return "" if listing.newest.tools else listing.newest.reason
+                return listing.why_not()
         return ""
 
     def never(self, entry: str) -> bool:

@@ -7,7 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from . import note
     from .background import start
-    from .connecting import Hub, connected, hub_of
+    from .connecting import Hub, connect, connected, hub_of
     from .errors import (
         AlreadyUpError,
         FolderError,
@@ -39,6 +39,7 @@ __all__ = [
     "ServingError",
     "SubscriptionRow",
     "UpFailedError",
+    "connect",
     "connected",
     "found",
     "hosted",

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
-from cortex.bus import Client, HubAwayError, Vocabulary, connect
+from cortex.bus import Client, Event, HubAwayError, Vocabulary
+from cortex.bus import connect as connect_at
+from cortex.bus.events import VOCABULARY
 from cortex.runtime.access import owner_token
 from cortex.runtime.kernel import Home
 
@@ -37,7 +40,7 @@ class Hub(msgspec.Struct, frozen=True):
             ClientDeniedError: It does not let this client in.
         """
         try:
-            return connect(
+            return connect_at(
                 self.url, token=self.token, name=name, vocabulary=vocabulary, away_s=away_s
             )
         except HubAwayError:
@@ -73,3 +76,59 @@ def connected(home: Home, name: str = NAME) -> Iterator[Client]:
         yield client
     finally:
         client.close()
+
+
+def connect(
+    hub: str | Path | Home | None = None,
+    *,
+    name: str = "",
+    token: str | None = "",
+    events: tuple[type[Event], ...] = (),
+    fingerprint: str = "",
+    authority: Path | str | None = None,
+    certificate: Path | str | None = None,
+    key: Path | str | None = None,
+    away_s: float = AWAY_S,
+) -> Client:
+    """A client of a hub that is up; use it in a `with`, or `close` it.
+
+    Args:
+        hub: Its address, as `cortex up` and `status` print it; or a home, or the folder of one, on
+            which it is up; None for the home that commands in the working folder belong to. The
+            owner of a home needs no token for it.
+        name: What this client calls itself: the source of what it publishes.
+        token: Of an address: what proves who comes, as `cortex client add` shows it once. None,
+            which an unset variable gives, is refused.
+        events: Event classes of its own, which it reads beside those of Cortex.
+        fingerprint: SHA-256 of the hub's certificate, instead of the one in the address.
+        authority: PEM of whoever signed the hub's certificate, instead of a fingerprint.
+        certificate: PEM of this client's own certificate, with its *key*.
+        key: PEM of its private key.
+        away_s: How long a caller waits while the hub is away.
+
+    Raises:
+        NotUpError: No hub is up on that home.
+        HubSilentError: One is, and does not answer.
+        HubAwayError: Nobody listens at that address.
+        HubUnverifiedError: Whoever listens there is not the hub that was meant.
+        ClientDeniedError: The hub does not let this client in.
+        UrlError: The address cannot be used; the message says why.
+    """
+    if isinstance(hub, str) and "://" in hub:
+        return connect_at(
+            hub,
+            token=token,
+            name=name,
+            fingerprint=fingerprint,
+            authority=authority,
+            certificate=certificate,
+            key=key,
+            events=events,
+            away_s=away_s,
+        )
+    if hub is None:
+        home = Home.find()
+    else:
+        home = hub if isinstance(hub, Home) else Home(Path(hub).expanduser().absolute())
+    known = VOCABULARY.extended(events) if events else None
+    return hub_of(home).dial(name or NAME, known, away_s)

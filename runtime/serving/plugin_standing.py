@@ -24,6 +24,7 @@ class PluginFared(Struct, frozen=True):
     components: tuple[str, ...] = ()  # by name, when it was last at work
     reason: str = ""  # of what became of it
     previous: PluginLoad | None = None  # that is at work until the one that is loading is
+    confirmed: PluginLoad | None = None  # as it was last asked for, until it is unloaded
     failures: int = 0  # of its components since it was loaded, where somebody has counted them
 
 
@@ -33,7 +34,9 @@ def plugin_after(before: PluginFared, event: Event) -> PluginFared:
     match event:
         case PluginLoad():
             previous = before.load if before.state == "loaded" else before.previous
-            return change(before, state="loading", load=event, previous=previous, reason="")
+            return change(
+                before, state="loading", load=event, confirmed=event, previous=previous, reason=""
+            )
         case PluginLoaded():
             about = f"listens on {event.listens}" if event.listens else ""
             components = event.components
@@ -47,9 +50,18 @@ def plugin_after(before: PluginFared, event: Event) -> PluginFared:
         case PluginDenied(part="", kept=True):
             reason = f"it goes on as it was, for it was not reloaded: {event.reason}"
             load = before.previous or before.load
-            return change(before, state="loaded", load=load, previous=None, reason=reason)
+            return change(
+                before, state="loaded", load=load, confirmed=load, previous=None, reason=reason
+            )
         case PluginDenied(part=""):
             return change(before, state="denied", load=None, previous=None, reason=event.reason)
         case PluginUnload() | PluginUnloaded():
-            return change(before, state="unloaded", load=None, previous=None, reason=event.reason)
+            return change(
+                before,
+                state="unloaded",
+                load=None,
+                confirmed=None,
+                previous=None,
+                reason=event.reason,
+            )
     return before

@@ -92,6 +92,7 @@ def test_an_edited_prompt_is_shown_explained_and_sent(desk: Desk) -> None:
     resumed = desk.run("execution", "resume", execution_id, "--json")
 
     assert done.returncode == 0, done
+    assert "resumed" not in done.stderr
     assert "What hue is the sky?" in done.stdout
     assert f"cortex execution resume {execution_id}" in done.stdout
     assert [each.returncode for each in wrong] == [2, 1, 1, 1, 1, 2, 3]
@@ -213,7 +214,12 @@ def test_a_cancelled_execution_asks_nobody_any_more(desk: Desk) -> None:
 
     cancelled = desk.run("execution", "cancel", execution_id)
     shown = desk.run("execution", "show", execution_id)
+    edited = desk.run("execution", "edit", execution_id, "--replace", "a", "b")
+    again = desk.run("execution", "cancel", execution_id)
 
+    assert (edited.returncode, again.returncode) == (1, 1)
+    assert f"{execution_id} is cancelled: no prompt of it is sent" in edited.stderr
+    assert f"{execution_id} is cancelled: there is nothing to cancel" in again.stderr
     for said in (cancelled.stdout, shown.stdout):
         assert "Shall this go on?" not in said
         assert "resume" not in said

@@ -91,7 +91,11 @@ def test_a_failed_item_halts_the_run_and_a_resume_does_only_that(desk: Desk) -> 
     assert [each["exit_code"] for each in after["outputs"]["results"]] == [0] * 6
     assert after["steps"] == dict.fromkeys(("each", "both", "one", "two"), "completed")
     done = desk.run("trace", document["id"], "--json")
-    assert "step both (2 branches, 2 at once) completed" in desk.run("trace", document["id"]).stdout
+    traced = desk.run("trace", document["id"]).stdout
+    assert "step both (2 branches, 2 at once) completed" in traced
+    assert f"  part of    item 2 of step each of {document['id']}" in traced
+    assert f"  part of    branch one of step both of {document['id']}" in traced
+    assert traced.count("by kind of work") == 1
     children = [each["execution"]["id"] for each in json.loads(done.stdout)["children"]]
     assert len(children) == len(set(children)) == 8  # six items and two branches, each once
     listed = json.loads(desk.run("execution", "list", "--json").stdout)
@@ -134,6 +138,7 @@ def test_many_items_are_told_in_few_lines(desk: Desk) -> None:
     assert len(lines) < 15
     trace = desk.run("trace")
     assert "42 items that completed are left out: --full shows them" in trace.stdout
+    assert trace.stdout.count("by kind of work") == 1
     assert "step each (40 items, 4 at once) completed" in trace.stdout
 
 

@@ -61,7 +61,7 @@ def test_what_new_writes_and_the_example_pass_their_own_tests(written: Path) -> 
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "12 passed" in done.stdout
+    assert "17 passed" in done.stdout
 
 
 def test_a_name_that_is_none_and_a_folder_that_is_there_are_refused(

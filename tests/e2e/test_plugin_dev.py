@@ -186,7 +186,11 @@ def test_where_nobody_confirms_what_it_asks_for_it_ends(
 @pytest.mark.parametrize(
     ("project", "exit_code", "problem"),
     [
-        (None, 2, "cannot be read"),
+        (
+            None,
+            2,
+            "there is no package here, for it has no pyproject.toml: `cortex plugin new NAME`",
+        ),
         ("[project", 2, "cannot be read"),
         ("[project]\n", 2, 'has no plugin under [project.entry-points."cortex.plugins"]'),
         (

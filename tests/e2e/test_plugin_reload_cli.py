@@ -36,6 +36,9 @@ MORE = CODE.replace('("step.completed",)', '("step.completed", "x.changing.said"
 IDEMPOTENT = MORE.replace(
     'version="1.0.0",', 'version="1.0.0", effects={"say": "idempotent"}, limits=Limits(restarts=9),'
 )
+DOES_NOT_START = CODE.replace(
+    "    @on", "    def on_start(self):\n        raise OSError('no')\n\n    @on"
+)
 PROCESS = "process: saying\nversion: 1\nsteps:\n  - { id: it, action: say }\n"
 
 
@@ -105,15 +108,16 @@ def test_what_cannot_be_loaded_changes_nothing(site: Site) -> None:
     imported = site.run("reload", "changing")
     site.write(CODE.replace("class Say", "raise ValueError('half written')\nclass Say"))
     raised = site.run("reload", "changing")
-    site.write(
-        CODE.replace("    @on", "    def on_start(self):\n        raise OSError('no')\n\n    @on")
-    )
+    site.write(DOES_NOT_START)
     started = site.run("reload", "changing")
 
     assert [imported[0], raised[0], started[0]] == [1, 1, 1]
     assert "No module named 'nothing_like_it'" in imported[2]
     assert "half written" in raised[2]
-    assert "was not reloaded, and goes on as it was: " in started[2]
+    assert all(
+        "plugin changing was not reloaded, and goes on as it was: " in each[2]
+        for each in (imported, raised, started)
+    )
     assert "no" in started[2]
     assert "Traceback" not in imported[2] + raised[2] + started[2]
     assert site.listed()["state"] == "loaded"
@@ -139,6 +143,69 @@ def test_what_a_plugin_served_is_missed_at_once_where_it_is_no_longer_installed(
         begun = list(history.select(Selection(topics=("execution.started",))))
     assert withdrawn
     assert begun == []
+
+
+def _once(code: str) -> str:
+    """The same, given up at its first crash."""
+    return code.replace('version="1.0.0",', 'version="1.0.0", limits=Limits(restarts=0),')
+
+
+@pytest.fixture
+def given_up(site: Site) -> Site:
+    site.run("unload", "changing")
+    site.write(_once(DOES_NOT_START))
+    assert site.run("load", "changing", "--yes", *UNCONFINED)[0] == 1
+    assert site.listed()["state"] == "given up"
+    return site
+
+
+def test_one_that_was_given_up_is_reloaded_once_it_is_mended_and_nothing_is_asked_again(
+    given_up: Site,
+) -> None:
+    given_up.write("raise ValueError('half written')\n" + _once(CODE))
+    still = given_up.run("reload", "changing")
+    given_up.write(_once(CODE))
+    mended = given_up.run("reload", "changing")
+
+    assert still[0] == 1
+    assert "plugin changing cannot be loaded: it does not say what it is: " in still[2]
+    assert "half written" in still[2]
+    assert mended[0] == 0
+    assert given_up.listed()["state"] == "loaded"
+
+
+def test_one_that_was_given_up_and_asks_for_more_has_that_confirmed(given_up: Site) -> None:
+    given_up.write(_once(MORE))
+
+    code, _, asked = given_up.run("reload", "changing")
+
+    assert code == 1
+    assert "grant  publish:x.changing.said" in asked
+    assert "step." not in asked
+    assert given_up.listed()["state"] == "given up"
+
+
+def test_doctor_names_a_plugin_that_was_given_up_and_how_it_is_started_again(
+    given_up: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["doctor"])
+    warned = capsys.readouterr().out
+    given_up.write(_once(CODE))
+    given_up.run("reload", "changing")
+    main(["doctor"])
+
+    assert "warn  plugins     changing given up: Say did not start: OSError: no" in warned
+    assert "put that right, then `cortex plugin reload changing`" in warned
+    assert "warn  plugins" not in capsys.readouterr().out
+
+
+def test_what_was_unloaded_is_not_reloaded(site: Site) -> None:
+    assert site.run("unload", "changing")[0] == 0
+
+    code, _, said = site.run("reload", "changing")
+
+    assert code == 1
+    assert "plugin changing is not loaded: `cortex plugin load changing`" in said
 
 
 def test_a_plugin_that_fails_is_said_to_fail(site: Site) -> None:

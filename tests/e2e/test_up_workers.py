@@ -71,10 +71,12 @@ def test_a_step_that_waits_is_shown_and_is_carried_out_by_nobody_once_it_is_canc
     shown = desk.run("execution", "show", row["id"]).stdout
     listed = desk.run("execution", "list").stdout
     _, (_, standing, _) = desk.many(("execution", "cancel", row["id"]), ("status",))
-    following.communicate(timeout=STUCK_S)
+    _, told_of = following.communicate(timeout=STUCK_S)
     desk.worker("steps:Greet")
     ((_, later, _),) = desk.many(("run", "greeting"))  # the worker takes the oldest first
 
+    assert "hello: nobody carries out greet" in told_of
+    assert "start the worker that hosts Greet: cortex worker MODULE:Greet" in told_of
     assert row["waiting"] == "nobody carries out greet"
     assert "waiting    hello: nobody carries out greet" in shown
     assert "nobody carries out greet" in listed

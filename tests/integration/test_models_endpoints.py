@@ -315,7 +315,7 @@ def test_a_unix_socket_is_asked(tmp_path: Path, servers: list[Server]) -> None:
 
     assert (found.state, found.found) == ("warn", f"unix://{path} has llama3")
     assert found.todo == (
-        "set reasoning, code, speed: it meets no need of these; "
+        "set reasoning, code, speed: until then it meets no need of them; "
         "set window: 8,192 tokens are assumed"
     )
     assert server.asked[0][0] == "/v1/models"

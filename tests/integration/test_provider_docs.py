@@ -4,12 +4,13 @@ import asyncio
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cortex.bus import Event
 from cortex.bus.events import ModelDelta, ModelFailed, ModelInvoke, ModelResponded
-from cortex.runtime.kernel import Config, Delivery
+from cortex.runtime.kernel import Config, Delivery, component_of, construct
 from cortex.runtime.log import MemoryBlobs
 
 GUIDE = Path(__file__).parents[2] / "docs" / "providers.md"
@@ -23,7 +24,8 @@ def test_the_guides_provider_answers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (block,) = BLOCK.findall(GUIDE.read_text())
     (tmp_path / "guides_echo.py").write_text(block)
     monkeypatch.syspath_prepend(str(tmp_path))
-    echo = importlib.import_module("guides_echo").Echo
+    echo = component_of(importlib.import_module("guides_echo").echo)
+    assert echo is not None
     config = Config.parse(CONFIG.findall(GUIDE.read_text())[0])
     blobs = MemoryBlobs()
     prompt = blobs.put(b"=== persona ===\nBe kind.\n=== step ===\nSay it\n")
@@ -33,7 +35,8 @@ def test_the_guides_provider_answers(tmp_path: Path, monkeypatch: pytest.MonkeyP
             execution_id="e", step_id="s", model=model, provider="echo", prompt=prompt
         )
         delivery = Delivery(position=1, time_ns=1, component="Echo")
-        return [output async for output in echo(blobs, config).invoke(event, delivery)]
+        made: Any = construct(echo, {"blobs": blobs, "config": config, "home": None})
+        return [output async for output in made.invoke(event, delivery)]
 
     *deltas, answer = asyncio.run(said("echo"))
     (refused,) = asyncio.run(said("gone"))
@@ -41,6 +44,6 @@ def test_the_guides_provider_answers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [serves.name for serves in echo.announces(config)] == ["echo"]
     assert all(isinstance(each, ModelDelta) for each in deltas)
     assert isinstance(answer, ModelResponded)
-    assert answer.answer == {"text": "=== step === Say it"}
+    assert answer.answer == {"text": "=== step === Say it "}
     assert isinstance(refused, ModelFailed)
     assert refused.kind == "missing"

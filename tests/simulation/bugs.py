@@ -37,7 +37,7 @@ def no_compare_and_set(turn: Any, client: str, request: Any) -> Any:
 
 def no_fencing(turn: Any, request: Any) -> Any:
     name, position = request.subscription, request.position
-    queue = turn._known.queues.get(name)
+    queue = turn._state.queues.get(name)
     work = turn.batch.work.get((name, position)) or (queue.get(position) if queue else None)
     if work is None or (name, position) in turn._gone:
         raise LeaseLostError(name, position, request.epoch)

@@ -63,12 +63,12 @@ def test_one_seed_is_one_schedule() -> None:
 @pytest.mark.parametrize(
     ("place", "bug"),
     [
-        ("cortex.bus.turn.Turn.publish", bugs.no_deduplication),
-        ("cortex.bus.turn.Turn.commit", bugs.no_compare_and_set),
-        ("cortex.bus.turn.Turn._held", bugs.no_fencing),
-        ("cortex.bus.turn.Turn.put_back", bugs.claims_are_lost_with_a_failed_write),
+        ("cortex.bus.transaction.Transaction.publish", bugs.no_deduplication),
+        ("cortex.bus.transaction.Transaction.commit", bugs.no_compare_and_set),
+        ("cortex.bus.transaction.Transaction._held", bugs.no_fencing),
+        ("cortex.bus.transaction.Transaction.put_back", bugs.claims_are_lost_with_a_failed_write),
         ("cortex.bus.queue.WorkQueue.mature", bugs.lapsed_leases_wake_nobody),
-        ("cortex.bus.turn.Turn.claim", bugs.an_empty_claim),
+        ("cortex.bus.transaction.Transaction.claim", bugs.an_empty_claim),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

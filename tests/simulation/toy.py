@@ -260,7 +260,7 @@ def deadlines(run: Run, passed: dict[str, list[int]]) -> None:
 
 def examine(hub: Hub, log: Log) -> None:
     """What a hub knows is what another one reads from the same log."""
-    live, fresh = hub._known, Hub(log, hub.vocabulary, bytes)._known
+    live, fresh = hub._state, Hub(log, hub.vocabulary, bytes)._state
     assert live.head == fresh.head
     lasting = {n: s for n, s in live.standings.items() if n not in live.passing}
     assert lasting == fresh.standings

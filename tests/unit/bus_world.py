@@ -24,7 +24,7 @@ from cortex.bus import (
     Vocabulary,
     decode,
 )
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 SECOND_NS = 1_000_000_000
 NOON_NS = 1_700_000_000 * SECOND_NS
@@ -75,7 +75,7 @@ class HubWorld:
 
     def reopened(self) -> Hub:
         """A new hub on the same log: what a restart leaves."""
-        self.hub = Hub(self.log, self.words, bytes)
+        self.hub = Hub(self.log, self.words, bytes, policy=AgentWork())
         return self.hub
 
     def ask(self, *requests: Request, client: str = "tests") -> list[Answer]:
@@ -131,7 +131,7 @@ def refusal(answer: Answer) -> str:
 
 def shape(hub: Hub) -> object:
     """What a hub knows, so that it can be compared with another's: holders are not part of it."""
-    known = hub._known
+    known = hub._state
     return (
         known.head,
         known.standings,
@@ -147,4 +147,4 @@ def shape(hub: Hub) -> object:
 
 def as_reopened(world: HubWorld) -> object:
     """What a hub that opens the same log now would know."""
-    return shape(Hub(world.log, WORDS, bytes))
+    return shape(Hub(world.log, WORDS, bytes, policy=AgentWork()))

@@ -97,8 +97,23 @@ def test_branch_clean_names_what_is_not_committed(checkout: Path) -> None:
     answer = verdict(BranchClean().evaluate, gate_evaluate("branch_clean", str(checkout)))
 
     assert answer.outcome == "failed"
-    assert answer.reason == "3 uncommitted paths on main: commit or stash them, then resume"
+    assert answer.reason == (
+        "3 uncommitted paths on main (kept.txt, moved.txt, new.txt): commit or stash them, then "
+        "resume"
+    )
     assert answer.evidence["changed"] == ["D  kept.txt", "A  moved.txt", "?? new.txt"]
+
+
+def test_branch_clean_names_the_first_of_many_and_one_alone_as_one(checkout: Path) -> None:
+    asked = gate_evaluate("branch_clean", str(checkout))
+    (checkout / "a.txt").write_text("new\n")
+    one = verdict(BranchClean().evaluate, asked)
+    for name in "bcd":
+        (checkout / f"{name}.txt").write_text("new\n")
+    four = verdict(BranchClean().evaluate, asked)
+
+    assert one.reason == "1 uncommitted path on main (a.txt): commit or stash it, then resume"
+    assert four.reason.startswith("4 uncommitted paths on main (a.txt, b.txt, c.txt, ...): ")
 
 
 def test_branch_clean_knows_the_branch_before_the_first_commit(tmp_path: Path) -> None:

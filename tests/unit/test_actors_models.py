@@ -11,7 +11,16 @@ from cortex.actors.providers import ExtractiveProvider
 from cortex.bus.events import ModelFailed, ModelInvoke, ModelResponded
 from cortex.runtime.context import ContextCompiler, Item, Request, Step, read_prompt
 from cortex.runtime.log import MemoryBlobs
-from cortex.runtime.models import TYPICAL, ModelDescription, Price, Selected, Usage, cost, select
+from cortex.runtime.models import (
+    TYPICAL,
+    ModelDescription,
+    Price,
+    Selected,
+    Usage,
+    cost,
+    dollars,
+    select,
+)
 
 from .actors_world import delivery
 
@@ -70,7 +79,7 @@ def test_a_need_that_nobody_meets_is_told_for_each_model() -> None:
 
     assert select([DEAR, LOCAL], needs) == (
         "no model meets what the step needs: "
-        "local lacks reasoning high, a window of 150000 tokens; dear lacks being local"
+        "local lacks reasoning high, a window of 150,000 tokens; dear lacks being local"
     )
 
 
@@ -101,6 +110,21 @@ def test_a_model_that_takes_no_tools_is_passed_over_where_there_are_some() -> No
     assert without.model == plain
     assert isinstance(selected, Selected)
     assert (selected.model, selected.rejected) == (DEAR, ("cheap lacks tools",))
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        (0, "$0"),
+        (2.5, "$2.5000"),
+        (0.0001, "$0.0001"),
+        (0.000012, "$0.000012"),
+        (0.00003, "$0.00003"),
+        (0.0000001234, "$0.00000012"),
+    ],
+)
+def test_dollars_are_written_out_however_few_they_are(amount: float, told: str) -> None:
+    assert dollars(amount) == told
 
 
 def test_each_class_of_tokens_has_its_price() -> None:

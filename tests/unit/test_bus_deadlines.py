@@ -105,17 +105,17 @@ def test_within_a_batch_the_last_word_on_a_deadline_counts(world: HubWorld, forg
     forget = Publish((), forget=("d",))
     world.ask(*[forget] * forgets, Publish((), due=(due(world, 5),)))
     assert shape(world.hub) == as_reopened(world)
-    assert list(world.hub._known.deadlines) == ["d"]
+    assert list(world.hub._state.deadlines) == ["d"]
 
     world.ask(Publish((), due=(due(world, 7),)), *[forget] * forgets)
     assert shape(world.hub) == as_reopened(world)
-    assert not world.hub._known.deadlines
+    assert not world.hub._state.deadlines
 
 
 def test_one_request_forgets_before_it_sets(world: HubWorld) -> None:
     world.one(Publish((), due=(due(world, 5),), forget=("d",)))
 
-    assert list(world.hub._known.deadlines) == ["d"]
+    assert list(world.hub._state.deadlines) == ["d"]
 
 
 def test_what_was_missed_while_the_hub_was_down_fires_at_the_next_tick(world: HubWorld) -> None:
@@ -151,7 +151,7 @@ def test_commit_and_finish_set_and_forget_deadlines_too(world: HubWorld) -> None
     world.one(Commit("s", 0, 1, due=(due(world, 5, "a"), due(world, 5, "b"))))
     world.one(Finish("w", 1, lease.epoch, due=(due(world, 5, "c"),), forget=("a",)))
 
-    assert set(world.hub._known.deadlines) == {"b", "c"}
+    assert set(world.hub._state.deadlines) == {"b", "c"}
 
 
 def test_a_fired_event_is_work_like_any_other(world: HubWorld) -> None:

@@ -148,7 +148,7 @@ def test_what_was_counted_is_what_a_hub_that_opens_the_log_next_counts(seed: int
         client = chance.choice(["alice", "alice/1", "bob"])
         world.ask(*(asked() for _ in range(chance.randrange(6))), client=client)
 
-        counts = Counter(world.hub._known.tally.counts)
+        counts = Counter(world.hub._state.tally.counts)
         assert shape(world.hub) == as_reopened(world)
         assert counts["subscriptions", "alice"] <= 9
         assert counts["filters", "alice"] <= 20

@@ -18,7 +18,7 @@ from cortex.runtime.cli.prompting import Following
 from cortex.runtime.context import ContextCompiler, Request, Step
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
-from cortex.runtime.log import BlobStore, EventLog
+from cortex.runtime.log import AgentWork, BlobStore, EventLog
 
 STARTED = ExecutionStarted(
     execution_id="e1", process="hi", process_version=1, digest="", linked="", inputs={}, goal="",
@@ -33,7 +33,7 @@ class World:
         self.home = Home.create(folder / ".cortex")
         self.blobs = BlobStore(self.home.blobs)
         self.log = EventLog.open(self.home.log_path)
-        self.hub = Hub(self.log, VOCABULARY, system_entropy)
+        self.hub = Hub(self.log, VOCABULARY, system_entropy, policy=AgentWork())
 
     def say(self, event: Event) -> None:
         draft = Draft.of(event, causation=self.hub.head or None)

@@ -1,13 +1,15 @@
 """What a command imports is what it needs: the quick ones pay for no compiler, socket or actor."""
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cortex.runtime.kernel import Home
+from cortex.bus.events import ExecutionRequest
+from cortex.runtime.kernel import Home, Runtime
 
 IMPORTED = """
 import json, sys
@@ -26,6 +28,7 @@ FEW = {
     "cortex.runtime.kernel",
     "cortex.runtime.kernel.version",
 }
+CORTEX = Path(sys.executable).with_name("cortex")
 ISOLATED = "cortex.runtime.isolation"  # what closes the process to its neighbours
 HEAVY = {"asyncio", "numpy", "pykka", "pynng", "rich", "structlog", "tiktoken", "yaml"}
 
@@ -58,6 +61,50 @@ def test_a_list_is_read_without_compilers_sockets_and_actors(
 
     assert code == 0
     assert modules.isdisjoint(HEAVY)
+
+
+def test_a_list_of_executions_costs_no_more_among_a_thousand_than_among_a_few(
+    tmp_path: Path,
+) -> None:
+    few, many = begun(tmp_path / "few", 20), begun(tmp_path / "many", 1_000)
+
+    rounds = [(used_s(few), used_s(many)) for _ in range(3)]
+
+    least_few, least_many = (min(each) for each in zip(*rounds, strict=True))
+    assert least_many < 1.5 * least_few
+    assert least_many < 1.0  # a guard against an import at the top; alone it takes 0.2 s
+
+
+def begun(folder: Path, count: int) -> Home:
+    """A home in which *count* executions were begun."""
+    home = Home.create(folder)
+    with Runtime(home) as runtime:
+        client = runtime.client("owner")
+        feed, started = client.follow(("execution.started", None)), 0
+        for n in range(count):
+            client.publish(ExecutionRequest(execution_id=f"e{n}", goal="Look at this"))
+        while started < count:
+            started += len(feed.next(60.0))
+    return home
+
+
+def used_s(home: Home) -> float:
+    """Seconds of the processor for a list, which others on the machine do not add to."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out = subprocess.run(
+        [CORTEX, "execution", "list", "--json", "--home", str(home.path)],
+        capture_output=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert len(json.loads(out)) == 20
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_list_of_executions_imports_nothing_that_changes_one(home: Home) -> None:
+    _, modules = imported("execution", "list", "--home", str(home.path))
+
+    changing = {f"cortex.runtime.cli.commands.execution_{n}" for n in ("approve", "edit", "resume")}
+    assert modules.isdisjoint({*changing, "cortex.bus.wire.connecting"})
 
 
 def test_a_front_has_no_name_that_it_does_not_say(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.cli.reading import (
     REVIEW_LINES,
+    Chosen,
     CompiledContext,
     ExecutionDocument,
     as_written,
@@ -96,6 +97,27 @@ def test_a_log_is_compared_with_what_was_sent_only_where_it_is_larger(read: int,
     results = {"read": {"log": "/ci.log", "excerpt": "", "tokens": read}, "other": {"tokens": 9999}}
 
     assert "".join(log_lines(document(results=results, contexts=[context(4_390)]))) == said
+
+
+def test_an_element_of_a_list_begins_behind_its_dash() -> None:
+    said = [{"word": "a", "parts": ["x", "y"]}, {}, [1, 2], {"text": "one\ntwo"}]
+
+    assert list(readable(said)) == [
+        "- word: a", "  parts:", "    - x", "    - y", "- {}", "- - 1", "  - 2", "- text:",
+        "    one", "    two",
+    ]  # fmt: skip
+
+
+def test_who_is_asked_what_is_next_is_not_shown_what_went_before_a_failure() -> None:
+    step: dict[str, Any] = {"goal": "goal", "action": "shell", "parameters": {}, "by": "ada"}
+    chosen = [
+        Chosen(step="goal.1", turn=0, status="completed", **step),
+        Chosen(step="goal.2", turn=0, status="failed", **step),
+    ]
+    asked = {"may": ["shell"], "results": {"goal.1": {"n": 1}}, "unreviewed": ["goal.1"]}
+
+    assert review_of(document(**asked, chosen=chosen[:1])) == ["goal.1", "  n: 1"]
+    assert review_of(document(**asked, chosen=chosen)) == []
 
 
 @given(st.lists(st.integers(0, 200), max_size=50))

@@ -17,7 +17,7 @@ from cortex.bus.events import (
 from cortex.runtime.cli.adding import Screen
 from cortex.runtime.cli.running import Ailments, Interrupts, Progress
 from cortex.runtime.executions import ENGINE
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 STARTED = ExecutionStarted(
     execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",
@@ -32,7 +32,7 @@ def asked(step: str) -> StepExecute:
 @pytest.fixture
 def client() -> Iterator[Client]:
     log = MemoryLog()
-    hub = LocalHub(Hub(log, VOCABULARY, system_entropy), SystemClock())
+    hub = LocalHub(Hub(log, VOCABULARY, system_entropy, policy=AgentWork()), SystemClock())
     yield Client(ENGINE, hub, log, VOCABULARY)
     hub.close()
 

@@ -3,6 +3,7 @@
 from io import StringIO
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +11,13 @@ from rich.console import Console
 
 from cortex.bus import FORMAT, Ephemeral, Event, Recorded
 from cortex.bus.events import (
+    ContextEdit,
+    ContextRefused,
     ExecutionHalted,
     ExecutionIgnored,
     ExecutionRequest,
+    ExecutionResumed,
+    GateEvaluated,
     KnowledgeRequest,
     KnowledgeRequested,
     ModelDelta,
@@ -233,13 +238,76 @@ def test_what_an_item_did_is_told_with_its_number() -> None:
     assert (told.lead, told.text) == ("done", "mend 2: it holds")
 
 
+def test_why_a_step_has_no_prompt_is_told_once() -> None:
+    teller, reason = Teller(), "no model meets what the step needs: small lacks being local"
+
+    refused = teller.tell(recorded(asked := ContextRefused(**STEP, reason=reason), 1), asked)
+    failed = teller.tell(recorded(ended := StepFailed(**STEP, error=reason), 2), ended)
+    other = teller.tell(recorded(later := StepFailed(**STEP, attempt=2, error="x"), 3), later)
+
+    assert [each and each.text for each in (refused, failed, other)] == [
+        f"mend: {reason}",
+        "mend",
+        "mend (attempt 2): x",
+    ]
+
+
 def test_why_an_item_failed_is_told_once() -> None:
     teller = Teller()
     begun = StepDelegated(**STEP, child="c2", purpose="item", item=2)
     teller.tell(recorded(begun, 1), begun)
     failed = StepFailed(execution_id="c2", step_id="mend", error="no")
     other, same = (changed(2, "failed", reason=reason) for reason in ("it took too long", "no"))
+    halted = changed(2, "halted", reason="no")
 
     assert teller.tell(recorded(failed, 2), failed) is not None
     assert teller.tell(recorded(other, 3), other) is not None
     assert teller.tell(recorded(same, 4), same) is None
+    assert teller.tell(recorded(halted, 5), halted) is None
+
+
+def test_what_a_child_of_an_item_did_is_told_with_the_item() -> None:
+    teller = Teller()
+    item = StepDelegated(**STEP, child="e2", purpose="item", item=2)
+    child = StepDelegated(execution_id="e2", step_id="mend", child="e3")
+    gate = GateEvaluated(execution_id="e3", gate="branch_clean", outcome="passed")
+    done = StepCompleted(execution_id="e3", step_id="say", summary="said")
+
+    told = [
+        teller.tell(recorded(each, n), each) for n, each in enumerate((item, child, gate, done))
+    ]
+
+    assert [each.text for each in told if each] == [
+        "branch_clean of mend 2 passed",
+        "say of mend 2: said",
+    ]
+
+
+def test_what_a_branch_did_is_told_with_its_name_alone() -> None:
+    teller = Teller()
+    events = (
+        StepFanned(**STEP, items=2, at_once=2, branches=("lint", "types")),
+        StepDelegated(**STEP, child="e2", purpose="item", item=1),
+        StepDelegated(**STEP, child="e3", purpose="item", item=2),
+        StepDelegated(execution_id="e3", step_id="types", child="e4"),
+        StepCompleted(execution_id="e2", step_id="lint"),
+        StepCompleted(execution_id="e4", step_id="check"),
+    )
+
+    told = [teller.tell(recorded(each, n), each) for n, each in enumerate(events)]
+
+    assert [each.text for each in told if each][1:] == ["lint", "check of types"]
+
+
+def test_a_prompt_that_is_made_again_with_a_change_is_not_told_as_going_on() -> None:
+    teller = Teller()
+    edit = ContextEdit(execution_id="e1", prompt="p", edits=())
+    again, on = ExecutionResumed(execution_id="e1", by="ada"), ExecutionResumed(execution_id="e1")
+
+    told = [
+        teller.tell(recorded(edit, 3), edit),
+        teller.tell(msgspec.structs.replace(recorded(again, 4), causation=3), again),
+        teller.tell(recorded(on, 5), on),
+    ]
+
+    assert [each.lead for each in told if each] == ["resumed"]

@@ -15,7 +15,7 @@ from cortex.runtime.cli.reading import History
 from cortex.runtime.cli.running import untaken_action
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
-from cortex.runtime.log import MemoryBlobs, MemoryLog
+from cortex.runtime.log import AgentWork, MemoryBlobs, MemoryLog
 
 LEASE_NS = 3_600 * 1_000_000_000
 GREET = (("step.execute", "greet"),)
@@ -31,7 +31,7 @@ DONE = StepCompleted(execution_id="e1", step_id="greet")
 class World:
     def __init__(self, folder: Path) -> None:
         self.log = MemoryLog()
-        self.hub = Hub(self.log, VOCABULARY, system_entropy)
+        self.hub = Hub(self.log, VOCABULARY, system_entropy, policy=AgentWork())
         self.history = History(Home(folder), self.log, MemoryBlobs())
 
     def ask(self) -> None:

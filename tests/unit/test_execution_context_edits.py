@@ -26,9 +26,9 @@ EDIT = {"section": "step", "item": "", "old": "five words", "new": "ten words"}
 FIRST, AGAIN = "prompt of one/1", "prompt with ten words"
 
 
-def at_breakpoint(**more: Any) -> World:
+def at_breakpoint(max_cost: float | None = None, **more: Any) -> World:
     world = World(process_of(action_step("one", asks_model=True, breakpoint=True, **more)))
-    world.start()
+    world.start(max_cost=max_cost)
     world.answer(ContextCompile)
     return world
 
@@ -225,7 +225,7 @@ def test_a_halted_step_with_other_inputs_shows_its_prompt_before_it_is_sent() ->
 
 
 def test_more_to_spend_sends_the_prompt_that_was_shown() -> None:
-    world = at_breakpoint()
+    world = at_breakpoint(max_cost=1.0)
 
     world.publish(ExecutionEdit(execution_id="x", max_cost=3.0), source="alice")
     world.play()

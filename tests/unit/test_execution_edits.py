@@ -119,6 +119,20 @@ def test_a_context_that_was_compiled_of_the_old_inputs_is_compiled_anew() -> Non
     assert world.said(ModelInvoke) == []
 
 
+@pytest.mark.parametrize("before", [None, 1.0])
+def test_with_less_to_spend_the_model_of_a_prompt_that_was_not_sent_is_chosen_anew(
+    before: float | None,
+) -> None:
+    world = World(process_of(action_step("one", asks_model=True, breakpoint=True)))
+    world.start(max_cost=before)
+    world.answer(ContextCompile)
+
+    edit(world, max_cost=0.5)
+
+    assert len(world.said(ContextCompile)) == 2
+    assert world.said(ModelInvoke) == []
+
+
 def test_it_goes_on_with_more_to_spend() -> None:
     steps = action_step("one", asks_model=True), action_step("two", asks_model=True)
     world = World(process_of(*steps))

@@ -232,7 +232,9 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong()
     assert world.said(StepExecute)[0].answer["data"] == {"why": "so"}
 
 
-def test_an_answer_that_does_not_fit_twice_fails_the_attempt_and_says_where() -> None:
+def test_quotations_that_do_not_fit_twice_fail_the_attempt_and_say_that_no_model_was_asked() -> (
+    None
+):
     world = asked_of_a_model(answer=WHY)
 
     answer_model(world, text="", data={"why": 3})
@@ -242,7 +244,8 @@ def test_an_answer_that_does_not_fit_twice_fails_the_attempt_and_says_where() ->
     failed = world.said(StepFailed)[0]
     assert failed.kind == "wrong_answer"
     assert failed.error == (
-        "extractive answered one twice not as it has to: the answer is not JSON, expected an object"
+        "no model was asked, and quotations are no answer to one (the answer is not JSON, expected "
+        "an object): name a model under [models] in config.toml, then resume"
     )
     assert world.said(StepExecute) == []
 

@@ -402,7 +402,7 @@ def test_a_step_whose_tool_is_missing_is_held_and_the_hold_is_recorded() -> None
     world.play()
 
     assert [(each.tools, each.reasons, each.wait_s) for each in held] == [
-        (("far.look",), ("its command is not installed",), 60.0)
+        (("far.look",), ("far: its command is not installed",), 60.0)
     ]
     assert waited == []
     assert len(world.said(ToolUnclaimed)) == 1

@@ -50,6 +50,10 @@ class Count(Struct):
     count: str
 
 
+class Weight(Struct):
+    log: int
+
+
 class Command(Struct):
     run: str | list[str]
 
@@ -74,6 +78,7 @@ REGISTRY = Symbols(
         action("shell", Command),
         action("tell", Told),
         action("keep", Log),
+        action("weigh", Weight, effect="read"),
         action("open", Place, effect="read"),
     ],
     [GateSpec(name="ready", component="Judge")],
@@ -144,6 +149,8 @@ def test_two_steps_that_need_the_same_of_a_trigger_have_one_input() -> None:
     [
         (READ, ""),  # nobody triggers it
         (READ, "inputs: {log: integer}\n"),  # of another type
+        (READ, f"{EVENT}inputs: {{log: integer}}\n"),  # and a trigger cannot say two of that name
+        (f"{READ}  - {{id: a, action: weigh}}\n", EVENT),  # nor for two steps
         (READ, "trigger: {type: file, paths: '*.log'}\n"),  # which says no `log`
         (READ, f"{EVENT}implements: i\n"),  # whoever runs it gives what the interface has
         ("  - {id: a, action: keep}\n", EVENT),  # acts: a post must not choose for it
@@ -156,6 +163,26 @@ def test_what_cannot_be_bound_is_missing_as_it_was(steps: str, head: str) -> Non
     diagnostics = compile_sources({"p": text}, REGISTRY, TopicTable({})).diagnostics
 
     assert [each.code for each in diagnostics] == ["P406"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "head", "remedy"),
+    [
+        (READ, "", "add `log` under `with:`, or declare it under `inputs:`"),
+        (
+            READ,
+            f"{EVENT}inputs: {{log: integer}}\n",
+            "add `log` under `with:`: the input `log` may be missing, or is of another type",
+        ),
+        ("  - {id: a, action: shell}\n", "inputs: {run: string}\n", "add `run` under `with:`"),
+    ],
+)
+def test_what_is_missing_is_never_said_to_be_mended_by_an_input_that_would_not_be_taken(
+    steps: str, head: str, remedy: str
+) -> None:
+    (finding,) = found(steps, head)
+
+    assert (finding.code, finding.remedy) == ("P406", remedy)
 
 
 def test_a_result_is_never_taken_for_the_words_of_a_command() -> None:

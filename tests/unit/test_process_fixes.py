@@ -36,15 +36,19 @@ def test_a_misspelt_key_that_is_required_is_renamed_and_not_added_beside() -> No
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "key"),
     [
-        f"process: p\nversion: 1\nversoin: 2\n{STEPS}",
-        f"process: p\nversion: 1\ngates: [ready]\ngaets: [clean]\n{STEPS}",
-        "process: p\nversion: 1\nsteps:\n  - {id: a, action: work, acton: work}\n",
+        (f"process: p\nversion: 1\nversoin: 2\n{STEPS}", "version"),
+        (f"process: p\nversion: 1\ngates: [ready]\ngaets: [clean]\n{STEPS}", "gates"),
+        ("process: p\nversion: 1\nsteps:\n  - {id: a, action: work, acton: work}\n", "action"),
     ],
 )
-def test_a_key_that_is_there_already_is_not_made_a_second_time(text: str) -> None:
+def test_a_key_that_is_there_already_is_not_made_a_second_time_and_no_other_is_guessed(
+    text: str, key: str
+) -> None:
     assert fixed(text) == (text, ["P101"])
+    (finding,) = check({"p": text})
+    assert finding.remedy == f"`{key}` is there already: remove one of them"
 
 
 def test_of_two_fixes_that_make_the_same_key_one_is_applied_and_the_file_can_be_read() -> None:

@@ -136,6 +136,26 @@ def test_an_unknown_name_offers_the_nearest_and_the_fix_compiles(
     assert [each.code for each in fixed.diagnostics if each.code == code] == []
 
 
+def test_a_name_that_may_be_that_of_something_else_is_told_how_that_comes_as_well() -> None:
+    registry = Registry([ActionSpec(name="write_text", component="C")], [])
+
+    remedies = [
+        compile_sources(
+            {"p": f"process: p\nversion: 1\nsteps: [{{id: a, action: {name}}}]\n"},
+            registry,
+            TopicTable({}),
+        )
+        .diagnostics[0]
+        .remedy
+        for name in ("wirte_text", "write_fix")
+    ]
+
+    assert remedies == [
+        "did you mean `write_text`?",
+        "did you mean `write_text`? If not, start the worker or load the plugin that serves it",
+    ]
+
+
 def test_a_topic_that_fits_twice_names_both() -> None:
     (finding,) = found("  - {id: a, action: say}\n", "knowledge: [double]\n")
 

@@ -15,7 +15,7 @@ from cortex.bus import (
     system_entropy,
 )
 from cortex.bus.events import VOCABULARY, RuntimeStarted, RuntimeStopped
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 from cortex.runtime.serving import SubscriptionRow, is_untaken, rates_of, subscriptions_of
 
 SECOND_NS = 1_000_000_000
@@ -29,7 +29,7 @@ class World:
     def __init__(self) -> None:
         self.log = MemoryLog()
         self.now_ns = 1_000 * SECOND_NS
-        self.hub = Hub(self.log, VOCABULARY, system_entropy)
+        self.hub = Hub(self.log, VOCABULARY, system_entropy, policy=AgentWork())
 
     def do(self, *requests: Request) -> None:
         self.hub.handle([("t", r) for r in requests], self.now_ns, self.now_ns)

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from cortex.actors.tools import CommandTools, FileTools, KnowledgeTools
-from cortex.bus.events import ToolCall, ToolFailed, ToolReturned
-from cortex.runtime.kernel import Delivery
+from cortex.runtime.functions import StepError
 from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.testing import call_tool
 
 GUIDE = Path(__file__).parents[2] / "docs" / "tools.md"
 
@@ -23,30 +23,28 @@ def guide() -> str:
 
 
 def test_the_tool_of_the_guide_works(guide: str) -> None:
-    code = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[0]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
     names: dict[str, Any] = {"__name__": "weather"}
     exec(compile(code, str(GUIDE), "exec"), names)  # the guide's own example
-    weather = names["Weather"](MemoryBlobs())
+    forecast = names["forecast"]
 
-    def call(**arguments: Any) -> Any:
-        event = ToolCall(
-            execution_id="e1",
-            step_id="s1",
-            turn=1,
-            call_id="c1",
-            tool="forecast",
-            provider="weather",
-            arguments=arguments,
-        )
-        (answer,) = weather.call(event, Delivery(1, 1, "Weather"))
-        return answer
+    assert call_tool(forecast, {"town": "Ankh", "days": 2}) == "Rain.\nRain.\n"
+    with pytest.raises(StepError, match="there is no station in Oz"):
+        call_tool(forecast, {"town": "Oz"})
 
-    fine, unknown = call(town="Ankh", days=2), call(town="Oz")
 
-    assert isinstance(fine, ToolReturned)
-    assert fine.excerpt == "Rain.\nRain.\n"
-    assert isinstance(unknown, ToolFailed)
-    assert unknown.error == "there is no station in Oz"
+def test_the_tools_of_the_guides_class_share_what_it_keeps(guide: str) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
+    names: dict[str, Any] = {"__name__": "weather"}
+    exec(compile(code, str(GUIDE), "exec"), names)  # the guide's own example
+    library = names["Library"](MemoryBlobs())
+
+    lent = call_tool(library, {"title": "Emma"}, name="lend_book")
+
+    assert lent == "Emma is yours.\n"
+    assert call_tool(library, name="list_lent") == '["Emma"]'
+    with pytest.raises(StepError, match="Emma is lent"):
+        call_tool(library, {"title": "Emma"}, name="lend_book")
 
 
 def test_the_guide_names_every_tool_with_what_it_takes(guide: str) -> None:

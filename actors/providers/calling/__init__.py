@@ -5,7 +5,8 @@ from .caller import Caller, Dialect
 from .errors import CallFailedError
 from .failures import failure_of, failure_of_frame
 from .frames import Frames
-from .provider import HttpProvider
+from .functions import ModelStep, provider
+from .http_provider import HttpProvider
 from .said import announced, delta, failed, responded
 from .schemas import native_schema
 from .typed import parsed
@@ -20,6 +21,7 @@ __all__ = [
     "Dialect",
     "Frames",
     "HttpProvider",
+    "ModelStep",
     "Piece",
     "UsagePiece",
     "announced",
@@ -30,5 +32,6 @@ __all__ = [
     "kept",
     "native_schema",
     "parsed",
+    "provider",
     "responded",
 ]

@@ -39,6 +39,7 @@ class McpTools(AsyncComponent):
         self._blobs, self._vocabulary = blobs, vocabulary
         self._history, self._publish = history, publish
         self._home = home.path if home else None
+        self._asks = home is None or home.stands_for is None  # a dry run starts no program
         self._environments = Environments(home.path if home else None)
         self._offered: dict[str, Offered] = {}
         self._publishing: set[asyncio.Task[None]] = set()
@@ -52,7 +53,7 @@ class McpTools(AsyncComponent):
             offered.heard = self._hearing(offered)
             offered.standing = await asyncio.to_thread(self._recorded, settings.name)
             self._offered[settings.name] = offered
-            if offered.is_unknown:
+            if offered.is_unknown and self._asks:
                 offered.await_first()
         if self._publishing:  # a step that begins now must find that they are waited for
             await asyncio.wait(self._publishing, timeout=NEWS_S)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.kernel import Config, Home, many
+from cortex.runtime.processes import LinkedInterface
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
@@ -20,7 +21,9 @@ from ..running import (
     announced_elsewhere,
     inputs_of,
     is_path,
+    listed_tools,
     pairs_of,
+    preferred_for,
     refuse_wrong,
     stage_of,
 )
@@ -40,21 +43,24 @@ _STYLES = {"passed": "green", "failed": "red"}
 def dry_run(
     process: str, inputs: tuple[str, ...], goal: str, workspace: Path, home: Home, screen: Screen
 ) -> int:
-    """Show what PROCESS (a name or a file) would ask, without doing it.
+    """Show what PROCESS (a name, an interface or a file) would ask, without doing it.
 
     Gates that only read are evaluated, but for those after a step that changes something; for each
     step that asks a model, the exact prompt is shown as it can be compiled before the steps ahead
-    of it have run, and for a step with a goal all that may be done towards it. What workers and
-    plugins serve is known, and none of them is asked. No model is called, nothing is recorded.
+    of it have run, and for a step with a goal all that may be done towards it. What workers,
+    plugins and servers of tools serve is known, and none of them is asked. No model is called,
+    nothing is recorded.
     """
     given = pairs_of(inputs, "NAME")
-    elsewhere = announced_elsewhere(home)
+    elsewhere, listed = announced_elsewhere(home), listed_tools(home)
     with stage_of(home) as stage, Station.open(stage, screen) as station:
-        if elsewhere:  # before what needs it is compiled
-            station.publish(*elsewhere)
+        if elsewhere or listed:  # before what needs it is compiled
+            station.publish(*elsewhere, *listed)
         station.submitter.changed("" if is_path(process) else process)
         name = station.submitter.file(Path(process)) if is_path(process) else process
         catalog = Catalog(station.history)
+        if isinstance(catalog.linked(catalog.get(name)), LinkedInterface):
+            name = catalog.implementing(name, preferred_for(name, home))
         linked = catalog.process(name)
         values = inputs_of(given, None, linked.inputs)
         refuse_wrong(linked, values, whole=False)
@@ -65,13 +71,16 @@ def dry_run(
         rehearsal = Rehearsal(station, linked, values, about, place, others, blob)
         document = rehearsal.report()
     screen.document(document)
-    _show(screen, document)
+    _show(screen, document, home)
     gates = [*document.gates, *(gate for step in document.steps for gate in step.gates)]
-    return FAILED if any(gate.outcome == "failed" for gate in gates) else OK
+    stops = document.abstract or any(gate.outcome == "failed" for gate in gates)
+    return FAILED if stops else OK
 
 
-def _show(screen: Screen, document: DryRunDocument) -> None:
+def _show(screen: Screen, document: DryRunDocument, home: Home) -> None:
     screen.line(f"{document.process} version {document.version}", "bold")
+    if document.abstract:
+        screen.line("it is abstract and cannot be run: extend it and run that", "red")
     for gate in document.gates:
         _show_gate(screen, gate, "")
     for number, step in enumerate(document.steps, 1):
@@ -96,6 +105,8 @@ def _show(screen: Screen, document: DryRunDocument) -> None:
             sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
             for name, value in _choice(step):
                 screen.paragraph(value, lead=f"  {name:<10} ")
+            for missing in _missing(step, home):
+                screen.paragraph(missing, lead="  missing    ", style="yellow")
             told = f"prompt for {step.model}: {many(step.tokens, 'token')} ({sections})"
             screen.paragraph(told, lead="  ", style="cyan")
             for line in step.prompt.splitlines():
@@ -123,6 +134,17 @@ def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
         yield "rejected", reason
     if step.tools:
         yield "tools", ", ".join(step.tools)
+
+
+def _missing(step: StepReport, home: Home) -> Iterator[str]:
+    """Tools without which the model would not be asked, and what a run does about each."""
+    wait_s = Config.shown(home).tools.wait_s if step.missing else 0
+    for tool, why in step.missing.items():
+        because = f" ({why})" if why else ""
+        yield (
+            f"{tool}: nobody offers it now{because}; a run waits for it, {wait_s:g} s at most, "
+            "and then fails this step"
+        )
 
 
 def _show_gate(screen: Screen, gate: GateReport, margin: str) -> None:

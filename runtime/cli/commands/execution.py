@@ -32,10 +32,7 @@ from ..reading import (
     worktree_of,
 )
 from ..screen import Screen
-from ..tree import Family
-from .execution_approve import approve
-from .execution_edit import edit
-from .execution_resume import resume
+from ..tree import Family, Lazy
 
 NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
 SPARED = (4, 5)  # their places
@@ -50,7 +47,15 @@ class FoundExecution(ExecutionSummary, kw_only=True):
     why: dict[str, float]  # the parts of the score
 
 
-@click.group(cls=Family)
+# What a list does not need: half of its time would go into importing it.
+LATER = {
+    "approve": Lazy("execution_approve:approve", "Answer a gate as the client whose token it is."),
+    "edit": Lazy("execution_edit:edit", "Change the prompt that a breakpoint shows."),
+    "resume": Lazy("execution_resume:resume", "Go on with an execution that stands."),
+}
+
+
+@click.group(cls=Family, later=LATER)
 def execution() -> None:
     """Look at executions and steer them."""
 
@@ -227,10 +232,6 @@ def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen)
         station.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
         screen.document(station.document(found))
     screen.line(f"execution {found} was rated {verdict}")
-
-
-for each in (approve, edit, resume):
-    execution.add_command(each)
 
 
 def _show_actions(screen: Screen, actions: "list[running.ActionItem]") -> None:

@@ -59,6 +59,8 @@ def edit(
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         state = _standing(station.history, found)
+        if state.over:
+            raise RefusedError(f"execution {found} is {state.status}: no prompt of it is sent")
         try:
             text = _edited(state, _shown(station.history, state), whole, pairs)
             event = edit_prompt(station.history.blobs, state, text, seen=station.seen, note=note)

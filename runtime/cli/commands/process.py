@@ -13,6 +13,7 @@ from cortex.runtime.models import Inferred
 from cortex.runtime.processes import (
     LinkedInterface,
     LinkedProcess,
+    absence,
     diff,
     inferred_needs,
     inspect,
@@ -136,17 +137,17 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
         screen.document(InspectDocument(process=row, linked=linked, inferred=_inferred(linked)))
     if linked.description:
         screen.paragraph(linked.description)
-    if isinstance(linked, LinkedProcess):
-        for field in linked.inputs:
-            needed = "required" if field.required and field.default is None else "optional"
-            told = f"{field.name}: {field.type}, {needed}  {field.description}"
-            screen.paragraph(told, lead=f"{'input':<{LEAD}}")
-        for line in _taken_apart(linked):
-            # The first line has no leading word.
-            lead = line[:LEAD] if line[LEAD - 1] == " " else ""
-            screen.paragraph(line[len(lead) :], lead=lead)
-    else:
-        screen.block(msgspec.json.format(msgspec.json.encode(linked), indent=2).decode())
+    if row.status != "ready":
+        why = f": {_about(row)}" if row.status == "unlinked" else ""
+        screen.paragraph(f"{row.status}{why}", style="yellow")
+    for field in linked.inputs:
+        needed = "required" if field.required and field.default is None else "optional"
+        told = f"{field.name}: {field.type}, {needed}  {field.description}"
+        screen.paragraph(told, lead=f"{'input':<{LEAD}}")
+    for line in _taken_apart(linked) if isinstance(linked, LinkedProcess) else _required(linked):
+        # The first line has no leading word.
+        lead = line[:LEAD] if line[LEAD - 1] == " " else ""
+        screen.paragraph(line[len(lead) :], lead=lead)
 
 
 @process.command(name="diff")
@@ -212,6 +213,20 @@ def _taken_apart(linked: LinkedProcess) -> Iterator[str]:
     yield from demands
 
 
+def _required(linked: LinkedInterface) -> Iterator[str]:
+    """What an interface asks of whatever implements it."""
+    yield f"{linked.name} {linked.version}  {linked.digest}"
+    needed = {
+        "extends": linked.extends,
+        "gate": linked.required_gates,
+        "step": [f"{name}  {about}".rstrip() for name, about in linked.required_steps],
+        "knowledge": linked.required_knowledge,
+        "output": [f"{f.name}: {f.type}  {f.description}".rstrip() for f in linked.outputs],
+    }
+    for word, each in needed.items():
+        yield from (f"{word:<{LEAD}}{one}" for one in each)
+
+
 def _inferred(linked: LinkedProcess | LinkedInterface) -> dict[str, Inferred]:
     """What the work of each step asks of a model beyond what the step says, by step."""
     if not isinstance(linked, LinkedProcess):
@@ -262,7 +277,10 @@ def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:
 
 
 def _about(row: ProcessRow) -> str:
-    return "; ".join(row.missing) if row.status == "unreadable" else row.description
+    """Why it cannot be run, or else what it is for."""
+    if row.status == "unreadable":
+        return "; ".join(row.missing)
+    return "; ".join(map(absence, row.missing)) if row.status == "unlinked" else row.description
 
 
 def _show_rows(screen: Screen, rows: list[ProcessRow]) -> None:

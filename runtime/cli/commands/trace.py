@@ -1,5 +1,7 @@
 """`cortex trace`: everything that happened in an execution."""
 
+from collections.abc import Sequence
+
 import click
 import msgspec
 
@@ -57,11 +59,29 @@ def _trace(history: History, execution_id: str, depth: int, *, full: bool) -> Tr
     )
 
 
+def _part_of(spans: Sequence[Span]) -> str:
+    """What a child execution is of its parent: "item 2 of step review of <id>"; else ""."""
+    for span in spans:
+        said = span.attributes
+        if span.kind == "execution.started" and (parent := said.get("parent")):
+            part, step = said.get("part"), said.get("parent_step", "")
+            whole = f"step {step} of {parent}"
+            if not part:
+                return whole
+            own = f"item {said.get('item')}" if part == step else f"branch {part}"
+            return f"{own} of {whole}"
+    return ""
+
+
 def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -> None:
     execution = document.execution
+    process = (
+        f"{execution.process} version {execution.version}" if execution.process else "(ad hoc)"
+    )
     screen.line(f"{indent}execution {execution.id}  {execution.status}", "bold")
     for name, value in (
-        ("process", f"{execution.process or '(ad hoc)'} version {execution.version}"),
+        ("part of", _part_of(document.spans)),
+        ("process", process),
         ("goal", execution.goal),
         ("workspace", execution.workspace),
         ("requested", execution.requested),
@@ -74,8 +94,9 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
             screen.paragraph(value, lead=f"{indent}{name:<10} ")
     screen.line()
     show_spans(screen, document.spans, full=full, indent=indent)
-    screen.line()
-    show_primitives(screen, document.spans)
+    if not indent:
+        screen.line()
+        show_primitives(screen, document.spans)
     for child in document.children:
         screen.line()
         _show(screen, child, full=full, indent=indent + "  ")

@@ -80,7 +80,7 @@ def worker(
 
     \b
     cortex worker my_package.steps:Resize
-    cortex worker steps:Greet --path .
+    cortex worker steps:greet --path .
     cortex worker my_package.steps:Resize --url tls+tcp://hub:7421#FINGERPRINT --token-file t
     """  # noqa: D301  # backslash-b keeps lines apart, for click
     hub = _hub(url, token_file, token_fd, home)

@@ -1,9 +1,17 @@
 """The processes that a log knows: what was compiled, unlinked and retired, for reading alone."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cortex.bus.events import ProcessCompiled, ProcessRejected, ProcessRetired, ProcessUnlinked
-from cortex.runtime.processes import LinkedInterface, LinkedProcess, Rejections
+from cortex.runtime.processes import (
+    LinkedInterface,
+    LinkedProcess,
+    ProcessTable,
+    Rejections,
+    Tie,
+)
 
 from ..errors import NotFoundError, RefusedError
 from .history import History
@@ -122,6 +130,24 @@ class Catalog:
         if isinstance(linked, LinkedProcess):
             return linked
         raise NotFoundError("process", name, "is an interface: name a process that implements it")
+
+    def implementing(self, interface: str, wanted: Sequence[str] = ()) -> str:
+        """The process that runs where *interface* is asked for, one of those *wanted* if it can be.
+
+        Raises:
+            NotFoundError: There is none.
+            RefusedError: Several fit equally.
+        """
+        linked = (self.linked(self.get(name)) for name in self.names())
+        table = ProcessTable().add(each for each in linked if isinstance(each, LinkedProcess))
+        match = table.implementing(interface, wanted)
+        if match is None:
+            raise NotFoundError(
+                "process", interface, "is an interface, and no process that can run implements it"
+            )
+        if isinstance(match, Tie):
+            raise RefusedError(f"{interface} is an interface: {match}")
+        return match.chosen.name
 
     def unknown(self, name: str) -> NotFoundError:
         """The error for a process that is not there."""

@@ -8,6 +8,9 @@ from cortex.runtime.processes import absence
 
 from .catalog import Catalog
 from .history import History
+from .served import ways_back
+
+VALIDATE = "cortex process validate"
 
 
 class NotReady(msgspec.Struct):
@@ -17,29 +20,30 @@ class NotReady(msgspec.Struct):
     name: str  # of the file, or of the process
     problem: str  # the first of them
     problems: int
+    remedy: str = ""  # what to do; a command where there is one
 
 
 def not_ready_of(history: History) -> list[NotReady]:
     """All of them, sources first."""
     catalog = Catalog(history)
     found = [
-        NotReady("rejected", file, _first(event.diagnostics), len(event.diagnostics))
+        NotReady("rejected", file, _first(event.diagnostics), len(event.diagnostics), VALIDATE)
         for file, event in sorted(catalog.rejected.items())
     ]
     offered = set(catalog.names())
     for name, missing in sorted(catalog.missing.items()):
         if name in offered:
-            found.append(NotReady("unlinked", name, absence(missing[0]), len(missing)))
+            ways = "; ".join(ways_back(missing, history.stream, history.event))
+            found.append(NotReady("unlinked", name, absence(missing[0]), len(missing), ways))
     return found
 
 
 def not_ready_lines(found: Sequence[NotReady]) -> Iterator[str]:
-    """A line for each of them, and one that says how to see what to do."""
+    """A line for each of them, and then what to do."""
     for each in found:
         more = f" (and {each.problems - 1} more)" if each.problems > 1 else ""
         yield f"{each.kind}   {each.name}: {each.problem}{more}"
-    if any(each.kind == "rejected" for each in found):
-        yield "-> cortex process validate"
+    yield from dict.fromkeys(f"-> {each.remedy}" for each in found if each.remedy)
 
 
 def _first(diagnostics: tuple[dict[str, object], ...]) -> str:

@@ -27,7 +27,7 @@ def readable(value: Any, indent: str = "") -> Iterator[str]:
                 yield from _named(f"{indent}{name}:", inner, indent)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _named(f"{indent}-", inner, indent)
+            yield from _element(inner, indent)
     else:
         yield from _text(_plain(value), indent)
 
@@ -80,6 +80,17 @@ def bounded(lines: list[str], most: int, rest: str) -> list[str]:
 def cut_line(line: str, rest: str) -> str:
     """*line*; of a long one the beginning, and *rest*, which says where all of it is."""
     return line if len(line) <= LONGEST_SCALAR else f"{line[:LONGEST_SCALAR]}… {rest}"
+
+
+def _element(value: Any, indent: str) -> Iterator[str]:
+    """The lines of an element of a list, the first of them behind its dash."""
+    if isinstance(value, dict | list | tuple):
+        lines = list(readable(value, indent + "  "))
+        if lines:
+            yield f"{indent}- {lines[0][len(indent) + 2 :]}"
+            yield from lines[1:]
+            return
+    yield from _named(f"{indent}-", value, indent)
 
 
 def _named(name: str, value: Any, indent: str) -> Iterator[str]:

@@ -17,6 +17,8 @@ def review_of(document: ExecutionDocument) -> list[str]:
     steps = document.unreviewed
     if document.may:  # of what is done towards a goal the last is news
         steps = steps[-1:]
+        if document.chosen and [document.chosen[-1].step] != steps:
+            steps = []  # it failed, which was told; what went before it is no news
     most = max(LEAST_LINES, REVIEW_LINES // max(1, len(steps)) - 1)
     lines: list[str] = []
     for step in steps:

@@ -20,6 +20,7 @@ from ..reading import (
     failing_of,
     models_of,
     not_ready_of,
+    plugins_of,
     silent_servers_of,
     times,
 )
@@ -63,6 +64,7 @@ def checks_of(home: Home, *, deep: bool, loading: bool = False) -> Iterator[Chec
         yield from guarded("tools", lambda: _tool_servers(home))
     yield from guarded("log", lambda: recorded(home, deep=deep))
     yield from guarded("processes", lambda: _processes(home))
+    yield from guarded("plugins", lambda: _plugins(home))
     yield from guarded("failures", lambda: _failures(home))
     yield _owner(home)
     yield from guarded("hub", lambda: _hub(home))
@@ -264,10 +266,20 @@ def _processes(home: Home) -> Iterator[Check]:
         yield Check("processes", "ok", "all that were compiled can run")
         return
     said = _first([f"{each.name} is {each.kind}: {each.problem}" for each in found])
-    todo = "start the worker or load the plugin that served it"
-    if any(each.kind == "rejected" for each in found):
-        todo = "`cortex process validate` says what to do"
-    yield Check("processes", "warn", said, todo)
+    todo = list(dict.fromkeys(each.remedy for each in found if each.remedy))
+    yield Check("processes", "warn", said, _first(todo))
+
+
+def _plugins(home: Home) -> Iterator[Check]:
+    """Which plugins were to run and do not; of one that runs and fails `failures` tells."""
+    with History.open(home) as history:
+        there = plugins_of(history)
+    ailing = ("crashed", "denied", "given up")
+    found = {name: how for name, how in there.items() if how.state in ailing}
+    if found:
+        said = _first([f"{name} {how.state}: {how.reason}" for name, how in found.items()])
+        todo = f"put that right, then `cortex plugin reload {next(iter(found))}`"
+        yield Check("plugins", "warn", said, todo)
 
 
 def _failures(home: Home) -> Iterator[Check]:

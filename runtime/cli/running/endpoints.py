@@ -87,7 +87,8 @@ def _with_unsaid(found: ModelCheck, model: ModelConfig) -> ModelCheck:
     if model.is_embedded or catalogue().find(model.provider, model.id) is not None:
         return found
     unsaid = [key for key in ("reasoning", "code", "speed") if getattr(model, key) is None]
-    todo = [f"set {', '.join(unsaid)}: it meets no need of these"] if unsaid else []
+    of_them = "them" if len(unsaid) > 1 else "that"
+    todo = [f"set {', '.join(unsaid)}: until then it meets no need of {of_them}"] if unsaid else []
     if model.window is None:
         todo.append(f"set window: {ASSUMED_WINDOW:,} tokens are assumed")
     if todo and found.state == "ok":

@@ -80,7 +80,9 @@ def goal_step(
         step["check"] = [check_of(text, registry.gates, workspace, allow) for text in check]
     processes = _processes(catalog)
     linked, found = linked_goal(goal, step, registry, processes)
-    wrong = [f"{each.message}: {each.remedy}" for each in errors_of(found)]
+    # By the name of the option, where the step has another.
+    said = [each.message.replace("`timeout`", "`--within`") for each in errors_of(found)]
+    wrong = [f"{each}: {error.remedy}" for each, error in zip(said, errors_of(found), strict=True)]
     if wrong:
         raise click.UsageError("\n".join(wrong))
     refuse_breaks(linked, breaks, "work towards the goal")

@@ -21,6 +21,7 @@ from cortex.bus.events import (
     ModelDelta,
     ModelInvoke,
     StepDelegated,
+    StepUnclaimed,
 )
 from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
 
@@ -99,9 +100,10 @@ class Progress:
         ailments: Ailments,
         interrupts: Interrupts,
         tally: Tally | None = None,
-        said: Callable[[ExecutionDeferred], None] = lambda _: None,
+        said: Callable[[ExecutionDeferred | StepUnclaimed], None] = lambda _: None,
     ) -> None:
-        self._deferred = said  # is called when it waits for what its process lacks
+        self._missing = said  # is called when it waits for what its process or a step lacks
+        self._untaken: set[str] = set()  # actions that nobody carried out, of which it was said
         self.execution_id = execution_id
         self._client = client
         self._screen = screen
@@ -190,7 +192,10 @@ class Progress:
             self._questions.fold(event)
             self._show(record, event)
             if isinstance(event, ExecutionDeferred):
-                self._deferred(event)
+                self._missing(event)
+            elif isinstance(event, StepUnclaimed) and event.action not in self._untaken:
+                self._untaken.add(event.action)  # once, however many items wait for it
+                self._missing(event)
             if stopped := self._stop(record, event):
                 yield stopped
 

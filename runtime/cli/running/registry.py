@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from cortex.bus import CortexError
-from cortex.bus.events import ComponentAnnounced
+from cortex.bus.events import ComponentAnnounced, ToolListed
 from cortex.runtime.kernel import (
     Config,
     Home,
@@ -49,6 +49,17 @@ def symbols_of(home: Home) -> Symbols:
         registry = evolve(registry, event)
     skills = {skill.name: skill.digest for skill in find_skills(home.path)}
     return registry.symbols(skills, [server.name for server in Config.shown(home).tools.mcp])
+
+
+def preferred_for(interface: str, home: Home) -> list[str]:
+    """Processes that the project's configuration and the user's name for *interface*."""
+    named = (Config.shown(each).preferences for each in (home, Home.of_user()))
+    return [each[interface] for each in named if interface in each]
+
+
+def listed_tools(home: Home) -> tuple[ToolListed, ...]:
+    """What servers of tools offer, as they said last."""
+    return tuple(each.newest for each in _recorded(home).listings.values())
 
 
 def announced_elsewhere(home: Home) -> tuple[ComponentAnnounced, ...]:

@@ -42,9 +42,13 @@ from cortex.runtime.processes import (
     items_of,
     may_of,
 )
+from cortex.runtime.registry import registry_of
+from cortex.runtime.tools import allowed
 
+from ..reading import Selection
 from .station import Station
 
+OFFERS = Selection(topics=("component.*", "tool.listed"))
 ANSWER_S = 60.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 ID = "dryrun"
@@ -81,6 +85,7 @@ class StepReport(msgspec.Struct, kw_only=True):
     rejected: list[str] = []  # "NAME lacks ..."
     cost: float = 0.0  # US dollars that the prompt and its answer are reckoned to take
     tools: list[str] = []  # offered to the model
+    missing: dict[str, str] = {}  # tools that it declares and nobody offers now, and why
     refused: str = ""  # why there is no prompt
     may: list[str] = []  # what may be done towards its goal
     check: list[str] = []  # gates that decide whether its goal is reached
@@ -91,6 +96,7 @@ class DryRunDocument(msgspec.Struct, kw_only=True):
 
     process: str
     version: int
+    abstract: bool = False  # a template, which cannot be run
     gates: list[GateReport]
     steps: list[StepReport]
 
@@ -145,6 +151,7 @@ class Rehearsal:
         return DryRunDocument(
             process=process.name,
             version=process.version,
+            abstract=process.abstract,
             gates=[self._gate(gate, "", index) for index, gate in enumerate(process.gates)],
             steps=[self._step(step) for step in process.steps],
         )
@@ -198,6 +205,7 @@ class Rehearsal:
             report.check = [gate.name for gate in step.goal.check]
         if step.asks_model:
             self._compile(step, parameters, report)
+            report.missing = self._missing(step)
         return report
 
     def _acting_before(self, step: LinkedStep) -> list[str]:
@@ -257,6 +265,13 @@ class Rehearsal:
             report.refused = answer.reason
         else:
             report.refused = f"it was not compiled within {ANSWER_S:g} s"
+
+    def _missing(self, step: LinkedStep) -> dict[str, str]:
+        """The tools for which the step would be held, and why they are not there."""
+        history = self._station.history
+        registry = registry_of(history.select(OFFERS), history.event)
+        promised = () if step.promised is UNSET else step.promised
+        return {name: registry.why_not(name) for name in allowed(promised, registry.tools).unknown}
 
     def _found(self, step: LinkedStep, report: StepReport) -> str:
         """The digest of what the step's `find:` brings now; "" where it asks nothing."""

@@ -29,8 +29,10 @@ def sources_of(home: Home) -> Sources:
 
 
 def is_path(name: str) -> bool:
-    """Whether *name* means a file rather than a process."""
-    return name.endswith(SUFFIXES) or "/" in name
+    """Whether *name* means a file rather than a process, whose name may have a `/`, too."""
+    if name.endswith(SUFFIXES) or name.startswith((".", "/", "~")):
+        return True
+    return "/" in name and Path(name).is_file()
 
 
 def source_at(path: Path) -> tuple[str, str]:

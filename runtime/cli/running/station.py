@@ -302,7 +302,7 @@ class Station:
         Raises:
             RefusedError: It has ended.
         """
-        self._unfinished(execution_id)
+        self._unfinished(execution_id, "there is nothing to cancel")
         self.run(execution_id, event)
         return OK
 
@@ -312,7 +312,7 @@ class Station:
         Raises:
             RefusedError: It has ended, or stands at no goal.
         """
-        state = self._unfinished(execution_id)
+        state = self._unfinished(execution_id, "there is nothing to finish")
         if not state.adhoc:
             goal_at_hand_of(self.history, execution_id)
         if event.outputs and not state.adhoc:
@@ -349,10 +349,10 @@ class Station:
         places = [record.position for record, event in rows if event == asked]
         return execution_id, places[-1] if asked is not None else None
 
-    def _unfinished(self, execution_id: str) -> Execution:
+    def _unfinished(self, execution_id: str, instead: str = "run it again instead") -> Execution:
         state = self.history.execution(execution_id)
         if state.over:
-            raise RefusedError(f"execution {execution_id} is {state.status}: run it again instead")
+            raise RefusedError(f"execution {execution_id} is {state.status}: {instead}")
         return state
 
     def _with_steps(self, execution_id: str) -> Execution:

@@ -4,12 +4,13 @@ Pure but for what it remembers of the requests whose answers it tells.
 """
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import (
     ContextCompile,
     ContextCompiled,
+    ContextEdit,
     ContextEdited,
     ContextRefused,
     EffectSettled,
@@ -74,6 +75,15 @@ LEFT_WAITING = "execution {} waits on the hub; look at it, or cancel it, with"
 LEFT_TO_HUB = "execution {} goes on, on the hub; look at it, or have it pause, with"
 
 
+class _OfStep(Protocol):
+    """An event about a step."""
+
+    @property
+    def execution_id(self) -> str: ...
+    @property
+    def step_id(self) -> str: ...
+
+
 class Told(NamedTuple):
     """One finished line."""
 
@@ -91,17 +101,20 @@ class Teller:
         self._models: dict[tuple[str, str], str] = {}  # told last for a step
         self._held: set[tuple[str, str]] = set()  # steps that wait for tools
         self._fans: dict[tuple[str, str], tuple[int, int]] = {}  # items of a step, and those done
-        self._parts: dict[tuple[str, str], int] = {}  # number of an item, by its execution and step
+        self._parts: dict[str, str] = {}  # the step that the execution of an item carries out
+        self._within: dict[str, str] = {}  # the item that an execution is about, "review 3"
         self._branches: dict[tuple[str, str], tuple[str, ...]] = {}  # of a step
         self._errors: dict[str, str] = {}  # told last of an execution
+        self._edits: set[int] = set()  # positions of what asked for a change of a prompt
+        self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as was told
 
     def tell(self, record: Recorded, event: Event) -> Told | None:
         """What to say of an event, if anything."""
         match event:
             case KnowledgeRequest() | ContextCompile() | StepExecute() | StepDelegated():
                 self._began(record, event.execution_id, event.step_id, event.attempt)
-                if isinstance(event, StepDelegated) and event.item:
-                    self._parts[event.child, event.step_id] = event.item
+                if isinstance(event, StepDelegated):
+                    self._delegated(event)
             case ModelInvoke():
                 return self._invoked(record, event)
             case ModelSelected() | ContextCompiled() | ContextRefused():
@@ -114,16 +127,20 @@ class Teller:
             case ToolReturned() | ToolFailed() | ToolDenied() | ToolEnabled():
                 return self._tool(record, event)
             case KnowledgeRequested() if not (event.call_id or event.problem):
-                return _found(event)
+                return _found(event, self._label(event))
             case GateEvaluated() if event.outcome == "failed":
-                return Told("gate", f"{event.gate} failed: {event.reason}", "red")
+                return Told("gate", f"{self._gate(event)} failed: {event.reason}", "red")
             case GateEvaluated() if event.outcome == "passed":
-                return Told("gate", f"{event.gate} passed", "green")
+                return Told("gate", f"{self._gate(event)} passed", "green")
             case ExecutionRefused():
                 return Told("refused", one_line(event.reason), "red")
             case EffectSettled():
                 what = "it happened" if event.outcome == "happened" else "it is done again"
                 return Told("settled", f"{event.step_id}: {what}, says {event.by}")
+            case ContextEdit():
+                self._edits.add(record.position)
+            case ExecutionResumed() if record.causation in self._edits:
+                return None  # the prompt is made again and shown; nothing goes on
             case ExecutionResumed():
                 return Told("resumed", _resumed(record, event))
             case _:
@@ -134,10 +151,29 @@ class Teller:
         """Whether a step has so many items that nobody reads what each of them does."""
         return self._fans.get((execution_id, step_id), (0, 0))[0] > FEW
 
-    def _named(self, event: StepCompleted | StepFailed) -> str:
-        """The step, with the number of the item that it is carried out for."""
-        item = self._parts.get((event.execution_id, event.step_id))
-        return f"{event.step_id} {item}" if item else event.step_id
+    def _delegated(self, event: StepDelegated) -> None:
+        inside = self._within.get(event.execution_id, "")
+        if event.item:
+            branches = self._branches.get((event.execution_id, event.step_id), ())
+            known = event.item <= len(branches)
+            self._parts[event.child] = branches[event.item - 1] if known else event.step_id
+            own = self._parts[event.child] if known else f"{event.step_id} {event.item}"
+            inside = f"{own} of {inside}" if inside else own
+        if inside:
+            self._within[event.child] = inside
+
+    def _label(self, event: _OfStep) -> str:
+        """The step of *event*, with the item that it is about where it is about one."""
+        inside = self._within.get(event.execution_id)
+        if inside is None:
+            return event.step_id
+        if event.step_id == self._parts.get(event.execution_id):
+            return inside
+        return f"{event.step_id} of {inside}"
+
+    def _gate(self, event: GateEvaluated) -> str:
+        inside = self._within.get(event.execution_id)
+        return f"{event.gate} of {inside}" if inside else event.gate
 
     def _items(self, event: StepFanned | StepItemChanged) -> Told | None:
         where = event.execution_id, event.step_id
@@ -150,7 +186,9 @@ class Teller:
             return Told("items", said, "cyan")
         items, done = self._fans.get(where, (0, 0))
         told: Told | None = None
-        is_told = event.status == "failed" and self._errors.get(event.child) == event.reason
+        is_told = (
+            event.status in ("failed", "halted") and self._errors.get(event.child) == event.reason
+        )
         if event.status in ("paused", "halted", "failed", "skipped") and not is_told:
             branches = self._branches.get(where, ())
             known = 0 < event.item <= len(branches)
@@ -171,29 +209,29 @@ class Teller:
             case StepFanned() | StepItemChanged():
                 return self._items(event)
             case StepProgress():
-                return Told("at work", f"{event.step_id}: {event.note}", "dim")
+                return Told("at work", f"{self._label(event)}: {event.note}", "dim")
             case StepCompleted():
                 took = self._took(record, event.execution_id, event.step_id, event.attempt)
                 told = f": {event.summary}" if event.summary else ""
-                return Told("done", f"{self._named(event)}{took}{told}", "green")
+                return Told("done", f"{self._label(event)}{took}{told}", "green")
             case StepFailed():
                 self._errors[event.execution_id] = event.error
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
-                return Told("failed", f"{self._named(event)}{again}: {event.error}", "red")
+                told = self._refused.pop((event.execution_id, event.step_id), "")
+                why = "" if told == event.error else f": {event.error}"
+                return Told("failed", f"{self._label(event)}{again}{why}", "red")
             case StepProposed():
                 given = json.dumps(event.parameters) if event.parameters else ""
                 by = f", by {event.by}" if event.by and not event.call_id else ""
-                told = f"{event.step_id}: {event.action} {one_line(given, SHORT)}".rstrip()
+                told = f"{self._label(event)}: {event.action} {one_line(given, SHORT)}".rstrip()
                 return Told("chosen", f"{told}{by}", "cyan")
             case StepSkipped():
-                return Told("skipped", f"{event.step_id}: {event.reason}", "dim")
+                return Told("skipped", f"{self._label(event)}: {event.reason}", "dim")
             case StepReopened():
                 why = f": {event.reason}" if event.reason else ""
-                return Told("back", f"to {event.step_id}{why}", "yellow")
+                return Told("back", f"to {self._label(event)}{why}", "yellow")
             case StepUnclaimed():
-                return Told(
-                    "waiting", f"{event.step_id}: nobody carries out {event.action}", "yellow"
-                )
+                return Told("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
             case ExecutionEdited() | ContextEdited() | StepSettled():
                 return Told("changed", one_line(edit_line(edit_of(event))), "yellow")
             case ExecutionDeferred():
@@ -205,18 +243,21 @@ class Teller:
                 self._held.add((event.execution_id, event.step_id))
                 because = f" ({'; '.join(event.reasons)})" if event.reasons else ""
                 missing = f"nobody offers {', '.join(event.tools)}{because}"
-                told = f"{event.step_id}: {missing}: it waits for {event.wait_s:g} s at most"
+                told = f"{self._label(event)}: {missing}: it waits for {event.wait_s:g} s at most"
                 return Told("waiting", told, "yellow")
             case StepWake(what="offers", index=1):
                 if (event.execution_id, event.step_id) in self._held:
                     return None
-                told = f"{event.step_id}: a server of its tools has not said yet what it offers"
+                told = (
+                    f"{self._label(event)}: a server of its tools has not said yet what it offers"
+                )
                 return Told("waiting", told, "yellow")
         return None
 
     def _prompt(self, event: ModelSelected | ContextCompiled | ContextRefused) -> Told | None:
-        step = f"{event.step_id}{_turn(event.turn)}"
+        step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ContextRefused):
+            self._refused[event.execution_id, event.step_id] = event.reason
             return Told("refused", f"{step}: {event.reason}", "red")
         if isinstance(event, ContextCompiled):
             told = f"{step}: {many(event.tokens, 'token')} for {event.model}"
@@ -232,16 +273,17 @@ class Teller:
 
     def _invoked(self, record: Recorded, event: ModelInvoke) -> Told | None:
         self._began(record, *_call(event))
+        step = self._label(event)
         if event.provider == PERSON:
-            return Told("asked", f"{event.step_id}: {event.model} is to answer", "yellow")
+            return Told("asked", f"{step}: {event.model} is to answer", "yellow")
         if event.call > 1:
-            return Told("again", f"{event.step_id}: {event.model}, call {event.call}", "yellow")
+            return Told("again", f"{step}: {event.model}, call {event.call}", "yellow")
         return None
 
     def _answered(
         self, record: Recorded, event: ModelResponded | ModelFailed | ModelUnclaimed
     ) -> Told | None:
-        step = f"{event.step_id}{_turn(event.turn)}"
+        step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ModelUnclaimed):
             return Told("waiting", f"{step}: nobody answers for {event.model}", "yellow")
         took = self._took(record, *_call(event))
@@ -285,6 +327,11 @@ def what_is_missing(event: ExecutionDeferred) -> str:
     return f"{event.process}: {missing}; it waits {duration(event.waits_s)} for it to come"
 
 
+def nobody(event: StepUnclaimed) -> str:
+    """What a step waits for that nobody takes."""
+    return f"nobody carries out {event.action}"
+
+
 def used_tool(call: ToolCall) -> str:
     """A tool with its arguments, as briefly as they tell something."""
     values = [v if isinstance(v, str) else json.dumps(v) for v in call.arguments.values()]
@@ -307,10 +354,10 @@ def one_line(text: str, most: int = LINE) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _found(event: KnowledgeRequested) -> Told:
+def _found(event: KnowledgeRequested, step: str) -> Told:
     named = ", ".join(event.topics[:TOPICS])
     more = f" and {len(event.topics) - TOPICS} more" if len(event.topics) > TOPICS else ""
-    return Told("found", f"{event.step_id}: {named or 'nothing'}{more}", "cyan")
+    return Told("found", f"{step}: {named or 'nothing'}{more}", "cyan")
 
 
 def _resumed(record: Recorded, event: ExecutionResumed) -> str:

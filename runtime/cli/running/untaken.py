@@ -9,7 +9,7 @@ from cortex.runtime.serving import is_untaken
 from ..reading import STREAM, UNHELD, History, only_child, ways_back
 from ..screen import Screen
 from .holder import is_held
-from .telling import HOW_LONG, what_is_missing
+from .telling import HOW_LONG, nobody, what_is_missing
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
@@ -50,14 +50,22 @@ def waiting_for(history: History, execution_id: str) -> str:
 
 
 def say_what_is_missing(
-    screen: Screen, history: History, event: ExecutionDeferred, *, quiet: bool
+    screen: Screen, history: History, event: ExecutionDeferred | StepUnclaimed, *, quiet: bool
 ) -> None:
-    """Say how what a request waits for comes back; where nothing else is told, that it waits."""
+    """Say how what a request or a step waits for comes back.
+
+    Where nothing else is told, say that it waits, too.
+    """
+    if isinstance(event, ExecutionDeferred):
+        said, missing = what_is_missing(event), event.missing
+    else:
+        said, missing = f"{event.step_id}: {nobody(event)}", (f"action {event.action}",)
     if quiet:
-        screen.note(what_is_missing(event), "yellow")
-    for way in ways_back(event.missing, history.stream, history.event):
+        screen.note(said, "yellow")
+    for way in ways_back(missing, history.stream, history.event):
         screen.note(way, "cyan")
-    screen.note(HOW_LONG)
+    if isinstance(event, ExecutionDeferred):
+        screen.note(HOW_LONG)
 
 
 def _waits(state: State, position: int, *, reported: bool) -> bool:

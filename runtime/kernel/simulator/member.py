@@ -91,6 +91,7 @@ class Member:
             role.component.max_attempts,
             int(role.component.lease_s * SECOND_NS),
             contract=contract_of(role.component, Config()),
+            claimant="" if remote else label,
         )
 
     def open(self) -> None:

@@ -17,6 +17,7 @@ from cortex.bus import (
     Release,
     Renew,
     Request,
+    StandingClaim,
     State,
     Subscribed,
 )
@@ -117,7 +118,9 @@ class Observer:
                 lease.epoch > held.epoch, "the epoch did not rise from {}: {}", held.epoch, lease
             )
             insist(now_ns >= held.until_ns, "somebody else holds it: {}", lease)
-            held.epoch, held.until_ns = lease.epoch, now_ns + request.lease_ns
+            # What was leased to a claim that stood may be a third older than its answer.
+            thirds = 2 if isinstance(request, StandingClaim) else 3
+            held.epoch, held.until_ns = lease.epoch, now_ns + request.lease_ns * thirds // 3
 
     def _subscribed(self, request: SubscribeRequest, answer: Subscribed) -> None:
         if request.kind == "ordered" and request.lasting:

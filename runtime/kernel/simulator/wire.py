@@ -17,7 +17,7 @@ from cortex.bus import (
     State,
     Subscribe,
 )
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 from .observer import Observer
 from .scenario import Scenario
@@ -183,7 +183,12 @@ class Wire:
 
     def restart(self) -> None:
         """Open the log again."""
-        self._hub = Hub(self.log, self._scenario.vocabulary, self._weather.chance.randbytes)
+        self._hub = Hub(
+            self.log,
+            self._scenario.vocabulary,
+            self._weather.chance.randbytes,
+            policy=AgentWork(),
+        )
         self._ticks_ns = None
         for name in self._wakes:
             self._wake(name)

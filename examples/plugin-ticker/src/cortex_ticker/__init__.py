@@ -1,16 +1,16 @@
 """The plugin ticker: what it is made of, and everything that it asks for."""
 
-from cortex.plugins import Limits, Manifest
+import cortex
 
-PLUGIN = Manifest(
+PLUGIN = cortex.Manifest(
     name="ticker",
     version="1.0.0",
     cortex=">=0.1,<0.2",
     summary="Counts down, looks at the clock, repeats, and keeps a tally.",
     components=(
-        "cortex_ticker.actions:CountDown",
-        "cortex_ticker.gates:EvenMinute",
-        "cortex_ticker.models:Ticker",
+        "cortex_ticker.actions:count_down",
+        "cortex_ticker.gates:even_minute",
+        "cortex_ticker.models:ticker",
         "cortex_ticker.observers:Tally",
     ),
     subscribes=(
@@ -28,5 +28,5 @@ PLUGIN = Manifest(
         "model.failed",
         "x.ticker.tallied",
     ),
-    limits=Limits(events_per_s=500),
+    limits=cortex.Limits(events_per_s=500),
 )

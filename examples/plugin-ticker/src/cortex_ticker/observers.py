@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cortex.bus import Event
-from cortex.bus.events import ExecutionCompleted, ExecutionFailed
-from cortex.runtime.kernel import Component, Delivery, on
+import cortex
+from cortex.events import ExecutionCompleted, ExecutionFailed
 
 
-class Tallied(Event, frozen=True, kw_only=True, tag="x.ticker.tallied"):
+class Tallied(cortex.Event, frozen=True, kw_only=True, tag="x.ticker.tallied"):
     """So many executions have ended so far, as far as this plugin saw."""
 
     belongs = ("ticker", "")
@@ -18,26 +17,25 @@ class Tallied(Event, frozen=True, kw_only=True, tag="x.ticker.tallied"):
     failed: int
 
 
-class Tally(Component):
-    """Counts, in the order of the log."""
+class Tally(cortex.Component):
+    """Counts, in the order of the log: a class, since it keeps the count."""
 
     recalls = 1  # after a restart it goes on counting where it was
 
     def __init__(self) -> None:
         self._count = Tallied(completed=0, failed=0)
 
-    def recall(self, event: Event, delivery: Delivery) -> None:
+    def recall(self, event: cortex.Event, delivery: cortex.Delivery) -> None:
         """Count what was seen before this start."""
-        done = isinstance(event, ExecutionCompleted)
-        change = msgspec.structs.replace
-        if done:
-            self._count = change(self._count, completed=self._count.completed + 1)
+        count = self._count
+        if isinstance(event, ExecutionCompleted):
+            self._count = msgspec.structs.replace(count, completed=count.completed + 1)
         else:
-            self._count = change(self._count, failed=self._count.failed + 1)
+            self._count = msgspec.structs.replace(count, failed=count.failed + 1)
 
-    @on(ExecutionCompleted)
-    @on(ExecutionFailed)
-    def ended(self, event: Event, delivery: Delivery) -> Iterator[Event]:
+    @cortex.on(ExecutionCompleted)
+    @cortex.on(ExecutionFailed)
+    def ended(self, event: cortex.Event, delivery: cortex.Delivery) -> Iterator[Tallied]:
         """Count it, and say so."""
         self.recall(event, delivery)
         yield self._count

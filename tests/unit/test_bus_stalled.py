@@ -10,7 +10,7 @@ from cortex.bus.events import (
     StepExecute,
     StepUnclaimed,
 )
-from cortex.runtime.log import MemoryLog
+from cortex.runtime.log import AgentWork, MemoryLog
 
 from .bus_world import HubWorld
 
@@ -19,7 +19,7 @@ MODEL = ModelInvoke(execution_id="e1", step_id="fix", model="gone", prompt="d1")
 
 
 def hub_on(log: MemoryLog) -> Hub:
-    return Hub(log, VOCABULARY, lambda size: b"\x01" * size)
+    return Hub(log, VOCABULARY, lambda size: b"\x01" * size, policy=AgentWork())
 
 
 def topics(log: MemoryLog) -> list[str]:

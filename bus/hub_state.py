@@ -9,10 +9,11 @@ from .epochs import Epochs, ends_of
 from .errors import TailLostError
 from .event import Draft
 from .filter import Filter, Index
+from .idempotency import is_lane
 from .limits import Tally
 from .log import Batch, Deadline, Log, Receipt, Standing, lags
-from .once import is_lane
 from .queue import WorkQueue
+from .standing_claims import StandingClaims
 
 ROUTES_KEPT = 20_000  # (topic, key) pairs; keys of plugins may be without number
 
@@ -25,7 +26,7 @@ class Route(msgspec.Struct, frozen=True):
     named: bool  # one of the others asks for this very key, and so answers for it
 
 
-class Known(msgspec.Struct):
+class HubState(msgspec.Struct):
     """Cursors, queues, deadlines and versions as the newest transaction left them."""
 
     head: int
@@ -46,42 +47,43 @@ class Known(msgspec.Struct):
     unclean: bool = False  # the opening before may have lost its newest events
     ended: int | None = None  # where the log ended then, where it ends elsewhere now
     noted: Draft | None = None  # an event that is to be recorded with the first transaction
+    standing_claims: StandingClaims = msgspec.field(default_factory=StandingClaims)
     full: set[str] = set()  # work subscriptions that have enough ready: see backlog.py
 
     @classmethod
     def of(cls, log: Log) -> Self:
         """Read it from a log that no hub serves at the moment."""
-        state = log.state()
-        queues = {s.name: WorkQueue() for s in state.standings if s.kind == "work"}
-        for work in state.work:
+        kept = log.state()
+        queues = {s.name: WorkQueue() for s in kept.standings if s.kind == "work"}
+        for work in kept.work:
             # Whoever held it was a client of a hub that is gone. Nothing is recorded twice for
             # that: once the work is claimed again, a late answer carries an old epoch.
             queues[work.subscription].put(msgspec.structs.replace(work, not_before_ns=0))
-        known = cls(
-            head=state.head,
-            time_ns=state.time_ns,
-            standings={s.name: s for s in state.standings},
+        state = cls(
+            head=kept.head,
+            time_ns=kept.time_ns,
+            standings={s.name: s for s in kept.standings},
             passing=set(),
-            filters={s.name: Filter(s.filter) for s in state.standings},
+            filters={s.name: Filter(s.filter) for s in kept.standings},
             queues=queues,
-            deadlines={d.name: d for d in state.deadlines},
-            receipts={r.client: r for r in state.receipts},
+            deadlines={d.name: d for d in kept.deadlines},
+            receipts={r.client: r for r in kept.receipts},
             versions={},
             routes={},
             index=Index(),
             tally=Tally(),
-            epochs=state.epochs,
-            epoch=state.epochs[-1].id if state.epochs else 0,
-            ends=ends_of(state.epochs),
-            unclean=state.unclean,
-            ended=state.ended,
-            noted=state.noted,
-            full={s.name for s in state.standings if lags(s)},
+            epochs=kept.epochs,
+            epoch=kept.epochs[-1].id if kept.epochs else 0,
+            ends=ends_of(kept.epochs),
+            unclean=kept.unclean,
+            ended=kept.ended,
+            noted=kept.noted,
+            full={s.name for s in kept.standings if lags(s)},
         )
-        for standing in state.standings:
-            known.index.put(standing.name, standing.filter)
-        known.count()
-        return known
+        for standing in kept.standings:
+            state.index.put(standing.name, standing.filter)
+        state.count()
+        return state
 
     def count(self) -> None:
         """Count anew what clients have made the hub keep."""

@@ -9,7 +9,7 @@ from typing import Self
 
 import msgspec
 
-from .known import Known
+from .hub_state import HubState
 from .log import Batch
 from .requests import Commit, Finish, Request
 
@@ -26,7 +26,7 @@ class Alone(msgspec.Struct, frozen=True):
     until_ns: int
 
 
-class Tries:
+class PoisonTracking:
     """What a hub knows of earlier tries; changed only after a write succeeded."""
 
     def __init__(self, fallen: dict[Key, int]) -> None:
@@ -35,14 +35,14 @@ class Tries:
         self.alone: Alone | None = None
 
     @classmethod
-    def of(cls, known: Known) -> Self:
+    def of(cls, state: HubState) -> Self:
         """What was tried before the hub of *known* opened its log."""
-        fallen = {(s.name, 0): s.attempts for s in known.standings.values() if s.attempts}
-        for name, queue in known.queues.items():
+        fallen = {(s.name, 0): s.attempts for s in state.standings.values() if s.attempts}
+        for name, queue in state.queues.items():
             fallen.update(((name, w.position), w.attempts) for w in queue if w.attempts)
         return cls(fallen)
 
-    def settle(self, trial: "Trial", gone: list[str]) -> set[str]:
+    def settle(self, trial: "StagedTries", gone: list[str]) -> set[str]:
         """Take in a transaction that is on disk; names of whom it lets begin."""
         if not self.fallen and not self.free:
             return set()  # nothing has fallen: this is how it nearly always is
@@ -63,30 +63,30 @@ class Tries:
         self.alone = None
         return self._waiting()
 
-    def excuse(self, known: Known, request: Request) -> None:
+    def excuse(self, state: HubState, request: Request) -> None:
         """Let the next try cost nothing: the log did not take what came of this one."""
         attempts, key = 0, ("", 0)
         if isinstance(request, Commit):
             key = (request.subscription, 0)
-            standing = known.standings.get(request.subscription)
+            standing = state.standings.get(request.subscription)
             if standing is not None and standing.cursor == request.after:
                 attempts = standing.attempts
         elif isinstance(request, Finish):
             key = (request.subscription, request.position)
-            queue = known.queues.get(request.subscription)
+            queue = state.queues.get(request.subscription)
             work = queue.get(request.position) if queue else None
             if work is not None and work.epoch == request.epoch:
                 attempts = work.attempts
         if attempts > self.fallen.get(key, 0):  # this try was counted
             self.free.add(key)
 
-    def forgive(self, known: Known, batch: Batch) -> None:
+    def forgive(self, state: HubState, batch: Batch) -> None:
         """Take back what was counted since the hub opened: it ends in good order."""
-        for name, standing in known.standings.items():
+        for name, standing in state.standings.items():
             fallen = self.fallen.get((name, 0), 0)
-            if standing.attempts > fallen and name not in known.passing:
+            if standing.attempts > fallen and name not in state.passing:
                 batch.standings[name] = msgspec.structs.replace(standing, attempts=fallen)
-        for name, queue in known.queues.items():
+        for name, queue in state.queues.items():
             for work in queue:
                 key = (name, work.position)
                 fallen = self.fallen.get(key, 0)
@@ -97,10 +97,10 @@ class Tries:
         return {name for (name, _), count in self.fallen.items() if count >= SUSPECT}
 
 
-class Trial:
+class StagedTries:
     """What one batch changes of it."""
 
-    def __init__(self, tries: Tries, now_ns: int) -> None:
+    def __init__(self, tries: PoisonTracking, now_ns: int) -> None:
         self.alone = tries.alone
         self.paid: set[Key] = set()  # free tries that are used up
         self.ended: set[Key] = set()  # events that are done

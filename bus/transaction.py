@@ -6,15 +6,16 @@ from functools import partial
 import msgspec
 
 from .access import Owners
-from .begun import refuse_begun
+from .cancellation import is_cancelled, waiting_of
 from .errors import ConflictError, CursorError, LeaseLostError, SubscriptionError
 from .event import CheckedDraft, Draft, Recorded, encode
 from .filter import Filter
-from .known import Known, Route
+from .hub_state import HubState, Route
 from .limits import Allowed, StagedTally
 from .log import Batch, Deadline, Log, Receipt, Row, Standing, Work, lags
 from .moment import last_before
-from .moot import ENDS, can_be_moot, is_moot, waiting_of
+from .poison import StagedTries
+from .policy import WorkPolicy
 from .recording import recorded
 from .requests import (
     Answer,
@@ -30,32 +31,33 @@ from .requests import (
     Publish,
     Release,
     Renew,
+    StandDown,
+    StandingClaim,
     Subscribe,
     Subscribed,
     Unsubscribe,
 )
 from .secret_names import refuse_secret_names
 from .setting import Setting
+from .standing_claims import StagedClaims
 from .subscribing import check_kind, made, taken_up
-from .tries import Trial
-from .unclaimed import REPORTS, SOURCE, STEP, report
 from .vocabulary import Vocabulary
 from .withdrawal import ANNOUNCEMENTS, REVOKED, deadlines_of, gone_with, subscriptions_of
 
 _READ_ANSWER = msgspec.msgpack.Decoder(Appended).decode
 _WRITE = msgspec.msgpack.Encoder().encode
-_FOLLOWED = ENDS | {REVOKED}  # something else goes with these, in their transaction
+SOURCE = "hub"  # of what the hub itself has to say
 
 Mask = Callable[[Sequence[Draft]], Sequence[Draft]]  # the same events without secrets
 
 
-class Turn:
+class Transaction:
     """Stages requests against what the hub knows; nothing of it shows until the hub settles it."""
 
     def __init__(
         self,
-        known: Known,
-        trial: Trial,
+        state: HubState,
+        trial: StagedTries,
         log: Log,
         vocabulary: Vocabulary,
         record: Callable[[int], Recorded],
@@ -63,10 +65,14 @@ class Turn:
         now_ns: int,
         steady_ns: int,
         allowed: Allowed,
+        policy: WorkPolicy,
         owners: Owners | None = None,
         mask: Mask | None = None,
     ) -> None:
         self.batch = Batch()
+        self._policy = policy
+        self.watched = policy.watched
+        self.claims = StagedClaims(state.standing_claims)
         self._mask = mask
         self.records: list[Recorded] = []
         self.ephemeral: list[Recorded] = []
@@ -74,14 +80,14 @@ class Turn:
         self.passing: dict[str, Standing] = {}  # subscriptions that are not kept on disk
         self.woken: set[str] = set()
         self.wakes: dict[int, frozenset[str]] = {}  # and all of a route, by its id
-        self.tally = StagedTally(known.tally, allowed)  # what the batch adds to what is kept
-        self.offered: set[str] = set()  # work subscriptions that steps were handed to
-        self.full = known.full  # work subscriptions whose events wait in the log
-        self.head = known.head
-        self.time_ns = max(now_ns, known.time_ns)  # a clock that was set back does not show
+        self.tally = StagedTally(state.tally, allowed)  # what the batch adds to what is kept
+        self.offered: set[str] = set()  # work subscriptions that watched requests were handed to
+        self.full = state.full  # work subscriptions whose events wait in the log
+        self.head = state.head
+        self.time_ns = max(now_ns, state.time_ns)  # a clock that was set back does not show
         self.trial = trial
         self.steady_ns = steady_ns  # what leases and backoffs are measured by
-        self._known = known
+        self._state = state
         self._log = log
         self._vocabulary = vocabulary
         self._record = record
@@ -98,7 +104,7 @@ class Turn:
         """Append; a repeated number is answered as it was the first time."""
         last: Receipt | None = None
         if request.number:
-            last = self.batch.receipts.get(client) or self._known.receipts.get(client)
+            last = self.batch.receipts.get(client) or self._state.receipts.get(client)
             if last is not None and request.number == last.number:
                 return _READ_ANSWER(last.answer)
             if last is not None and request.number < last.number:
@@ -107,8 +113,9 @@ class Turn:
                 self.tally.refuse_over(client, "receipts", 1)
         if request.sync:
             self.batch.sync = True
-            head = self._known.head
+            head = self._state.head
             log, records = self._log, self.records
+            refuse_begun = self._policy.refuse_begun
             refuse_begun(client, request.events, self._record, head, log, records)
         answer = self._take(client, request.events, request.due, request.forget)
         if request.number:
@@ -122,11 +129,11 @@ class Turn:
         standing = self._standing(request.subscription, "ordered")
         if standing.cursor != request.after:
             raise CursorError(request.subscription, request.after, standing.cursor)
-        if not request.after <= request.through <= self._known.head:
+        if not request.after <= request.through <= self._state.head:
             raise SubscriptionError(
                 request.subscription,
                 f"cannot move from {request.after} to {request.through} in a log of "
-                f"{self._known.head}",
+                f"{self._state.head}",
             )
         answer = self._take(client, request.events, request.due, request.forget)
         self.batch.standings[standing.name] = msgspec.structs.replace(
@@ -147,10 +154,51 @@ class Turn:
         self.batch.standings[standing.name] = msgspec.structs.replace(standing, attempts=attempts)
         return Attempted(attempts, fallen)
 
-    def claim(self, request: Claim) -> Answer:
+    def standing_claim(self, request: StandingClaim) -> Answer:
+        """Take what was leased meanwhile, or the oldest work that nobody holds, or stand."""
+        self._standing(request.subscription, "work")
+        leases = self.claims.take(request.claimant)
+        fetched = tuple(each for each in leases if self._fetch(request, each))
+        answer = Claimed(fetched) if fetched else self.claim(request)
+        if not answer.leases:
+            self.claims.add(request)
+        return answer
+
+    def stand_down(self, request: StandDown) -> Answer:
+        """Forget a claim that stands; what was leased for it and not fetched is free again."""
+        for subscription, queue in self._state.queues.items():
+            for lease in self._state.standing_claims.leased.get(request.claimant, ()):
+                work = queue.get(lease.record.position)
+                if work is not None and work.epoch == lease.epoch and work.not_before_ns:
+                    # Nobody began it: that it was leased is held against nothing.
+                    self.batch.work[subscription, work.position] = msgspec.structs.replace(
+                        work, not_before_ns=0, attempts=work.attempts - 1
+                    )
+                    self.woken.add(subscription)
+        self.claims.take(request.claimant)
+        return Appended()
+
+    def _fetch(self, request: StandingClaim, lease: Lease) -> bool:
+        """Whether work that was leased to a claim that stood is still its own, and to be done."""
+        subscription = request.subscription
+        queue, key = self._state.queues.get(subscription), (subscription, lease.record.position)
+        work = queue.get(lease.record.position) if queue else None
+        held = work is not None and work.epoch == lease.epoch
+        if work is None or not held or work.not_before_ns <= self.steady_ns:
+            return False
+        if key in self.batch.work or key in self._gone or subscription in self.batch.dropped:
+            return False
+        if self.drop_cancelled(work, lease.record):
+            return False
+        # Whoever holds a lease renews it after a third: it has to find the rest still there.
+        if work.not_before_ns - self.steady_ns < request.lease_ns * 2 // 3:
+            self._keep(work, self.steady_ns + request.lease_ns)
+        return True
+
+    def claim(self, request: Claim) -> Claimed:
         """Take the oldest work that nobody holds."""
         self._standing(request.subscription, "work")
-        queue = self._known.queues.get(request.subscription)
+        queue = self._state.queues.get(request.subscription)
         if queue is None or request.subscription in self.batch.dropped:
             return Claimed(())  # it is new in this very batch
         if not request.limit:
@@ -169,7 +217,7 @@ class Turn:
                     left.append(popped.pop())
                     continue
                 record = self._record(work.position)
-                if self.drop_moot(work, record):
+                if self.drop_cancelled(work, record):
                     continue
                 taken.append((work, record))
                 if suspect or len(taken) >= request.limit:
@@ -212,7 +260,7 @@ class Turn:
         before = self._find(request.name)
         passing = self._is_passing(request.name)
         if before is None:
-            standing = made(request, self.head, partial(last_before, self._log, self._known.head))
+            standing = made(request, self.head, partial(last_before, self._log, self._state.head))
             self.tally.refuse_over(request.name, "subscriptions", 1)
         else:
             standing = taken_up(request, before, passing=passing)
@@ -226,7 +274,7 @@ class Turn:
             self.batch.standings[request.name] = standing
             if standing.kind == "work":
                 self._remade[request.name] = Filter(standing.filter)
-        return Subscribed(standing.cursor, self.head, standing.attempts, self._known.epoch)
+        return Subscribed(standing.cursor, self.head, standing.attempts, self._state.epoch)
 
     def unsubscribe(self, request: Unsubscribe) -> Answer:
         """Remove a subscription."""
@@ -243,25 +291,29 @@ class Turn:
 
     def withdraw(self, client: str, keeps: Sequence[str]) -> Appended:
         """Remove what a client left at the hub."""
-        for name in deadlines_of(client, keeps, self._known, self.batch):
+        for name in deadlines_of(client, keeps, self._state, self.batch):
             self._setting.forget(name)
-        self._drop(subscriptions_of(client, keeps, self._known, self.batch, self.passing))
+        self._drop(subscriptions_of(client, keeps, self._state, self.batch, self.passing))
         if self._owners is None or ANNOUNCEMENTS in keeps:
             return Appended()
-        return self._append(SOURCE, self._owners.left_by(client))
+        return self._append(SOURCE, self._owners.left_by(client, self.records))
 
     def tell(self, draft: Draft) -> None:
         """Append what the hub itself has to say."""
         self._append(SOURCE, (draft,))
 
-    def drop_moot(self, work: Work, record: Recorded) -> bool:
+    def report(self, topic: str, body: bytes, position: int, waited_s: float = 0.0) -> None:
+        """Append what is said of the request at *position* that nobody takes."""
+        self.tell(Draft.of(self._policy.stalled(topic, body, waited_s), causation=position))
+
+    def drop_cancelled(self, work: Work, record: Recorded) -> bool:
         """End *work*, which *record* asked for, where nobody wants it any more; whether so."""
-        seen = self._known.filters[work.subscription]
+        seen = self._state.filters[work.subscription]
         if (
-            not can_be_moot(record)
+            record.topic not in self._policy.cancellable
             or not seen.names(record.topic, record.key)  # an observer sees it all the same
             or self._version(record.stream) == record.version  # nothing was said since
-            or not is_moot(record, self._log, self.records, work.subscription)
+            or not is_cancelled(self._policy, record, self._log, self.records, work.subscription)
         ):
             return False
         self._end((work.subscription, work.position))
@@ -271,12 +323,12 @@ class Turn:
     def _setting(self) -> Setting:
         # Made where it is needed, and without the turn: one is made for every batch, and cycles in
         # it would keep the garbage collector busy.
-        return Setting(self._known, self.batch, self.tally)
+        return Setting(self._state, self.batch, self.tally)
 
     def put_back(self) -> None:
         """Make the claimed work claimable again: the batch was not written."""
         for name, position in self._popped:
-            self._known.queues[name].again(position)
+            self._state.queues[name].again(position)
 
     def _drop(self, names: Collection[str]) -> None:
         """Remove subscriptions that are there, with the work that waits in them."""
@@ -342,13 +394,13 @@ class Turn:
                 ahead[draft.stream] = ahead.get(draft.stream, 0) + 1
 
     def _append(self, source: str, events: Sequence[Draft]) -> Appended:
-        first = self.head + 1
+        first, policy = self.head + 1, self._policy
         unclaimed: list[tuple[Draft, int]] = []  # requests that nobody takes at the moment
         revoked: list[Draft] = []
         for draft in events:
             if draft.ephemeral:
                 self.ephemeral.append(self._recorded(draft, source, 0, 0))
-                wake = self._known.route(draft.topic, draft.key).wake
+                wake = self._state.route(draft.topic, draft.key).wake
                 self.wakes[id(wake)] = wake
                 continue
             self.head = position = self.head + 1
@@ -358,22 +410,21 @@ class Turn:
             self.records.append(record)
             self.batch.rows.append(Row(position, stream, version, encode(record)))
             topic = draft.topic
-            if not self._route(draft, position) and topic in REPORTS:
+            if not self._route(draft, record) and topic in policy.reported:
                 unclaimed.append((draft, position))
-            if topic in _FOLLOWED:
-                if topic == REVOKED:
-                    revoked.append(draft)
-                else:
-                    self._drop_waiting(stream)
+            if topic == REVOKED:
+                revoked.append(draft)
+            elif topic in policy.ends:
+                self._drop_waiting(stream)
         answer = Appended(first, self.head) if self.head >= first else Appended()
         for draft, position in unclaimed:  # after the answer, which speaks of the request alone
-            self.tell(report(draft.topic, draft.body, position))
+            self.report(draft.topic, draft.body, position)
         for draft in revoked:
             self.withdraw(*gone_with(draft))
         return answer
 
     def _drop_waiting(self, stream: str) -> None:
-        for key in waiting_of(stream, self._known, self._log, self.steady_ns):
+        for key in waiting_of(self._policy, stream, self._state, self._log, self.steady_ns):
             if key not in self.batch.work and key not in self._gone:
                 self._end(key)
 
@@ -387,9 +438,9 @@ class Turn:
         index = len(self.records) + len(self.ephemeral)
         return recorded(draft, source, position, version, self.time_ns, index, self._random)
 
-    def _route(self, draft: Draft, position: int) -> bool:
+    def _route(self, draft: Draft, record: Recorded) -> bool:
         """Hand an event to the subscriptions that see it; whether one of them answers for it."""
-        route = self._known.route(draft.topic, draft.key)
+        route, position = self._state.route(draft.topic, draft.key), record.position
         if route is not self._routed:  # most events go where the one before went
             self.wakes[id(route.wake)] = route.wake
             self._routed = route
@@ -399,9 +450,9 @@ class Turn:
                 if self.full and name in self.full:
                     self._hold_back(name, position)
                 else:
-                    self.batch.work[name, position] = Work(name, position)
+                    self._put(name, record)
                 taken = True
-        if draft.topic == STEP:
+        if draft.topic == self.watched:
             self.offered.update(route.work, self._remade)
         for name, seen in self._remade.items():
             if seen is not None and seen.matches(draft.topic, draft.key):
@@ -413,6 +464,16 @@ class Turn:
                 taken = True
         return taken
 
+    def _put(self, name: str, record: Recorded) -> None:
+        """Make work of an event, for whoever waits for the next, or else for who comes first."""
+        work = Work(name, record.position)
+        claim = self.claims.for_work(name)
+        if claim is None:
+            self.batch.work[name, record.position] = work
+        else:
+            self.claims.lease(claim.claimant, self._leased(work, record, claim.lease_ns))
+            self.batch.sync |= claim.sync
+
     def _hold_back(self, name: str, position: int) -> None:
         """Leave an event in the log until its subscription has room for it."""
         standing = self._find(name)
@@ -422,7 +483,7 @@ class Turn:
     def _version(self, stream: str) -> int:
         version = self.versions.get(stream)
         if version is None:
-            version = self._known.versions.get(stream)
+            version = self._state.versions.get(stream)
         if version is None:
             version = self._log.stream_version(stream)
             self.versions[stream] = version
@@ -432,12 +493,12 @@ class Turn:
         """Where a subscription stands after what this batch has staged."""
         staged = self.batch.standings.get(name) or self.passing.get(name)
         if staged is None and name not in self.batch.dropped:
-            return self._known.standings.get(name)
+            return self._state.standings.get(name)
         return staged
 
     def _is_passing(self, name: str) -> bool:
-        known = name in self._known.passing and name not in self.batch.dropped
-        return known or name in self.passing
+        state = name in self._state.passing and name not in self.batch.dropped
+        return state or name in self.passing
 
     def _standing(self, name: str, kind: str) -> Standing:
         standing = self._find(name)
@@ -455,7 +516,7 @@ class Turn:
         self._standing(name, "work")
         work = self.batch.work.get((name, position))
         if work is None and name not in self.batch.dropped and (name, position) not in self._gone:
-            queue = self._known.queues.get(name)
+            queue = self._state.queues.get(name)
             work = queue.get(position) if queue else None
         # A claim that the log has lost may have been made again, with the same count.
         held = work is not None and work.epoch == request.epoch
@@ -467,8 +528,8 @@ class Turn:
         key = (work.subscription, work.position)
         attempts = work.attempts + self.trial.begin(key)
         epoch, until_ns = work.epoch + 1, self.steady_ns + lease_ns
-        self.batch.work[key] = Work(*key, epoch, attempts, until_ns, self._known.epoch)
-        return Lease(record, epoch, attempts, self.trial.fallen(key), self._known.epoch)
+        self.batch.work[key] = Work(*key, epoch, attempts, until_ns, self._state.epoch)
+        return Lease(record, epoch, attempts, self.trial.fallen(key), self._state.epoch)
 
     def _keep(self, work: Work, not_before_ns: int) -> None:
         self.batch.work[work.subscription, work.position] = msgspec.structs.replace(

@@ -1,0 +1,99 @@
+"""What is said when nobody takes a request: it is recorded beside the request, and that waits.
+
+Where no subscription sees it, that is said in the transaction that records it. Where one does and
+nobody claims from its queue (its worker was killed, hangs, or was never started again), the queue
+is looked at from time to time: a request that has waited there from one look to the next, while no
+worker showed a sign of life, is reported once for each time it became free.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from .hub_state import HubState
+from .log import Standing, Work
+from .policy import WorkPolicy
+
+LOOK_NS = 5_000_000_000  # between two looks; what is reported has waited for one to two of them
+REPORTED_AT_ONCE = 256  # by one look
+
+
+class _Look(msgspec.Struct):
+    due_ns: int
+    touched: int = -1  # the queue's count of signs of life at the look before
+    newest: int = 0  # head of the log at the look before
+    older: int = 0  # and at the one before that, where nobody has shown a sign of life since
+
+
+class StalledWork:
+    """Looks at the queues in which such requests wait; changed only after a write succeeded."""
+
+    def __init__(self, policy: WorkPolicy, state: HubState) -> None:
+        family = policy.watched.partition(".")[0]
+        # The patterns that see such a request; none where the policy watches nothing.
+        self._patterns = {policy.watched, f"{family}.*", "*"} if policy.watched else set[str]()
+        self._looks: dict[str, _Look] = {}
+        self._reported: dict[str, set[tuple[int, int]]] = {}  # position and epoch, by subscription
+        self._waits_on(state, state.queues, 0)
+
+    def due_ns(self) -> int | None:
+        """When there is something to look at; None for not before there is a request."""
+        return min((look.due_ns for look in self._looks.values()), default=None)
+
+    def offered(self, names: Iterable[str], now_ns: int) -> None:
+        """Requests were put into the queues *names*."""
+        for name in names:
+            if name not in self._looks:
+                self._looks[name] = _Look(now_ns + LOOK_NS)
+
+    def lapsed(self, state: HubState, names: Iterable[str], now_ns: int) -> None:
+        """Leases or backoffs in the queues *names* are over, so that what they held is free."""
+        self._waits_on(state, names, now_ns + LOOK_NS)
+
+    def overdue(self, state: HubState, now_ns: int, waits: Callable[[Work], bool]) -> list[Work]:
+        """Work that was free for long enough, and not told yet; looks at what is due.
+
+        Args:
+            state: The queues, their lapsed leases matured.
+            now_ns: The steady time.
+            waits: Whether a work must not be claimed now, for a reason of the hub's own.
+        """
+        found: list[Work] = []
+        for name in [name for name, look in self._looks.items() if look.due_ns <= now_ns]:
+            found += self._look(state, name, now_ns, waits)
+        return found
+
+    def reported(self, works: Iterable[Work]) -> None:
+        """These were reported."""
+        for work in works:
+            self._reported.setdefault(work.subscription, set()).add((work.position, work.epoch))
+
+    def _waits_on(self, state: HubState, names: Iterable[str], due_ns: int) -> None:
+        for name in names:
+            if len(state.queues[name]) and self._sees_watched(state.standings[name]):
+                self._looks.setdefault(name, _Look(due_ns))
+
+    def _look(
+        self, state: HubState, name: str, now_ns: int, waits: Callable[[Work], bool]
+    ) -> list[Work]:
+        look, queue = self._looks[name], state.queues.get(name)
+        if queue is None or not len(queue):
+            del self._looks[name]
+            self._reported.pop(name, None)
+            return []
+        held_ns = queue.next_due_ns()  # somebody has some of it, or gave it back a moment ago
+        alive = held_ns is not None or queue.touched != look.touched
+        look.older, look.newest = 0 if alive else look.newest, state.head
+        look.touched, look.due_ns = queue.touched, max(now_ns, held_ns or 0) + LOOK_NS
+        if alive:
+            return []
+        before = self._reported.get(name, set())
+        told = self._reported[name] = before & {(w.position, w.epoch) for w in queue}
+        fresh = [w for w in queue if (w.position, w.epoch) not in told]
+        if not fresh:
+            del self._looks[name]  # until there is more, or some of it was claimed and lapsed
+        ripe = (w for w in fresh if w.position <= look.older and not waits(w))
+        return [work for work, _ in zip(ripe, range(REPORTED_AT_ONCE), strict=False)]
+
+    def _sees_watched(self, standing: Standing) -> bool:
+        return any(topic in self._patterns for topic, _ in standing.filter)

@@ -1,0 +1,80 @@
+"""Claims that stand: idle workers to whom the next work is leased as it is appended.
+
+A worker that waits would be woken by the transaction that appends its work, and claim it in one of
+its own. Instead the work is leased to it at once, and its next claim, which it makes when it is
+woken, is answered from memory. The lease, its epoch and the attempt are on disk like any other.
+"""
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from .requests import Lease, StandingClaim
+
+
+class StandingClaims(msgspec.Struct):
+    """Who waits, and what was leased to whom and not fetched yet; changed after a write."""
+
+    waiting: dict[str, dict[str, StandingClaim]] = {}  # by subscription and claimant, oldest first
+    leased: dict[str, tuple[Lease, ...]] = {}  # by claimant
+
+    def add(self, claim: StandingClaim) -> None:
+        """Let *claim* stand."""
+        self.waiting.setdefault(claim.subscription, {})[claim.claimant] = claim
+
+    def remove(self, claimant: str) -> None:
+        """Forget the claim of *claimant*, and what was leased to it."""
+        self.leased.pop(claimant, None)
+        for claims in self.waiting.values():
+            claims.pop(claimant, None)
+
+    def drop(self, subscriptions: Iterable[str]) -> None:
+        """Forget the claims on these subscriptions, which are removed."""
+        for name in subscriptions:
+            self.waiting.pop(name, None)
+
+
+class StagedClaims:
+    """What one transaction changes of standing claims."""
+
+    def __init__(self, standing: StandingClaims) -> None:
+        self._standing = standing
+        self._left: set[str] = set()  # claimants that came back, or stood down
+        self._made: dict[str, StandingClaim] = {}  # by claimant
+        self._leased: dict[str, list[Lease]] = {}  # by claimant
+
+    def take(self, claimant: str) -> tuple[Lease, ...]:
+        """What was leased to *claimant*, whose claim does not stand any more."""
+        self._made.pop(claimant, None)
+        if claimant in self._left:
+            return ()
+        self._left.add(claimant)
+        return self._standing.leased.get(claimant, ())
+
+    def add(self, claim: StandingClaim) -> None:
+        """Let *claim* stand once the transaction is written."""
+        self._made[claim.claimant] = claim
+
+    def for_work(self, subscription: str) -> StandingClaim | None:
+        """The oldest claim that the next work of *subscription* goes to."""
+        for claimant, claim in self._standing.waiting.get(subscription, {}).items():
+            room = claim.limit - len(self._leased.get(claimant, ()))
+            if claimant not in self._left and room > 0:
+                return claim
+        return None
+
+    def lease(self, claimant: str, lease: Lease) -> None:
+        """Lease work to *claimant* once the transaction is written."""
+        self._leased.setdefault(claimant, []).append(lease)
+
+    def settle(self, dropped: Collection[str]) -> None:
+        """Take in that the transaction is on disk."""
+        for claimant in self._left:
+            self._standing.remove(claimant)
+        if dropped:
+            self._standing.drop(dropped)
+        for claimant, leases in self._leased.items():
+            self._standing.remove(claimant)  # it has what it waits for, and comes again
+            self._standing.leased[claimant] = tuple(leases)
+        for claim in self._made.values():
+            self._standing.add(claim)

@@ -1,0 +1,1 @@
+from facade.testing import *
