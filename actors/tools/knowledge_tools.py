@@ -12,6 +12,7 @@ from cortex.bus.events import KnowledgeRequested, ToolCall
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import KnowledgeError, Resolved, TopicIndex
 from cortex.runtime.log import Blobs
+from cortex.runtime.retrieval import RetrievalError
 
 from ..opened_knowledge import LONGEST_TEXT, OpenedKnowledge, told
 from .carrying import Told, carry_out
@@ -20,7 +21,7 @@ from .errors import ToolError
 from .windows import lines_of
 
 if TYPE_CHECKING:
-    from cortex.runtime.knowledge.finding import Found
+    from cortex.runtime.retrieval import SearchResult
 
 PROVIDER = "knowledge"
 PASSAGES = 5  # that are given
@@ -73,7 +74,7 @@ class KnowledgeTools(Component):
             return Told(text, f"all of {query}", events=(_requested(event, query, (query,)),))
         try:
             indexed, found = self._knowledge.find((query,), PASSAGES)
-        except KnowledgeError as error:
+        except RetrievalError as error:
             raise ToolError(str(error), "unavailable") from error
         topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
         kept = self._blobs.put(msgspec.json.encode(found))
@@ -115,7 +116,7 @@ def _whole(topic: str, lines: list[str]) -> str:
     return f"## {topic}, lines 1-{len(lines)}\n{text}\n"
 
 
-def _shown(found: "Found", query: str) -> str:
+def _shown(found: "SearchResult", query: str) -> str:
     if not found.passages:
         return f"nothing is known about {query!r}\n"
     parts: list[str] = []

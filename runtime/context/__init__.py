@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     )
     from .excerpt import cut_middle
     from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
-    from .lexical import Bm25, content_words
     from .offers import OFFERS, Offer, items_of
     from .parts import Parts, split
     from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
@@ -29,7 +28,19 @@ if TYPE_CHECKING:
         PassedOver,
         Prompt,
     )
-    from .request import Budgets, Edit, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
+    from .request import (
+        Budgets,
+        Edit,
+        Item,
+        Link,
+        Request,
+        Step,
+        Strategy,
+        Tool,
+        Turn,
+        TurnPart,
+        View,
+    )
     from .sanitise import sanitise
     from .segments import Epoch, Prefix, Segment
     from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
@@ -41,7 +52,6 @@ else:
 __all__ = [
     "ENCODINGS",
     "OFFERS",
-    "Bm25",
     "Budgets",
     "ByteCounter",
     "ContextCompiler",
@@ -71,7 +81,6 @@ __all__ = [
     "Prompt",
     "ReadPrompt",
     "Request",
-    "Said",
     "ScoredChunk",
     "Segment",
     "ShownTexts",
@@ -82,11 +91,11 @@ __all__ = [
     "Tool",
     "Trace",
     "Turn",
+    "TurnPart",
     "View",
     "anthropic_content",
     "anthropic_shape",
     "blocks_of",
-    "content_words",
     "counter_for",
     "cut_middle",
     "edits_between",

@@ -34,7 +34,9 @@ from .render import (
 from .request import Bounds, Request, Section, View, bounds
 from .room import reserve
 from .segments import Prefix, Why
-from .tellings import (
+from .tokens import Counter, TokenCounter
+from .tools import rank_tool
+from .trace_notes import (
     notes_of,
     tell_chosen,
     tell_compressed,
@@ -43,8 +45,6 @@ from .tellings import (
     tell_ranked,
     tell_rendered,
 )
-from .tokens import Counter, TokenCounter
-from .tools import rank_tool
 from .tracing import Trace, Watch
 from .turns import fit_turns, kept_for_turns
 

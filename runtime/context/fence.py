@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
+from cortex.runtime.retrieval import Remembered
+
 from .rank import Ranked
-from .remembered import Remembered
 from .sanitise import ORDERS, sanitise
 from .tools import ToolItem
 

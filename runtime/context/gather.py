@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
+from cortex.runtime.retrieval import Places
+
 from .errors import ItemRepeatedError
 from .item_index import Columns, ItemIndex
 from .material import Left
-from .occurrences import Places
 from .prompt import PassedOver
 from .request import SECTIONS, Item, Request, tool_id
 

@@ -9,12 +9,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from .request import Item, Request, Said, View
+from .request import Item, Request, TurnPart, View
 
 LEAST_CHARS: Final = 500  # of a text that is kept apart; below that a file of its own costs more
 
 Keep = Callable[[bytes], str]  # stores bytes, gives their digest
-Text = TypeVar("Text", Item, Said)
+Text = TypeVar("Text", Item, TurnPart)
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ def texts_of_inputs(record: bytes) -> tuple[str, ...]:
 
 
 def _with_texts(
-    inputs: Inputs, item: Callable[[Item], Item], said: Callable[[Said], Said]
+    inputs: Inputs, item: Callable[[Item], Item], said: Callable[[TurnPart], TurnPart]
 ) -> Inputs:
     """*inputs* with every item and all that was said in turns passed through."""
     replace, request, view = msgspec.structs.replace, inputs.request, inputs.view

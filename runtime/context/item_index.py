@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cortex.runtime.retrieval import Occurrences
+
 from .errors import ItemRepeatedError
-from .occurrences import Occurrences
 from .request import SECTIONS, Item
 
 VIEWS: Final = 2  # whose indexes are kept

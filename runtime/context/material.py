@@ -3,9 +3,9 @@
 import hashlib
 from typing import NamedTuple
 
-from .alike import near_duplicates
+from cortex.runtime.retrieval import Remembered, near_duplicates
+
 from .prompt import Form, Neutralised
-from .remembered import Remembered
 from .request import Item
 from .sanitise import look_alikes, sanitise
 

@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from .chunks import Chunk
+from cortex.runtime.retrieval import Chunk
+
 from .compress import Shorten, is_json
 from .excerpt import cut_middle, excerpt, left_out
 from .fence import attribute
@@ -10,18 +11,18 @@ from .fit import Choice, Count, size
 from .material import Left, clean_text
 from .prompt import Neutralised
 from .rank import Ranked
-from .request import Item, Said
+from .request import Item, TurnPart
 from .segments import Epoch
 
 LEAST_TOKENS: Final = 48  # below which nothing is cut
 SHORT_CHARS: Final = 200  # of what a model said, after an epoch
 
 
-class Piece(NamedTuple):
+class TurnPiece(NamedTuple):
     """One thing of a turn, as it stands in the prompt at first and after an epoch."""
 
     turn: int
-    said: Said
+    said: TurnPart
     fresh: Choice
     short: Choice
 
@@ -37,10 +38,12 @@ class Fitted(NamedTuple):
     choices: tuple[Choice, ...] = ()
     left: tuple[Left, ...] = ()
     declared: tuple[Epoch, ...] = ()
-    away: tuple[Said, ...] = ()  # what is not, or not any more, in as it was said; in order
+    away: tuple[TurnPart, ...] = ()  # what is not, or not any more, in as it was said; in order
 
 
-def make_piece(count: Count, shorten: Shorten | None, turn: int, said: Said, tokens: int) -> Piece:
+def make_piece(
+    count: Count, shorten: Shorten | None, turn: int, said: TurnPart, tokens: int
+) -> TurnPiece:
     """One thing of a turn in about *tokens*, harmless, and what an epoch makes of it."""
     text, neutralised = clean_text(said.text, untrusted=said.kind != "answer")
     whole = text.strip("\n") or "[empty]"
@@ -56,7 +59,7 @@ def make_piece(count: Count, shorten: Shorten | None, turn: int, said: Said, tok
     sized = fresh.sized
     if form[0]:
         sized = size(sized.ranked._replace(form=form[0], saved=form[1]), count)
-    return Piece(
+    return TurnPiece(
         turn,
         said,
         fresh._replace(sized=sized),
@@ -65,7 +68,7 @@ def make_piece(count: Count, shorten: Shorten | None, turn: int, said: Said, tok
 
 
 def _choice(
-    said: Said,
+    said: TurnPart,
     text: str,
     neutralised: tuple[Neutralised, ...],
     reason: str,
@@ -79,11 +82,11 @@ def _choice(
     return Choice(size(ranked, count), ((0, len(lines)),), reason, cut)
 
 
-def _item(said: Said, text: str) -> Item:
+def _item(said: TurnPart, text: str) -> Item:
     return Item(id=said.id, section="history", kind=said.kind, text=text, source=said.source)
 
 
 def note_of(last: int, count: Count) -> Choice:
     """The line that says that turns up to *last* are left out."""
-    said = Said(id="turns:left-out", kind="note", text=f"[turns 0 to {last} are left out]")
+    said = TurnPart(id="turns:left-out", kind="note", text=f"[turns 0 to {last} are left out]")
     return _choice(said, said.text, (), "says which turns are left out", False, count)

@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from cortex.runtime.retrieval import Places
+
 from .gather import Gathered
-from .occurrences import Places
 from .prompt import PassedOver
 from .request import SECTIONS, Item
 

@@ -14,12 +14,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from .chunks import Chunk, cut
+from cortex.runtime.retrieval import (
+    Chunk,
+    Remembered,
+    TextCounts,
+    TextScores,
+    chunks_of_lines,
+    content_words,
+)
+
 from .errors import ItemLinesError
-from .lexical import Bm25, TextCounts, content_words
 from .material import Clean
 from .prompt import Form, Neutralised
-from .remembered import Remembered
 from .request import Item, Section, Step
 
 LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
@@ -84,7 +90,7 @@ def rank(items: list[Clean], step: Step) -> list[Ranked]:
         own = content_words(entry.item.id)
         texts += (_counts(made, at, own, question) for at in range(len(made.chunks)))
         density.append([_density(made, at, own) for at in range(len(made.chunks))])
-    raw = Bm25(texts, question).scores
+    raw = TextScores(texts, question).scores
     best = max(raw, default=0.0) or 1.0
     flat = iter(raw)
     relevance = [[next(flat) / best for _ in made.chunks] for made in cuts]
@@ -177,7 +183,7 @@ def _cut(entry: Clean) -> _Cut:
 
 def _cut_words(text: str) -> _Cut:
     lines = text.split("\n")
-    chunks = cut(lines)
+    chunks = chunks_of_lines(lines)
     words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
     return _Cut(lines, chunks, words, tuple(map(Tally, words)))
 

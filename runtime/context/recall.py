@@ -9,15 +9,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from .chunks import Chunk
+from cortex.runtime.retrieval import Chunk, TextScores, content_words
+
 from .compress import is_json
 from .fence import body
 from .fit import Choice, Count, size
-from .lexical import Bm25, content_words
 from .material import clean_text
 from .prompt import Neutralised
 from .rank import Ranked, cut_words, question_of
-from .request import Bounds, Item, Said, Step, Turn
+from .request import Bounds, Item, Step, Turn, TurnPart
 
 SHARE: Final = 1 / 16  # of the effective window: what is recalled takes at most
 READ_CHARS: Final = 40_000  # of one text
@@ -44,7 +44,7 @@ def room_for_recall(bound: Bounds) -> int:
 
 
 def recall(
-    away: Sequence[Said], step: Step, turns: Sequence[Turn], tokens: int, count: Count
+    away: Sequence[TurnPart], step: Step, turns: Sequence[Turn], tokens: int, count: Count
 ) -> list[Choice]:
     """Of what is *away*, the passages that say most about what is asked now, in *tokens* tokens.
 
@@ -74,7 +74,7 @@ def recall(
 
 def _answering(words: list[list[str]], question: frozenset[str]) -> Iterator[tuple[int, float]]:
     """Places of the passages that hold enough of *question*, each with its score."""
-    index = Bm25(words, question)
+    index = TextScores(words, question)
     weights = {word: index.weight(word) for word in sorted(question)}
     whole = sum(weights.values())
     for at, score in enumerate(index.scores):
@@ -89,7 +89,7 @@ def _last_words(turns: Sequence[Turn]) -> str:
     return " ".join(answers)[-LAST_CHARS:]
 
 
-def _cut(said: Said) -> tuple[_Text, tuple[Chunk, ...], list[list[str]]]:
+def _cut(said: TurnPart) -> tuple[_Text, tuple[Chunk, ...], list[list[str]]]:
     source = said.text[:READ_CHARS]
     if is_json(source):
         source = msgspec.json.format(source, indent=1)  # into lines, so that a part may be taken

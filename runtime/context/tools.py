@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .chunks import Chunk
+from cortex.runtime.retrieval import Chunk
+
 from .prompt import Neutralised
 from .rank import Ranked
 from .request import Item, Tool, tool_id

@@ -12,12 +12,12 @@ from typing import Final
 
 from cortex.runtime.models import Price
 
+from .compactor import HistoryCompactor
 from .errors import ContextRefusedError
 from .fit import Count
-from .pieces import Fitted, Piece
+from .pieces import Fitted, TurnPiece
 from .prefix import RentOrBuy
-from .request import Bounds, Request, Said, Turn
-from .standing import Standing
+from .request import Bounds, Request, Turn, TurnPart
 
 RESULTS_SHARE: Final = 1 / 3  # of the room: what all results of one turn take at most
 ANSWER_SHARE: Final = 1 / 4  # of the room: what a model's own text takes at most
@@ -25,7 +25,9 @@ RESULT_TOKENS: Final = 2_000  # of one result
 HISTORY_SHARE: Final = 0.5  # of the history that other material leaves to the turns of a step
 PROBLEM_TOKENS: Final = 500  # that it takes to say why an answer did not fit
 
-Make = Callable[[int, Said, int], Piece]  # of a turn's number, what was said, and its tokens
+Make = Callable[
+    [int, TurnPart, int], TurnPiece
+]  # of a turn's number, what was said, and its tokens
 
 
 def kept_for_turns(request: Request, bound: Bounds) -> int:
@@ -52,7 +54,7 @@ def fit_turns(
     Raises:
         ContextRefusedError: There is no room for the newest turn.
     """
-    standing = Standing(room, count, RentOrBuy(price or Price()))
+    standing = HistoryCompactor(room, count, RentOrBuy(price or Price()))
     for turn in turns:
         results = sum(said.kind != "answer" for said in turn.said)
         each = min(RESULT_TOKENS, int(room * RESULTS_SHARE) // max(results, 1))

@@ -19,9 +19,9 @@ from cortex.runtime.context import (
     TokenCounter,
     View,
 )
+from cortex.runtime.retrieval import Occurrences
 
 room = ContextCompiler.__module__.rpartition(".")[0]
-Occurrences = importlib.import_module(f"{room}.occurrences").Occurrences
 preselect = importlib.import_module(f"{room}.preselect")
 
 COUNTER = TokenCounter()

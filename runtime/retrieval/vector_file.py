@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import faiss
 import numpy as np
 
-from ..errors import KnowledgeDiskError
 from .embedders.embedder import Vectors
+from .errors import StoreDiskError
 from .postings import Ids
 
 ADDED_MOST: Final = 8_192  # vectors; with more, all are written whole
@@ -103,7 +103,7 @@ class VectorFile:
         """Write what was added, or all of *index*.
 
         Raises:
-            KnowledgeDiskError: The disk did not take it.
+            StoreDiskError: The disk did not take it.
         """
         try:
             if self._whole:
@@ -117,7 +117,7 @@ class VectorFile:
         except (OSError, RuntimeError) as error:
             self.renew()
             problem = getattr(error, "strerror", None) or "the disk did not take its vectors"
-            raise KnowledgeDiskError(str(self._path), problem) from error
+            raise StoreDiskError(str(self._path), problem) from error
         self._waiting.clear()
 
     def _write(self, index: Any, ids: Ids) -> None:

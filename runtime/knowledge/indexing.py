@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ..errors import KnowledgeError, KnowledgeUnreadableError
-from ..reading import decoded, read_bytes
-from ..topics import Root
-from .chunks import chunks_of
-from .converting import CONVERTED, convert
-from .scanning import Seen, scan
-from .store import Entry, KnowledgeStore, NewFile, StoredFile
+from cortex.runtime.retrieval import Entry, NewFile, PassageStore, StoredFile, chunks_of
+
+from .conversion import CONVERTED, convert
+from .errors import KnowledgeError, KnowledgeUnreadableError
+from .reading import decoded, read_bytes
+from .scan import ScannedFile, scan
+from .topics import Root
 
 LARGEST_BYTES: Final = 32 << 20  # of one file; what is larger is data for a tool, not for a prompt
 BATCH_BYTES: Final = 8 << 20  # of text in one transaction and one blob
@@ -75,7 +75,7 @@ class _Prepared(NamedTuple):
 
 
 def index(
-    store: KnowledgeStore,
+    store: PassageStore,
     roots: Sequence[Root],
     *,
     keep: Keep | None = None,
@@ -88,7 +88,7 @@ def index(
     held up by it. What is killed half-way holds every file whole, old or new.
 
     Raises:
-        KnowledgeDiskError: The disk did not take it; what was committed before stands.
+        StoreDiskError: The disk did not take it; what was committed before stands.
     """
     known = store.files_by_path()
     paths, fresh = scan(roots, known, now_ns)
@@ -119,7 +119,7 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def _changed(
-    seen: Sequence[Seen], known: Mapping[str, StoredFile], largest_bytes: int
+    seen: Sequence[ScannedFile], known: Mapping[str, StoredFile], largest_bytes: int
 ) -> Iterator[_Prepared]:
     for one in seen:
         prepared = _prepare(one, largest_bytes)
@@ -129,7 +129,7 @@ def _changed(
             yield prepared
 
 
-def _prepare(seen: Seen, largest_bytes: int) -> _Prepared:
+def _prepare(seen: ScannedFile, largest_bytes: int) -> _Prepared:
     path = Path(seen.path)
     digest, note, text = "", "", ""
     try:
@@ -173,7 +173,7 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
 
 
 def _write_all(
-    store: KnowledgeStore, prepared: Iterator[_Prepared], keep: Keep | None
+    store: PassageStore, prepared: Iterator[_Prepared], keep: Keep | None
 ) -> tuple[tuple[Batch, ...], int]:
     """Write in batches; while SQLite works on one, without the GIL, the next is read and cut."""
     batches: list[Future[Batch]] = []
@@ -213,7 +213,7 @@ def _kept(part: list[_Prepared], keep: Keep | None) -> tuple[str, list[NewFile]]
     return blob, files
 
 
-def _write(store: KnowledgeStore, blob: str, files: list[NewFile]) -> Batch:
+def _write(store: PassageStore, blob: str, files: list[NewFile]) -> Batch:
     with store.writing():
         store.put(files)
     return Batch(blob, tuple(map(_told, files)))

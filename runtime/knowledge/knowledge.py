@@ -9,13 +9,22 @@ from typing import Final, Self, TypeVar
 
 import msgspec
 
-from ..errors import EmbedderError, KnowledgeDiskError
-from ..settings import KnowledgeConfig
-from ..topics import Root
-from .embedders import Embedder, EndpointEmbedder, HashingEmbedder, LocalEmbedder
-from .finder import FOUND, Finder, Found
+from cortex.runtime.retrieval import (
+    FOUND,
+    Embedder,
+    EmbedderError,
+    EndpointEmbedder,
+    Finder,
+    HashingEmbedder,
+    LocalEmbedder,
+    PassageStore,
+    SearchResult,
+    StoreDiskError,
+)
+
 from .indexing import Indexed, Keep, index
-from .store import KnowledgeStore
+from .settings import KnowledgeConfig
+from .topics import Root
 
 FILE: Final = "vectors/knowledge.db"  # in a home; the folder may be deleted at any time
 EMBEDDED_AT_ONCE: Final = 2_000  # chunks, while somebody waits for an answer
@@ -40,7 +49,7 @@ class Knowledge:
     """What `open` opened; threads may share it."""
 
     def __init__(
-        self, store: KnowledgeStore, roots: Sequence[Root], embedder: Embedder | None
+        self, store: PassageStore, roots: Sequence[Root], embedder: Embedder | None
     ) -> None:
         self._store, self._roots, self._embedder = store, tuple(roots), embedder
         self._finder = Finder(store, embedder)
@@ -52,15 +61,15 @@ class Knowledge:
         """The knowledge of the home at *home*, which stands under *roots*.
 
         Raises:
-            KnowledgeDiskError: The store's file cannot be made or read.
+            StoreDiskError: The store's file cannot be made or read.
             EmbedderError: The embedder that *config* names is not there.
         """
         embedder = embedder_of(config)
-        store = KnowledgeStore.open(home / FILE)
+        store = PassageStore.open(home / FILE)
         try:
             with store.using():
                 return cls(store, roots, embedder)
-        except KnowledgeDiskError:
+        except StoreDiskError:
             if not store.damaged:
                 raise
             return cls(store.renewed(), roots, embedder)
@@ -74,7 +83,7 @@ class Knowledge:
         """Bring the store to what stands in the files, then make vectors, at most *vectors*.
 
         Raises:
-            KnowledgeDiskError: The disk did not take it.
+            StoreDiskError: The disk did not take it.
             EmbedderError: The embedder does not answer; what was indexed is found by its words.
         """
         self._keep = keep or self._keep
@@ -86,11 +95,11 @@ class Knowledge:
 
         return self._whole(updated)
 
-    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> Found:
+    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> SearchResult:
         """As `Finder.find`, on what was indexed last.
 
         Raises:
-            KnowledgeDiskError: The store cannot be read.
+            StoreDiskError: The store cannot be read.
         """
         return self._whole(
             lambda: self._finder.find(question, limit, under=under), self._filled_again
@@ -112,7 +121,7 @@ class Knowledge:
             try:
                 with self._store.using():
                     return work()
-            except KnowledgeDiskError:
+            except StoreDiskError:
                 if not self._store.damaged:
                     raise
             self._store = self._store.renewed()

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from .fit import Choice, Count
 from .material import Left
-from .pieces import Fitted, Piece, note_of
+from .pieces import Fitted, TurnPiece, note_of
 from .prefix import RentOrBuy
 from .segments import Epoch
 
@@ -15,14 +15,14 @@ NOTE_TOKENS: Final = 40  # of the line that says which turns are left out
 KEPT_TURNS: Final = 3  # newest ones, which stand as they were said as long as there is room
 
 
-class Standing:
+class HistoryCompactor:
     """A fold over turns; equal turns come to equal bytes."""
 
     def __init__(self, room: int, count: Count, rent: RentOrBuy) -> None:
         self._room = room
         self._count = count
         self._rent = rent
-        self._pieces: list[Piece] = []
+        self._pieces: list[TurnPiece] = []
         self._firsts: list[int] = []  # place of the first piece of each turn
         self._shortened: dict[int, int] = {}  # the epoch in which a piece was, by its place
         self._dropped: dict[int, int] = {}
@@ -30,7 +30,7 @@ class Standing:
         self._number = 0  # of the newest epoch
         self.tokens = 0
 
-    def add(self, pieces: list[Piece]) -> None:
+    def add(self, pieces: list[TurnPiece]) -> None:
         """One turn more; an epoch where it does not fit, or where it pays."""
         newest = len(self._pieces)
         self._firsts.append(newest)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import EmbedderError
+from ..errors import EmbedderError
 from .embedder import Vectors, normalised
 
 EXTRA: Final = "pip install 'cortex-runtime[embeddings]'"

@@ -10,7 +10,7 @@ import numpy as np
 from .embedders.embedder import Vectors
 from .postings import Ids, Mask, Postings, Values, among
 from .ranking import Question, Weights
-from .store import KnowledgeStore, StoredChunk
+from .store import PassageStore, StoredChunk
 from .vectors import VectorIndex
 from .words import names_in, plain
 
@@ -25,7 +25,7 @@ class Likeness(NamedTuple):
 class Links:
     """The names in good passages, followed to the passages that share them."""
 
-    def __init__(self, store: KnowledgeStore, postings: Postings, weights: Weights) -> None:
+    def __init__(self, store: PassageStore, postings: Postings, weights: Weights) -> None:
         self._store, self._postings, self._weights = store, postings, weights
         self._holding: dict[str, list[int]] = {}
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 
 from cortex.runtime.log import create_private
 
-from ..errors import KnowledgeDiskError
+from ..errors import StoreDiskError
 from .checkpoints import WAITING_PAGES, Checkpoints
 from .opening import CHECKPOINT_PAGES, connect, is_damage
 from .rows import insert
@@ -94,7 +94,7 @@ class StoredChunk(NamedTuple):
     speaker: str
 
 
-class KnowledgeStore:
+class PassageStore:
     """The file and what stands in it. `open` makes one; one thread at a time may use it."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -113,7 +113,7 @@ class KnowledgeStore:
         """The store at *path*, made where there is none, made anew where it is damaged.
 
         Raises:
-            KnowledgeDiskError: It cannot be made or read.
+            StoreDiskError: It cannot be made or read.
         """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class KnowledgeStore:
                     raise
                 return cls._anew(path)
         except (OSError, sqlite3.Error) as error:
-            raise KnowledgeDiskError(str(path), str(error)) from error
+            raise StoreDiskError(str(path), str(error)) from error
 
     @classmethod
     def _anew(cls, path: Path) -> Self:
@@ -140,13 +140,13 @@ class KnowledgeStore:
         """An empty store in the place of this one, which is closed.
 
         Raises:
-            KnowledgeDiskError: It cannot be made.
+            StoreDiskError: It cannot be made.
         """
         self.close()
         try:
             return self._anew(self.path)
         except (OSError, sqlite3.Error) as error:
-            raise KnowledgeDiskError(str(self.path), str(error)) from error
+            raise StoreDiskError(str(self.path), str(error)) from error
 
     def close(self) -> None:
         """Let the file go."""
@@ -157,7 +157,7 @@ class KnowledgeStore:
         """One transaction: all that is written inside, or nothing.
 
         Raises:
-            KnowledgeDiskError: The disk did not take it; the store is as it was before.
+            StoreDiskError: The disk did not take it; the store is as it was before.
         """
         try:
             self.connection.execute("begin immediate")
@@ -178,20 +178,20 @@ class KnowledgeStore:
                 raise
         except sqlite3.Error as error:
             self.damaged = is_damage(error)
-            raise KnowledgeDiskError(str(self.path), str(error)) from error
+            raise StoreDiskError(str(self.path), str(error)) from error
 
     @contextmanager
     def using(self) -> Iterator[None]:
         """Any use of the store.
 
         Raises:
-            KnowledgeDiskError: It cannot be read or written, and may be `damaged`.
+            StoreDiskError: It cannot be read or written, and may be `damaged`.
         """
         try:
             yield
         except sqlite3.Error as error:
             self.damaged = is_damage(error)
-            raise KnowledgeDiskError(str(self.path), str(error)) from error
+            raise StoreDiskError(str(self.path), str(error)) from error
 
     @contextmanager
     def filling(self) -> Iterator[None]:
@@ -365,6 +365,15 @@ class KnowledgeStore:
         """Merge what the full text has in parts."""
         with self.writing():
             self.connection.execute("insert into words(words) values ('optimize')")
+
+
+def above_and_itself(topic: str) -> Iterator[str]:
+    """What *topic* stands under: a, a.b and a.b.c of a.b.c."""
+    end = topic.find(".")
+    while end >= 0:
+        yield topic[:end]
+        end = topic.find(".", end + 1)
+    yield topic
 
 
 def _spoken(chunks: Sequence[tuple[int, str, int, str, str]]) -> list[tuple[str, int]]:

@@ -10,11 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from ..errors import EmbedderError
-from ..settings import KnowledgeConfig
-from .finder import Finder, Found
-from .knowledge import embedder_of
-from .store import Entry, KnowledgeStore, NewFile
+from .embedders import Embedder
+from .errors import EmbedderError
+from .finder import Finder, SearchResult
+from .store import Entry, NewFile, PassageStore
 
 FOLDER: Final = "vectors"  # in a home
 TOGETHER: Final = 500  # records in one transaction
@@ -33,19 +32,17 @@ class Record(NamedTuple):
 class RecordFinder:
     """Finds records of one kind; a context manager, for one thread."""
 
-    def __init__(self, store: KnowledgeStore, finder: Finder) -> None:
+    def __init__(self, store: PassageStore, finder: Finder) -> None:
         self._store, self._finder = store, finder
 
     @classmethod
-    def open(cls, home: Path, kind: str, config: KnowledgeConfig) -> Self:
+    def open(cls, home: Path, kind: str, embedder: Embedder | None) -> Self:
         """The records of *kind* ("processes") in the home at *home*.
 
         Raises:
-            KnowledgeDiskError: The store's file cannot be made or read.
-            EmbedderError: The embedder that *config* names is not there.
+            StoreDiskError: The store's file cannot be made or read.
         """
-        embedder = embedder_of(config)
-        store = KnowledgeStore.open(home / FOLDER / f"{kind}.db")
+        store = PassageStore.open(home / FOLDER / f"{kind}.db")
         return cls(store, Finder(store, embedder))
 
     def __enter__(self) -> Self:
@@ -72,7 +69,7 @@ class RecordFinder:
             What was not as it should be: without an embedder, records are found by their words.
 
         Raises:
-            KnowledgeDiskError: The disk did not take it.
+            StoreDiskError: The disk did not take it.
         """
         for start in range(0, len(gone), TOGETHER):
             with self._store.writing():
@@ -88,7 +85,7 @@ class RecordFinder:
             return (f"found by words alone: {error}",)
         return ()
 
-    def find(self, question: str, limit: int) -> Found:
+    def find(self, question: str, limit: int) -> SearchResult:
         """The records that have most to do with *question*; `path` of a passage is the key."""
         return self._finder.find(question, limit)
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from .remembered import Remembered
+from .memo import Remembered
 
 SHINGLE: Final = 4  # words
 SKETCH: Final = 8  # smallest hashes by which candidates meet: twins share one, all but surely

@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .store import KnowledgeStore
+from .bm25 import rarity
+from .store import PassageStore
 
 Ids = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
@@ -21,7 +22,7 @@ _TOKENS: Final = 4_096  # that are remembered with how they are written in the f
 class Postings:
     """A view of a store for one generation of it; made anew when that moved."""
 
-    def __init__(self, store: KnowledgeStore, stems: "Stems | None" = None) -> None:
+    def __init__(self, store: PassageStore, stems: "Stems | None" = None) -> None:
         self._store = store
         self._stems = stems or Stems()
         self.generation = store.generation()
@@ -93,7 +94,7 @@ class Postings:
     def weight(self, among: int) -> float:
         """How much a word tells that occurs in *among* chunks: the rarer, the more."""
         # Occurrences are counted in place of chunks: in a small store there may be more of them.
-        return float(np.log1p((max(self.chunks - among, 0) + 0.5) / (among + 0.5)))
+        return rarity(max(self.chunks, among), among)
 
     def stem(self, word: str) -> str:
         """How the full text writes *word*."""

@@ -4,31 +4,28 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
 from typing import Final, NamedTuple
 
-from ..topics import (
+from cortex.runtime.retrieval import CODE_SUFFIXES, StoredFile, Walk
+
+from .conversion import CONVERTED
+from .topics import (
     FOLDER_PAGES,
     NAMED_SCOPES,
     SUFFIXES,
-    Identity,
     Root,
-    identity_of,
     is_name,
+    is_scope_folder,
 )
-from .blocks import CODE_SUFFIXES
-from .converting import CONVERTED
-from .store import StoredFile
 
 INDEXED_SUFFIXES: Final = frozenset(
     (*SUFFIXES, ".markdown", ".yml", ".jsonl", ".tsv", *CODE_SUFFIXES, *CONVERTED)
 )
-DEEPEST: Final = 32  # folders; a bound against a file system that never ends
 NOT_UTF8: Final = "its name is not UTF-8; rename it"
 SETTLED_NS: Final = 2_000_000_000  # what changed this recently may change without a new time stamp
 
 
-class Seen(NamedTuple):
+class ScannedFile(NamedTuple):
     """A file as the file system shows it."""
 
     root: Root
@@ -51,7 +48,7 @@ class Scanned(NamedTuple):
     """What stands under some roots."""
 
     paths: set[str]  # of all that can be knowledge
-    fresh: list[Seen]  # those of them that are new, or may have changed
+    fresh: list[ScannedFile]  # those of them that are new, or may have changed
 
 
 def scan(
@@ -69,52 +66,42 @@ def scan(
     settled_ns = now_ns - SETTLED_NS if now_ns else sys.maxsize
     scanned = Scanned(set(), [])
     for root in roots:
-        _Walk(root, known or {}, settled_ns, scanned).through()
+        _Scan(root, known or {}, settled_ns, scanned).through()
     return scanned
 
 
-class _Walk:
+class _Scan:
     """One pass over a root, in the order of names."""
 
     def __init__(
         self, root: Root, known: Mapping[str, StoredFile], settled_ns: int, scanned: Scanned
     ) -> None:
         self._root, self._known, self._settled_ns = root, known, settled_ns
-        self._linked: set[Identity] = set()  # folders that were reached through a link
         self._paths, self._fresh = scanned
 
     def through(self) -> None:
         """Take up the files under the root."""
-        try:
-            status = os.stat(self._root.path)  # noqa: PTH116 - as everywhere here
-        except OSError as error:
-            self._note(self._root.path, (), error)
-            return
-        self._folder(self._root.path, (), (identity_of(status),), through_link=False)
-
-    def _folder(
-        self, folder: str, parts: tuple[str, ...], above: tuple[Identity, ...], through_link: bool
-    ) -> None:
-        try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=attrgetter("name"))
-        except OSError as error:
-            self._note(folder, parts, error)
-            return
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            linked = entry.is_symlink()
-            if linked and not _is_inside(self._root, entry.path):
-                continue
+        walk = Walk(
+            self._root.path,
+            counts=lambda name: not name.startswith("."),
+            enters=self._enters,
+            follows=True,
+            failed=self._note,
+        )
+        for entry, parts, is_folder in walk:
             try:
-                if entry.is_file():
-                    if not self._is_known(entry):
-                        self._take(_file(self._root, entry, parts))
-                elif entry.is_dir():
-                    self._inner(entry, parts, above, through_link or linked)
+                if not is_folder and entry.is_file() and not self._is_known(entry):
+                    self._take(_file(self._root, entry, parts))
             except OSError as error:
                 self._note(entry.path, parts, error)
+
+    def _enters(self, entry: os.DirEntry[str], parts: tuple[str, ...]) -> bool:
+        if is_scope_folder(self._root, entry.name, parts):
+            return False
+        if not _is_readable(entry.name):
+            self._take(_unreadable(self._root, entry, parts))
+            return False
+        return True
 
     def _note(self, path: str, parts: tuple[str, ...], error: OSError) -> None:
         """Take up what cannot be looked at, to be told; what is gone is no problem.
@@ -123,7 +110,7 @@ class _Walk:
         """
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) and _is_readable(path):
             problem = f"it cannot be looked at: {error.strerror}; check its owner and mode"
-            self._take(Seen(self._root, path, (*parts, ""), 0, 0, problem))
+            self._take(ScannedFile(self._root, path, (*parts, ""), 0, 0, problem))
 
     def _is_known(self, entry: os.DirEntry[str]) -> bool:
         """Whether *entry* is as it was: most are, and cost no more than this."""
@@ -140,7 +127,7 @@ class _Walk:
         same = known.changed_ns == changed_ns and known.size_bytes == size_bytes
         return same and changed_ns <= self._settled_ns
 
-    def _take(self, seen: Seen | None) -> None:
+    def _take(self, seen: ScannedFile | None) -> None:
         if seen is None or seen.path in self._paths:
             return
         self._paths.add(seen.path)
@@ -148,28 +135,8 @@ class _Walk:
         if known is None or not self._is_same(known, seen.changed_ns, seen.size_bytes):
             self._fresh.append(seen)
 
-    def _inner(
-        self,
-        entry: os.DirEntry[str],
-        parts: tuple[str, ...],
-        above: tuple[Identity, ...],
-        through_link: bool,
-    ) -> None:
-        scoped = self._root.scope == "home" and not parts and entry.name in NAMED_SCOPES
-        identity = identity_of(entry.stat())
-        # Two links to each other's folders would be followed twice, four times, eight times.
-        again = identity in above or (through_link and identity in self._linked)
-        if scoped or again or len(above) > DEEPEST:
-            return
-        if not _is_readable(entry.name):
-            self._take(_unreadable(self._root, entry, parts))
-            return
-        if through_link:
-            self._linked.add(identity)
-        self._folder(entry.path, (*parts, entry.name), (*above, identity), through_link)
 
-
-def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen | None:
+def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> ScannedFile | None:
     name, _, suffix = entry.name.rpartition(".")
     if not name or f".{suffix.lower()}" not in INDEXED_SUFFIXES:
         return None
@@ -177,20 +144,15 @@ def _file(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen |
         return _unreadable(root, entry, parts)
     status = entry.stat()
     named = parts if name in FOLDER_PAGES and parts else (*parts, name)
-    return Seen(root, entry.path, named, status.st_size, status.st_mtime_ns)
+    return ScannedFile(root, entry.path, named, status.st_size, status.st_mtime_ns)
 
 
-def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> Seen:
+def _unreadable(root: Root, entry: os.DirEntry[str], parts: tuple[str, ...]) -> ScannedFile:
     # The store, the log and a terminal take UTF-8 only: the other bytes are shown as \xff.
     path = os.fsencode(entry.path).decode("utf-8", errors="backslashreplace")
-    return Seen(root, path, (*parts, ""), 0, entry.stat().st_mtime_ns, NOT_UTF8)
+    return ScannedFile(root, path, (*parts, ""), 0, entry.stat().st_mtime_ns, NOT_UTF8)
 
 
 def _is_readable(name: str) -> bool:
     """Whether *name* is text: Python shows bytes that are none as lone surrogates."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def _is_inside(root: Root, path: str) -> bool:
-    real = os.path.realpath(path)
-    return os.path.commonpath((real, os.path.realpath(root.path))) == os.path.realpath(root.path)

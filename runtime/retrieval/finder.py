@@ -7,9 +7,8 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from ..errors import EmbedderError
-from ..topics import above_and_itself
 from .embedders import Embedder
+from .errors import EmbedderError
 from .links import Likeness, Links
 from .postings import Ids, Mask, Postings, Values, among
 from .ranking import (
@@ -25,7 +24,7 @@ from .ranking import (
     spoken,
     unnamed,
 )
-from .store import KnowledgeStore, StoredChunk
+from .store import PassageStore, StoredChunk, above_and_itself
 from .vectors import MEANING, VectorIndex
 
 COMPARED: Final = (
@@ -51,11 +50,22 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
     why: dict[str, float]  # the parts of the score
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """What was found, best first, and what was not as it should be."""
 
     passages: tuple[Passage, ...]
     notes: tuple[str, ...] = ()
+
+
+def fused(results: Sequence[SearchResult], limit: int, notes: tuple[str, ...] = ()) -> SearchResult:
+    """The best of what several questions found: 1 is the best of each, so that none is drowned."""
+    best: dict[int, int] = {}  # place in `passages`, by chunk
+    passages = [passage for result in results for passage in result.passages]
+    for place, passage in enumerate(passages):
+        if passage.score > passages[best.setdefault(passage.chunk, place)].score:
+            best[passage.chunk] = place
+    order = sorted(best.values(), key=lambda place: (-passages[place].score, place))
+    return SearchResult(tuple(passages[place] for place in order[:limit]), notes)
 
 
 class Ranking(NamedTuple):
@@ -72,7 +82,7 @@ class Finder:
 
     def __init__(
         self,
-        store: KnowledgeStore,
+        store: PassageStore,
         embedder: Embedder | None = None,
         weights: Weights = WEIGHTS,
     ) -> None:
@@ -102,7 +112,7 @@ class Finder:
         self._refresh()
         return self._vectors.update(self._store, self._postings, most) if self._vectors else 0
 
-    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> Found:
+    def find(self, question: str, limit: int = FOUND, *, under: Sequence[str] = ()) -> SearchResult:
         """The passages that have most to do with *question*.
 
         Args:
@@ -119,7 +129,7 @@ class Finder:
             for place, chunk_id in zip(places, ids, strict=True)
             if chunk_id in chunks
         ]
-        return Found(tuple(passages), notes)
+        return SearchResult(tuple(passages), notes)
 
     def _telling(self, ranking: Ranking) -> Iterator[int]:
         """The places of chunks that have to do with the question at all."""

@@ -10,12 +10,11 @@ from typing import Any, Final
 import faiss
 import numpy as np
 
-from ..errors import EmbedderError
 from .embedders import Embedder
 from .embedders.embedder import Vectors
+from .errors import EmbedderError
 from .postings import Ids, Postings, Values
-from .schema import meant_text
-from .store import KnowledgeStore
+from .store import PassageStore, meant_text
 from .vector_file import VectorFile
 
 MEANING: Final = 0.5  # weight of an embedder from where on it knows more than the words
@@ -61,12 +60,12 @@ class VectorIndex:
         """How many chunks have no vector yet."""
         return int(np.count_nonzero(postings.live > self._through))
 
-    def update(self, store: KnowledgeStore, postings: Postings, most: int | None = None) -> int:
+    def update(self, store: PassageStore, postings: Postings, most: int | None = None) -> int:
         """Embed what has no vector, at most *most* chunks; how many were embedded.
 
         Raises:
             EmbedderError: The embedder is not there, or does not answer as it should.
-            KnowledgeDiskError: The disk did not take them.
+            StoreDiskError: The disk did not take them.
         """
         if postings.gone(self.ids) > DEAD_SHARE * max(len(self.ids), TOGETHER):
             self._forget("")

@@ -6,6 +6,7 @@ be the whole file, so no pattern may try many ways to match one.
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 HEADING_CHARS: Final = 120  # of one title
@@ -28,6 +29,9 @@ _DEFINITION = re.compile(
     r"interface|type|module|namespace|const|macro_rules!)\b)[^\n]*",
     re.MULTILINE,
 )
+_HEADING = re.compile(r"#{1,6} \S")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*$")
+_CODE_FENCE = re.compile(r"\s*(```|~~~)")
 CODE_SUFFIXES: Final = frozenset(
     re.findall(
         r"\S+",
@@ -37,23 +41,25 @@ CODE_SUFFIXES: Final = frozenset(
 )
 
 
-class Block(NamedTuple):
-    """Some consecutive characters of a text that belong together."""
+class SourceBlock(NamedTuple):
+    """Consecutive characters, or lines, of a text that belong together."""
 
     start: int
     end: int
     heading: str
     alone: bool = False  # never joined with its neighbours: one turn of a transcript
+    opens: bool = False  # it begins with its heading
+    speaker: str = ""
 
 
-def blocks_of(suffix: str, text: str) -> Iterator[Block]:
+def blocks_of(suffix: str, text: str) -> Iterator[SourceBlock]:
     """The blocks of *text*, which together are all of it."""
     if suffix in CODE_SUFFIXES:
         return _definitions(text, 0)
     return _CUTTERS.get(suffix, _text)(text)
 
 
-def _markdown(text: str) -> Iterator[Block]:
+def _markdown(text: str) -> Iterator[SourceBlock]:
     titles: list[tuple[int, str]] = []
     start, fence = 0, ""
     for match in _marks(text):
@@ -62,7 +68,7 @@ def _markdown(text: str) -> Iterator[Block]:
                 yield from _paragraphs(text, start, match.start("fence"), _path(titles))
                 start, fence = match.start("fence"), mark
             elif mark.startswith(fence):
-                yield Block(start, match.end(), _path(titles))
+                yield SourceBlock(start, match.end(), _path(titles))
                 start, fence = match.end(), ""
         elif not fence:
             yield from _paragraphs(text, start, match.start("marks"), _path(titles))
@@ -79,7 +85,7 @@ def _marks(text: str) -> Iterator[re.Match[str]]:
     yield from _NEXT_MARK.finditer(text)
 
 
-def _rest(text: str) -> Iterator[Block]:
+def _rest(text: str) -> Iterator[SourceBlock]:
     titles: list[tuple[int, str]] = []
     marks: list[str] = []  # in the order in which they appear: the first is the outermost
     start = 0
@@ -97,19 +103,19 @@ def _path(titles: list[tuple[int, str]]) -> str:
     return " > ".join(title for _, title in titles if title)
 
 
-def _paragraphs(text: str, start: int, end: int, heading: str) -> Iterator[Block]:
+def _paragraphs(text: str, start: int, end: int, heading: str) -> Iterator[SourceBlock]:
     if end - start <= WHOLE_CHARS:
         if start < end:
-            yield Block(start, end, heading)
+            yield SourceBlock(start, end, heading)
         return
     for match in _PARAGRAPH.finditer(text, start, end):
-        yield Block(start, match.end(), heading)
+        yield SourceBlock(start, match.end(), heading)
         start = match.end()
     if start < end:
-        yield Block(start, end, heading)
+        yield SourceBlock(start, end, heading)
 
 
-def _text(text: str) -> Iterator[Block]:
+def _text(text: str) -> Iterator[SourceBlock]:
     sample = text[:_SAMPLE_CHARS]
     lines = sum(1 for line in sample.splitlines() if line.strip())
     if lines > 1 and len(_TURN.findall(sample)) * 2 > lines:
@@ -117,7 +123,7 @@ def _text(text: str) -> Iterator[Block]:
     return _paragraphs(text, 0, len(text), "")
 
 
-def _turns(text: str) -> Iterator[Block]:
+def _turns(text: str) -> Iterator[SourceBlock]:
     start, heading = 0, ""
     for match in _LINE.finditer(text):
         if _TURN.match(text, match.start()):
@@ -131,12 +137,12 @@ def _turns(text: str) -> Iterator[Block]:
     yield from _turn(text, start, len(text), heading)
 
 
-def _turn(text: str, start: int, end: int, heading: str) -> Iterator[Block]:
+def _turn(text: str, start: int, end: int, heading: str) -> Iterator[SourceBlock]:
     if start < end:
-        yield Block(start, end, heading, alone=_TURN.match(text, start) is not None)
+        yield SourceBlock(start, end, heading, alone=_TURN.match(text, start) is not None)
 
 
-def _definitions(text: str, start: int) -> Iterator[Block]:
+def _definitions(text: str, start: int) -> Iterator[SourceBlock]:
     heading = ""
     decorated = False
     for match in _DEFINITION.finditer(text):
@@ -149,37 +155,37 @@ def _definitions(text: str, start: int) -> Iterator[Block]:
     yield from _paragraphs(text, start, len(text), heading)
 
 
-def _yaml(text: str) -> Iterator[Block]:
+def _yaml(text: str) -> Iterator[SourceBlock]:
     return _entries(text, _KEY)
 
 
-def _json(text: str) -> Iterator[Block]:
+def _json(text: str) -> Iterator[SourceBlock]:
     return _entries(text, _JSON_KEY)
 
 
-def _entries(text: str, opening: re.Pattern[str]) -> Iterator[Block]:
+def _entries(text: str, opening: re.Pattern[str]) -> Iterator[SourceBlock]:
     """One block an entry of the outermost level."""
     start = 0
     for match in opening.finditer(text):
         if match.start() > start:
-            yield Block(start, match.start(), "")
+            yield SourceBlock(start, match.start(), "")
             start = match.start()
     if start < len(text):
-        yield Block(start, len(text), "")
+        yield SourceBlock(start, len(text), "")
 
 
-def _csv(text: str) -> Iterator[Block]:
+def _csv(text: str) -> Iterator[SourceBlock]:
     header = text.split("\n", 1)[0].strip()[:HEADING_CHARS]
     for match in _LINE.finditer(text):
-        yield Block(match.start(), match.end(), header)
+        yield SourceBlock(match.start(), match.end(), header)
 
 
-def _lines(text: str) -> Iterator[Block]:
+def _lines(text: str) -> Iterator[SourceBlock]:
     for match in _LINE.finditer(text):
-        yield Block(match.start(), match.end(), "")
+        yield SourceBlock(match.start(), match.end(), "")
 
 
-_CUTTERS: Final[dict[str, Callable[[str], Iterator[Block]]]] = {
+_CUTTERS: Final[dict[str, Callable[[str], Iterator[SourceBlock]]]] = {
     ".md": _markdown,
     ".markdown": _markdown,
     ".rst": _rest,
@@ -191,3 +197,44 @@ _CUTTERS: Final[dict[str, Callable[[str], Iterator[Block]]]] = {
     ".tsv": _csv,
     ".log": _lines,
 }
+
+
+def blocks_of_lines(lines: list[str], most_chars: int) -> Iterator[SourceBlock]:
+    """The blocks of *lines*, which may be of any kind, by lines: titles, paragraphs, fences.
+
+    None has more than *most_chars* unless one line alone has; the heading is the nearest above.
+    """
+    heading = ""
+    starts = [*_paragraph_starts(lines), (len(lines), "")]
+    for (first, title), (end, _) in pairwise(starts):
+        heading, opens = title or heading, bool(title)
+        size, begin = 0, first
+        for at in range(first, end):
+            if size and size + len(lines[at]) + 1 > most_chars:
+                yield SourceBlock(begin, at, heading, opens=opens)
+                size, begin, opens = 0, at, False
+            size += len(lines[at]) + 1
+        yield SourceBlock(begin, end, heading, opens=opens)
+
+
+def _paragraph_starts(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """First line of each paragraph and the heading it is; blank lines end what they follow."""
+    in_code, after_blank = False, True
+    for at, line in enumerate(lines):
+        title = "" if in_code else _title(lines, at)
+        if at == 0 or title or (after_blank and line.strip() and not in_code):
+            yield at, title
+        after_blank = not line.strip()
+        if _CODE_FENCE.match(line):
+            in_code = not in_code
+
+
+def _title(lines: list[str], at: int) -> str:
+    line = lines[at]
+    if _HEADING.match(line):
+        return line.lstrip("#").strip()
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    text = line.strip()
+    if text and len(below.rstrip()) >= len(text) and _UNDERLINE.match(below):
+        return "" if _UNDERLINE.match(line) else text
+    return ""

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from .bm25 import Bm25
 from .postings import COMMON_SHARE, LARGE, Ids, Postings, Values, among
 from .words import STOPWORDS, asked_words, words_of
 
@@ -116,12 +117,13 @@ def lexical(postings: Postings, at: Ids, words: Mapping[str, float], weights: We
     """BM25 over each chunk of *at* together with its neighbours; the best has 1."""
     lengths = postings.near(at, postings.live, postings.lengths[postings.live], weights.near)
     mean = postings.mean_length * (1 + 2 * sum(weights.near))
-    damping = weights.repeated * (1 - weights.length + weights.length * lengths / mean)
-    scores = np.zeros(len(at), np.float32)
-    for word, weight in words.items():
-        often = postings.near(at, *postings.of(word), weights.near)
-        scores += np.float32(weight * (weights.repeated + 1)) * often / (often + damping)
-    return shares(scores)
+    bm25 = Bm25(weights.repeated, weights.length)
+
+    def often(word: str) -> Values:
+        return postings.near(at, *postings.of(word), weights.near)
+
+    damping = bm25.damping(lengths, mean)
+    return shares(bm25.score(words, often, damping, np.zeros(len(at), np.float32)))
 
 
 def expansion(

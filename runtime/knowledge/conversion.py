@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import KnowledgeUnreadableError
+from .errors import KnowledgeUnreadableError
 
 EXTRA: Final = "pip install 'cortex-runtime[documents]'"
 

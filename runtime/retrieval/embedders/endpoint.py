@@ -12,7 +12,7 @@ import numpy as np
 
 from cortex.runtime.secrets import SecretUnavailableError, secret_value
 
-from ...errors import EmbedderError
+from ..errors import EmbedderError
 from .embedder import Vectors, normalised
 
 WEIGHT: Final = 1.0
