@@ -6,7 +6,6 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .compiler import ContextCompiler
-    from .editing import edits_between
     from .errors import (
         ContextRefusedError,
         EditUnfitError,
@@ -14,11 +13,8 @@ if TYPE_CHECKING:
         ItemLinesError,
         ItemRepeatedError,
     )
-    from .excerpt import cut_middle
-    from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
+    from .layout.excerpt import cut_middle
     from .offers import OFFERS, Offer, items_of
-    from .parts import Parts, split
-    from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
     from .prompt import (
         EditNote,
         FixedPart,
@@ -27,6 +23,17 @@ if TYPE_CHECKING:
         Neutralised,
         PassedOver,
         Prompt,
+    )
+    from .prompts.editing import edits_between
+    from .prompts.inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
+    from .prompts.parts import Parts, split
+    from .prompts.passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
+    from .prompts.shapes import (
+        TextBlock,
+        anthropic_content,
+        anthropic_shape,
+        blocks_of,
+        openai_shape,
     )
     from .request import (
         Budgets,
@@ -41,9 +48,8 @@ if TYPE_CHECKING:
         TurnPart,
         View,
     )
-    from .sanitise import sanitise
     from .segments import Epoch, Prefix, Segment
-    from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
+    from .selection.sanitise import sanitise
     from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
     from .tracing import Note, PassTrace, ScoredChunk, Trace
 else:

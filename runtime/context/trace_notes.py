@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .fit import Choice
+from .layout.render import Placed
 from .manifest import Measured
-from .material import Clean, Left
 from .prompt import PassedOver
-from .rank import Ranked
-from .render import Placed
+from .selection.fit import Choice
+from .selection.material import Clean, Left
+from .selection.rank import Ranked
 from .tracing import Note, ScoredChunk, Watch
 
 

@@ -136,24 +136,31 @@ class Knowledge:
             files = self._store.files()
             return tuple(sorted({file.topic for file in files if file.topic and file.is_indexed}))
 
+    def notes(self) -> tuple[str, ...]:
+        """One line a file that is not, or not fully, indexed."""
+        with self._lock, self._store.using():
+            return tuple(file.note for file in self._store.files() if file.note)
+
     def statistics(self) -> Statistics:
         """What the store holds."""
         with self._lock, self._store.using():
-            stored = self._store.files()
-            files = [file for file in stored if file.is_indexed]
-            by_scope: dict[str, int] = {}
-            for file in files:
-                by_scope[file.scope] = by_scope.get(file.scope, 0) + 1
-            return Statistics(
-                path=str(self._store.path),
-                files=len(files),
-                chunks=sum(file.chunks for file in files),
-                text_bytes=self._store.text_bytes(),
-                vectors=self._finder.vectors,
-                embedder=self._finder.embedder,
-                by_scope=by_scope,
-                notes=tuple(file.note for file in stored if file.note),
+            scopes = self._store.query(
+                """
+                select scope, count(*) as files, sum(chunks) as chunks, sum(bytes) as bytes
+                from files where chunks or note = '' group by scope order by min(first), min(id)
+                """
             )
+            vectors, embedder = self._finder.vectors, self._finder.embedder
+        return Statistics(
+            path=str(self._store.path),
+            files=sum(each["files"] for each in scopes),
+            chunks=sum(each["chunks"] for each in scopes),
+            text_bytes=sum(each["bytes"] for each in scopes),
+            vectors=vectors,
+            embedder=embedder,
+            by_scope={each["scope"]: each["files"] for each in scopes},
+            notes=self.notes(),
+        )
 
 
 def embedder_of(config: KnowledgeConfig) -> Embedder | None:

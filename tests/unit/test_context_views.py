@@ -22,7 +22,7 @@ from cortex.runtime.context import (
 from cortex.runtime.retrieval import Occurrences
 
 room = ContextCompiler.__module__.rpartition(".")[0]
-preselect = importlib.import_module(f"{room}.preselect")
+preselect = importlib.import_module(f"{room}.selection.preselect")
 
 COUNTER = TokenCounter()
 WORDS = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}o{n % 7}" for n in range(400)]

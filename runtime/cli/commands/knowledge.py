@@ -58,7 +58,7 @@ def index_(home: Home, screen: Screen) -> None:
     """
     with _opened(home) as opened:
         indexed = opened.update(keep=_keep_in(home))
-        notes = opened.statistics().notes
+        notes = opened.notes()
     screen.document(
         IndexDocument(
             indexed.files,

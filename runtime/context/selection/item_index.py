@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from cortex.runtime.retrieval import Occurrences
 
-from .errors import ItemRepeatedError
-from .request import SECTIONS, Item
+from ..errors import ItemRepeatedError
+from ..request import SECTIONS, Item
 
 VIEWS: Final = 2  # whose indexes are kept
 FEWEST: Final = 1_000  # items of a view, below which making its index anew is as cheap

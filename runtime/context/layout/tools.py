@@ -7,10 +7,10 @@ import msgspec
 
 from cortex.runtime.retrieval import Chunk
 
-from .prompt import Neutralised
-from .rank import Ranked
-from .request import Item, Tool, tool_id
-from .sanitise import sanitise
+from ..prompt import Neutralised
+from ..request import Item, Tool, tool_id
+from ..selection.rank import Ranked
+from ..selection.sanitise import sanitise
 
 TOOL_PRIORITY: Final = 2  # a model that asked for a tool needs it more than any excerpt
 DEEPEST: Final = 40  # levels of a schema; a server may list one that never ends

@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 from cortex.runtime.retrieval import Remembered
 
-from .rank import Ranked
-from .sanitise import ORDERS, sanitise
+from ..selection.rank import Ranked
+from ..selection.sanitise import ORDERS, sanitise
 from .tools import ToolItem
 
 _ATTRIBUTE = str.maketrans({'"': "'", "<": "⟨", ">": "⟩", "\n": " ", "\r": " ", "\t": " "})

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ..request import SECTIONS
 from .passages import CLOSINGS, heading_of, opens
-from .request import SECTIONS
 
 _STABLE: Final = SECTIONS[:3]
 

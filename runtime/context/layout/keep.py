@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from .manifest import Measured, segments_of
+from ..manifest import Measured, segments_of
+from ..segments import Epoch, Prefix, Segment, Stretch, Why
 from .render import Placed
-from .segments import Epoch, Prefix, Segment, Stretch, Why
 
 MOVED: Final[tuple[Stretch, ...]] = ("epoch", "append")  # stretches in which items may stand
 

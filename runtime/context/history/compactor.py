@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final, Literal
 
-from .fit import Choice, Count
-from .material import Left
+from ..prefix import RentOrBuy
+from ..segments import Epoch
+from ..selection.fit import Choice, Count
+from ..selection.material import Left
 from .pieces import Fitted, TurnPiece, note_of
-from .prefix import RentOrBuy
-from .segments import Epoch
 
 KEPT_SHARE: Final = 0.5  # of the room, after an epoch that shortens
 STANDING_SHARE: Final = 0.85  # of the room, after one that leaves whole turns out

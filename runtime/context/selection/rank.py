@@ -23,10 +23,10 @@ from cortex.runtime.retrieval import (
     content_words,
 )
 
-from .errors import ItemLinesError
+from ..errors import ItemLinesError
+from ..prompt import Form, Neutralised
+from ..request import Item, Section, Step
 from .material import Clean
-from .prompt import Form, Neutralised
-from .request import Item, Section, Step
 
 LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
 RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from cortex.runtime.retrieval import Remembered, near_duplicates
 
-from .prompt import Form, Neutralised
-from .request import Item
+from ..prompt import Form, Neutralised
+from ..request import Item
 from .sanitise import look_alikes, sanitise
 
 

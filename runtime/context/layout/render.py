@@ -5,13 +5,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from .editing import Edits
+from ..prompt import Neutralised
+from ..prompts.editing import Edits
+from ..request import SECTIONS, Item, Request, Section, Step, Strategy
+from ..segments import Stretch
+from ..selection.fit import Choice
+from ..selection.sanitise import sanitise
 from .fence import body, fence
-from .fit import Choice
-from .prompt import Neutralised
-from .request import SECTIONS, Item, Request, Section, Step, Strategy
-from .sanitise import sanitise
-from .segments import Stretch
 from .tools import TOOLS_NOTICE, ToolItem
 
 DATA_NOTICE: Final = (

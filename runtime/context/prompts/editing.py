@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from .errors import EditUnfitError
+from ..errors import EditUnfitError
+from ..prompt import EditNote
+from ..request import Edit
+from ..selection.sanitise import sanitise
 from .merging import merged
 from .passages import CLOSINGS, cuts, heading_of, opens, shown_texts
-from .prompt import EditNote
-from .request import Edit
-from .sanitise import sanitise
 
 TOOLS: Final = "tools"
 _GONE: Final = "it is not in the prompt"

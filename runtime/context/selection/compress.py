@@ -13,10 +13,10 @@ import msgspec
 
 from cortex.runtime import ctx
 
+from ..prompt import Form
+from ..tokens import Counter
 from .material import Clean
-from .prompt import Form
 from .sanitise import sanitise
-from .tokens import Counter
 
 LEAST_SAVED: Final = 0.05  # of the tokens: less is not worth another form
 LEAST_CHARS: Final = 400

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from .errors import ContextRefusedError
+from ..errors import ContextRefusedError
+from ..layout.render import Fixed, heading
+from ..request import SECTIONS, Bounds, Section
 from .fit import Count, Room, Sized
-from .render import Fixed, heading
-from .request import SECTIONS, Bounds, Section
 
 
 def reserve(

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from .errors import ContextRefusedError
-from .fence import Run, all_lines, body, fence
+from ..errors import ContextRefusedError
+from ..layout.fence import Run, all_lines, body, fence
+from ..layout.tools import ToolItem
+from ..request import Section
 from .material import Left
 from .rank import Ranked
-from .request import Section
-from .tools import ToolItem
 
 Count = Callable[[str], int]
 

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from cortex.runtime.retrieval import Places
 
+from ..prompt import PassedOver
+from ..request import SECTIONS, Item
 from .gather import Gathered
-from .prompt import PassedOver
-from .request import SECTIONS, Item
 
 ABOVE: Final = 1_000  # items of a section; no more than that are all looked at
 NEWEST: Final = 64

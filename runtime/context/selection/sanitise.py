@@ -10,7 +10,7 @@ from typing import Final
 
 from cortex.runtime.secrets import mask_shapes
 
-from .prompt import Neutralised
+from ..prompt import Neutralised
 
 _ANSI = re.compile(r"\x1b\[[0-9;:?<=>]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-_]?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

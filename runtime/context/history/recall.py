@@ -11,13 +11,13 @@ import msgspec
 
 from cortex.runtime.retrieval import Chunk, TextScores, content_words
 
-from .compress import is_json
-from .fence import body
-from .fit import Choice, Count, size
-from .material import clean_text
-from .prompt import Neutralised
-from .rank import Ranked, cut_words, question_of
-from .request import Bounds, Item, Step, Turn, TurnPart
+from ..layout.fence import body
+from ..prompt import Neutralised
+from ..request import Bounds, Item, Step, Turn, TurnPart
+from ..selection.compress import is_json
+from ..selection.fit import Choice, Count, size
+from ..selection.material import clean_text
+from ..selection.rank import Ranked, cut_words, question_of
 
 SHARE: Final = 1 / 16  # of the effective window: what is recalled takes at most
 READ_CHARS: Final = 40_000  # of one text

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from .fence import attribute
-from .request import SECTIONS, TOOL
+from ..layout.fence import attribute
+from ..request import SECTIONS, TOOL
 
 _OPENING = re.compile(r'<(?P<tag>data|reference) id="(?P<id>[^"]*)" kind="(?P<kind>[^"]*)"')
 _FIRST_LINE = re.compile(r' first_line="(\d+)"')

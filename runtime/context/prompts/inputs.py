@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from .request import Item, Request, TurnPart, View
+from ..request import Item, Request, TurnPart, View
 
 LEAST_CHARS: Final = 500  # of a text that is kept apart; below that a file of its own costs more
 

@@ -4,15 +4,15 @@ from typing import Final, NamedTuple
 
 from cortex.runtime.retrieval import Chunk
 
-from .compress import Shorten, is_json
-from .excerpt import cut_middle, excerpt, left_out
-from .fence import attribute
-from .fit import Choice, Count, size
-from .material import Left, clean_text
-from .prompt import Neutralised
-from .rank import Ranked
-from .request import Item, TurnPart
-from .segments import Epoch
+from ..layout.excerpt import cut_middle, excerpt, left_out
+from ..layout.fence import attribute
+from ..prompt import Neutralised
+from ..request import Item, TurnPart
+from ..segments import Epoch
+from ..selection.compress import Shorten, is_json
+from ..selection.fit import Choice, Count, size
+from ..selection.material import Left, clean_text
+from ..selection.rank import Ranked
 
 LEAST_TOKENS: Final = 48  # below which nothing is cut
 SHORT_CHARS: Final = 200  # of what a model said, after an epoch

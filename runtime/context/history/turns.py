@@ -12,12 +12,12 @@ from typing import Final
 
 from cortex.runtime.models import Price
 
+from ..errors import ContextRefusedError
+from ..prefix import RentOrBuy
+from ..request import Bounds, Request, Turn, TurnPart
+from ..selection.fit import Count
 from .compactor import HistoryCompactor
-from .errors import ContextRefusedError
-from .fit import Count
 from .pieces import Fitted, TurnPiece
-from .prefix import RentOrBuy
-from .request import Bounds, Request, Turn, TurnPart
 
 RESULTS_SHARE: Final = 1 / 3  # of the room: what all results of one turn take at most
 ANSWER_SHARE: Final = 1 / 4  # of the room: what a model's own text takes at most

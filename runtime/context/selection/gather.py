@@ -7,11 +7,11 @@ import numpy as np
 
 from cortex.runtime.retrieval import Places
 
-from .errors import ItemRepeatedError
+from ..errors import ItemRepeatedError
+from ..prompt import PassedOver
+from ..request import SECTIONS, Item, Request, tool_id
 from .item_index import Columns, ItemIndex
 from .material import Left
-from .prompt import PassedOver
-from .request import SECTIONS, Item, Request, tool_id
 
 LISTED: Final = 1_000  # items that are out of scope and listed one by one; more are counted
 
