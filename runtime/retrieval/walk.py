@@ -11,17 +11,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 Entry: TypeAlias = os.DirEntry[str]
 Parts: TypeAlias = tuple[str, ...]  # names of the folders from the top, which is not among them
+# Something in a folder, the names above it, and whether it is a folder, or a link to one. A folder
+# comes before what is in it.
+Visited: TypeAlias = tuple[Entry, Parts, bool]
 Identity: TypeAlias = tuple[int, int]  # of a folder: its device and inode
 
 DEEPEST: Final = 32  # folders below each other, where links are followed
-
-
-class Visited(NamedTuple):
-    """Something in a folder that is walked; a folder comes before what is in it."""
-
-    entry: Entry
-    parts: Parts
-    is_folder: bool  # or a link to one
 
 
 class _Folder(NamedTuple):
@@ -71,21 +66,24 @@ class Walk:
 
     def __iter__(self) -> Iterator[Visited]:
         """Every entry that counts."""
+        counts, enters, follows = self._counts, self._enters, self._follows
         linked: set[Identity] = set()  # folders that were reached through a link
         way = [*self._topmost()]
         while way:
             folder = way[-1]
-            entry = next(folder.entries, None)
-            if entry is None:
+            for entry in folder.entries:
+                if not counts(entry.name):
+                    continue
+                link = entry.is_symlink()
+                if link and follows and not is_inside(entry.path, self._real):
+                    continue
+                is_folder = _is_folder(entry)
+                yield entry, folder.parts, is_folder
+                if is_folder and (follows or not link) and enters(entry, folder.parts):
+                    way += self._inner(entry, folder, linked)
+                    break
+            else:
                 way.pop()
-                continue
-            if not self._counts(entry.name) or self._leads_out(entry):
-                continue
-            is_folder = _is_folder(entry)
-            yield Visited(entry, folder.parts, is_folder)
-            enterable = is_folder and (self._follows or not entry.is_symlink())
-            if enterable and self._enters(entry, folder.parts):
-                way += self._inner(entry, folder, linked)
 
     def _topmost(self) -> Iterator[_Folder]:
         try:
@@ -94,9 +92,6 @@ class Walk:
             self._tell(self._top, (), error)
         else:
             yield from self._opened(self._top, (), above, linked=False)
-
-    def _leads_out(self, entry: Entry) -> bool:
-        return self._follows and entry.is_symlink() and not is_inside(entry.path, self._real)
 
     def _inner(self, entry: Entry, outer: _Folder, linked: set[Identity]) -> Iterator[_Folder]:
         parts = (*outer.parts, entry.name)
