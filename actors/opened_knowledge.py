@@ -11,19 +11,14 @@ import msgspec
 from cortex.bus import Event
 from cortex.bus.events import KnowledgeIndexed, KnowledgeRemoved
 from cortex.runtime.kernel import Config, Home
-from cortex.runtime.knowledge import (
-    EmbedderError,
-    KnowledgeConfig,
-    QuestionTooLargeError,
-    Root,
-    above_and_itself,
-    roots_of_home,
-)
+from cortex.runtime.knowledge import KnowledgeConfig, QuestionTooLargeError, Root, roots_of_home
+from cortex.runtime.retrieval import EmbedderError, above_and_itself
 
 from .library import library_knowledge
 
 if TYPE_CHECKING:
-    from cortex.runtime.knowledge.finding import Found, Indexed, Knowledge
+    from cortex.runtime.knowledge import Indexed, Knowledge
+    from cortex.runtime.retrieval import SearchResult
 
 EMBEDDED: Final = 2_000  # passages at most, while somebody waits for the answer
 LONGEST_TEXT: Final = 1_000  # characters of a question
@@ -71,18 +66,18 @@ class OpenedKnowledge:
         """Bring the store to what stands in the files.
 
         Raises:
-            KnowledgeError: It cannot be read or written.
+            RetrievalError: It cannot be read or written.
         """
         with self._lock:
             return self._updated(self._opened())
 
     def find(
         self, texts: Sequence[str], limit: int, under: Sequence[str] = ()
-    ) -> "tuple[Indexed, Found]":
+    ) -> "tuple[Indexed, SearchResult]":
         """What was new in the files, and the passages that have most to do with one of *texts*.
 
         Raises:
-            KnowledgeError: The store cannot be read or written; or *under* is over its bound.
+            RetrievalError: The store cannot be read or written; or *under* is over its bound.
         """
         if len(under) > MOST_UNDER:
             raise QuestionTooLargeError(
@@ -95,7 +90,9 @@ class OpenedKnowledge:
             answers = [knowledge.find(text[:LONGEST_TEXT], limit, under=under) for text in texts]
             topics = knowledge.topics() if under else ()
         notes = (*_notes(texts, under, topics), *(note for each in answers for note in each.notes))
-        return indexed, _merged(answers, limit, tuple(dict.fromkeys(notes)))
+        from cortex.runtime.retrieval import fused
+
+        return indexed, fused(answers, limit, tuple(dict.fromkeys(notes)))
 
     def _updated(self, knowledge: "Knowledge") -> "Indexed":
         try:
@@ -104,7 +101,7 @@ class OpenedKnowledge:
             return knowledge.update(keep=self._keep, vectors=0)
 
     def _opened(self) -> "Knowledge":
-        from cortex.runtime.knowledge.finding import Knowledge
+        from cortex.runtime.knowledge import Knowledge
 
         if self._knowledge is None:
             if self._home is None and self._passing is None:
@@ -157,16 +154,3 @@ def _notes(texts: Sequence[str], under: Sequence[str], topics: Sequence[str]) ->
     for wanted in under:
         if wanted not in standing:
             yield f"no knowledge stands under {wanted}"
-
-
-def _merged(answers: Sequence["Found"], limit: int, notes: tuple[str, ...]) -> "Found":
-    """The best of what each text found: 1 is the best of each, so that none is drowned."""
-    from cortex.runtime.knowledge.finding import Found
-
-    best: dict[int, int] = {}  # place in `passages`, by chunk
-    passages = [passage for answer in answers for passage in answer.passages]
-    for place, passage in enumerate(passages):
-        if passage.score > passages[best.setdefault(passage.chunk, place)].score:
-            best[passage.chunk] = place
-    order = sorted(best.values(), key=lambda place: (-passages[place].score, place))
-    return Found(tuple(passages[place] for place in order[:limit]), notes)

@@ -20,16 +20,8 @@ from pathlib import Path
 
 from measure import Figures, Ratios, heading, in_turn, keep, quickly, ratio, report, run
 
-from cortex.runtime.knowledge import KnowledgeConfig, Root
-from cortex.runtime.knowledge.finding import (
-    Entry,
-    Finder,
-    HashingEmbedder,
-    Knowledge,
-    KnowledgeStore,
-    NewFile,
-    index,
-)
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, Root, index
+from cortex.runtime.retrieval import Entry, Finder, HashingEmbedder, NewFile, PassageStore
 
 RESULT = Path(__file__).parent / "results" / "bench_knowledge.txt"
 GOALS = {"mb_s": 20, "changed_ms": 100, "p50_ms": 50, "p99_ms": 200}
@@ -164,7 +156,7 @@ def first_index(asked: argparse.Namespace) -> Figures:
     """Files into an empty store."""
     path: Path = asked.folder / "first.db"
     path.unlink(missing_ok=True)
-    store = KnowledgeStore.open(path)
+    store = PassageStore.open(path)
     sizes: list[int] = []
 
     def work() -> None:
@@ -201,7 +193,7 @@ def home_index(asked: argparse.Namespace) -> Figures:
 def build(asked: argparse.Namespace) -> Figures:
     """A large store, its vectors, and the same passages in a bare table."""
     language = Language(2)
-    store = KnowledgeStore.open(asked.folder / "large.db")
+    store = PassageStore.open(asked.folder / "large.db")
     with store.filling():
         for start in range(0, asked.chunks, 20_000):
             with store.writing():
@@ -216,7 +208,7 @@ def build(asked: argparse.Namespace) -> Figures:
 
 def find(asked: argparse.Namespace, *, vectors: bool) -> Figures:
     """Questions to the large store."""
-    store = KnowledgeStore.open(asked.folder / "large.db")
+    store = PassageStore.open(asked.folder / "large.db")
     finder = Finder(store, HashingEmbedder() if vectors else None)
     return _asked(asked, finder.find)
 

@@ -19,7 +19,7 @@ import msgspec
 from long_run import PRICE, RULES, SECONDS_A_TURN, TASK, TURNS, WINDOW, Run, make_run, request
 
 from cortex.runtime.context import ContextCompiler, Strategy, TokenCounter, blocks_of, split
-from cortex.runtime.context.prefix import Bill, Block, ProviderCache, bill_of
+from cortex.runtime.context.prefix import Bill, CacheBlock, ProviderCache, bill_of
 
 RESULTS = Path(__file__).parent / "results" / "bench_prefix.txt"
 HISTORY_TOKENS = 12_000  # of whoever keeps to the window
@@ -33,18 +33,18 @@ class Way(NamedTuple):
     """One way to make the prompts of the run."""
 
     name: str
-    blocks: Callable[[Run, int, str], list[Block]]  # of a turn that asks something
+    blocks: Callable[[Run, int, str], list[CacheBlock]]  # of a turn that asks something
 
 
-def block(text: str, *, mark: bool = False) -> Block:
+def block(text: str, *, mark: bool = False) -> CacheBlock:
     """A block with its tokens."""
-    return Block(text, COUNTER.count(text), mark)
+    return CacheBlock(text, COUNTER.count(text), mark)
 
 
-def ours(strategy: Strategy) -> Callable[[Run, int, str], list[Block]]:
+def ours(strategy: Strategy) -> Callable[[Run, int, str], list[CacheBlock]]:
     """The compiler's prompts, in the blocks in which they are sent."""
 
-    def made(run: Run, turn: int, asked: str) -> list[Block]:
+    def made(run: Run, turn: int, asked: str) -> list[CacheBlock]:
         found = run.knowledge[:8]
         if strategy == "just-in-time":
             found = (run.knowledge[turn % len(run.knowledge)],)
@@ -57,7 +57,7 @@ def ours(strategy: Strategy) -> Callable[[Run, int, str], list[Block]]:
     return made
 
 
-def base(run: Run) -> list[Block]:
+def base(run: Run) -> list[CacheBlock]:
     """What every way has in front: the stable part and what was found for the task."""
     made = ours("pre-assembled")(run, 1, TASK)
     return [each._replace(breakpoint=at == len(made) - 2) for at, each in enumerate(made[:-1])]
@@ -68,7 +68,7 @@ def said(run: Run, turn: int) -> list[str]:
     return ["\n".join(each.text for each in one.said) + "\n" for one in run.turns[: turn - 1]]
 
 
-def replayed(run: Run, turn: int, asked: str) -> list[Block]:
+def replayed(run: Run, turn: int, asked: str) -> list[CacheBlock]:
     """All of it, every turn."""
     turns = [block(text) for text in said(run, turn)]
     if turns:
@@ -76,9 +76,9 @@ def replayed(run: Run, turn: int, asked: str) -> list[Block]:
     return [*base(run), *turns, block(asked)]
 
 
-def tail(run: Run, turn: int, asked: str) -> list[Block]:
+def tail(run: Run, turn: int, asked: str) -> list[CacheBlock]:
     """The newest turns that fit."""
-    kept: list[Block] = []
+    kept: list[CacheBlock] = []
     free = HISTORY_TOKENS
     for text in reversed(said(run, turn)):
         one = block(text)
@@ -91,7 +91,7 @@ def tail(run: Run, turn: int, asked: str) -> list[Block]:
     return [*base(run), *kept, block(asked)]
 
 
-def rewritten(run: Run, turn: int, asked: str) -> list[Block]:
+def rewritten(run: Run, turn: int, asked: str) -> list[CacheBlock]:
     """A share of the history for each turn, so that all of it fits: other bytes every turn."""
     turns = said(run, turn)
     share = HISTORY_TOKENS // max(len(turns), 1)

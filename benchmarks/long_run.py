@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from cortex.runtime.context import Item, Request, Said, Step, Tool, Turn
+from cortex.runtime.context import Item, Request, Step, Tool, Turn, TurnPart
 from cortex.runtime.models import Caching, Price
 
 TURNS: Final = 50
@@ -116,8 +116,8 @@ def _turn(rng: random.Random, number: int, fact: Fact | None) -> Turn:
         f"I read source {number}. {_prose(rng, 3)} (called read_record with {{}}, as c{number})"
     )
     said = (
-        Said(id=f"turn:{number}", kind="answer", text=answer),
-        Said(
+        TurnPart(id=f"turn:{number}", kind="answer", text=answer),
+        TurnPart(
             id=f"turn:{number}/c{number}",
             kind="result",
             text=text,

@@ -14,14 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cortex.runtime.knowledge.finding import (
+from cortex.runtime.retrieval import (
     Embedder,
     Entry,
     Finder,
     HashingEmbedder,
-    KnowledgeStore,
     LocalEmbedder,
     NewFile,
+    PassageStore,
 )
 
 SPEAKER = re.compile(r"([A-Z][\w .'-]{0,30}): ")
@@ -50,7 +50,7 @@ class Words:
     def index(self, docs: Sequence[Any]) -> None:
         """Store *docs*: their ids in the store are their places, from 1."""
         self.docs = docs
-        store = KnowledgeStore.open(Path(self._folder.name) / "knowledge.db")
+        store = PassageStore.open(Path(self._folder.name) / "knowledge.db")
         files = [
             _file(group, list(members))
             for group, members in groupby(docs, key=lambda doc: str(doc.group))

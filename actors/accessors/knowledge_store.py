@@ -14,8 +14,8 @@ from cortex.bus.events import (
     KnowledgeRequested,
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
-from cortex.runtime.knowledge import KnowledgeError
 from cortex.runtime.log import Blobs
+from cortex.runtime.retrieval import RetrievalError
 
 from ..opened_knowledge import LONGEST_ASKED, OpenedKnowledge, told
 
@@ -46,7 +46,7 @@ class KnowledgeStoreAccessor(Component):
         """The passages for a step; a store that cannot be used is its answer, too."""
         try:
             indexed, found = self._knowledge.find(event.texts, event.limit, event.under)
-        except KnowledgeError as error:
+        except RetrievalError as error:
             yield _requested(event, problem=str(error))
             return
         yield from told(indexed)
@@ -76,7 +76,7 @@ class KnowledgeStoreAccessor(Component):
             return
         try:
             _, found = self._knowledge.find((text,), limit, event.under)
-        except KnowledgeError as error:
+        except RetrievalError as error:
             yield KnowledgeAnswer(passages=(), problem=str(error))
             return
         passages = tuple(msgspec.to_builtins(passage) for passage in found.passages)

@@ -19,7 +19,7 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
-from cortex.runtime.context import Said, Turn, cut_middle
+from cortex.runtime.context import Turn, TurnPart, cut_middle
 from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.processes import is_empty
 
@@ -55,7 +55,7 @@ class _Told(msgspec.Struct):
     call: int = 0  # of the model, that counts; an earlier one may answer late
     answer: dict[str, Any] | None = None
     asked: list[str] = []  # call ids in the order in which the answer has its calls; "" for none
-    observed: dict[str, Said] = {}  # by id, in order; what comes late does not count
+    observed: dict[str, TurnPart] = {}  # by id, in order; what comes late does not count
 
 
 def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> Told:
@@ -117,7 +117,7 @@ def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
         case ToolEnabled():
             turn.asked.append("")
             text = f"{event.pack} is shown from now on, where it is offered"
-            said = Said(id=f"turn:{event.turn}+{event.pack}", kind="enabled", text=text)
+            said = TurnPart(id=f"turn:{event.turn}+{event.pack}", kind="enabled", text=text)
             _observe(turns, event.turn, said)
         case ToolReturned():
             if _call(event) not in turn.observed:
@@ -125,14 +125,14 @@ def _take_in(turns: dict[int, _Told], event: Event, blobs: Blobs) -> None:
         case ToolFailed():
             name = _in_a_line(event.tool)
             text = f"{name} gave no result ({event.kind}): {event.error}"
-            said = Said(id=_call(event), kind="failed", text=text, source=name)
+            said = TurnPart(id=_call(event), kind="failed", text=text, source=name)
             _observe(turns, event.turn, said)
         case ToolDenied():
             if event.call_id not in turn.asked:
                 turn.asked.append(event.call_id)
             name = _in_a_line(event.tool)
             text = f"{name} was not called: {event.reason}"
-            said = Said(id=_call(event), kind="denied", text=text, source=name)
+            said = TurnPart(id=_call(event), kind="denied", text=text, source=name)
             _observe(turns, event.turn, said)
 
 
@@ -141,7 +141,7 @@ def _in_a_line(name: str) -> str:
     return " ".join(name.split())[:LONGEST_NAME]
 
 
-def _observe(turns: dict[int, _Told], turn: int, said: Said) -> None:
+def _observe(turns: dict[int, _Told], turn: int, said: TurnPart) -> None:
     turns.setdefault(turn, _Told()).observed.setdefault(said.id, said)
 
 
@@ -158,13 +158,13 @@ def _turn(number: int, told: _Told) -> Turn:
             # Told in words: a model takes up what it reads, and must not write its calls as text.
             what = f"{_in_a_line(str(call.get('tool')))} with {_json(call.get('arguments'))}"
             lines.append(f"(called {what}{call_id and ', as '}{call_id})")
-    said = Said(id=f"turn:{number}", kind="answer", text="\n".join(lines))
+    said = TurnPart(id=f"turn:{number}", kind="answer", text="\n".join(lines))
     own = (said,) if told.answer is not None else ()
     return Turn(number=number, said=(*own, *told.observed.values()))
 
 
-def _result(event: ToolReturned, blobs: Blobs) -> Said:
-    return Said(
+def _result(event: ToolReturned, blobs: Blobs) -> TurnPart:
+    return TurnPart(
         id=_call(event),
         kind="result",
         text=_text(event, blobs),
@@ -186,11 +186,11 @@ def _propose(turns: dict[int, _Told], event: StepProposed) -> None:
         return
     given = _json(event.parameters)
     text = f"{event.by} chose {_in_a_line(event.action)} with {given}. {event.note}".strip()
-    said = Said(id=f"turn:{event.turn}:{event.step_id}", kind="enabled", text=text)
+    said = TurnPart(id=f"turn:{event.turn}:{event.step_id}", kind="enabled", text=text)
     _observe(turns, event.turn, said)
 
 
-def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> Said:
+def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> TurnPart:
     """What came of a step that was chosen; of a try after a failure, what came of that."""
     name = _in_a_line(chosen.action)
     place = f"turn:{chosen.turn}/{chosen.call_id or chosen.step_id}"
@@ -198,22 +198,22 @@ def _outcome(chosen: StepProposed, event: StepCompleted | StepFailed) -> Said:
         again = f"+{event.attempt}" if event.attempt > 1 else ""
         text = f"{name} failed ({event.kind}): {event.error}\n{event.excerpt}".strip()
         text = cut_middle(text, LONGEST_CHARS)
-        return Said(id=f"{place}{again}!", kind="failed", text=text, source=name)
+        return TurnPart(id=f"{place}{again}!", kind="failed", text=text, source=name)
     # What a result offers to the prompts of later steps stands in it already.
     result = {name: value for name, value in event.result.items() if name != OFFERED}
     text = "\n".join(filter(None, (event.summary, _json(result))))
     text = cut_middle(text, LONGEST_CHARS)
-    return Said(id=place, kind="result", text=text, source=name)
+    return TurnPart(id=place, kind="result", text=text, source=name)
 
 
-def _verdict(event: ContextCompile) -> Said:
+def _verdict(event: ContextCompile) -> TurnPart:
     text = f"The goal is not reached: {event.verdict}"
-    return Said(id=f"turn:{event.turn - 1}:verdict", kind="problem", text=text)
+    return TurnPart(id=f"turn:{event.turn - 1}:verdict", kind="problem", text=text)
 
 
-def _problem(event: ContextCompile) -> Said:
+def _problem(event: ContextCompile) -> TurnPart:
     text = f"The answer was not taken: {event.problem}\nAnswer once more, so that it fits."
-    return Said(id=f"turn:{event.turn - 1}:problem", kind="problem", text=text)
+    return TurnPart(id=f"turn:{event.turn - 1}:problem", kind="problem", text=text)
 
 
 def _text(event: ToolReturned, blobs: Blobs) -> str:

@@ -13,6 +13,7 @@ from cortex.runtime.functions import ToolStep
 from cortex.runtime.kernel import Component, Config, Delivery, Home, on
 from cortex.runtime.knowledge import KnowledgeError, Resolved, TopicIndex
 from cortex.runtime.log import Blobs
+from cortex.runtime.retrieval import RetrievalError
 
 from ..opened_knowledge import LONGEST_TEXT, OpenedKnowledge, told
 from .carrying import carry_out
@@ -21,7 +22,7 @@ from .errors import ToolError
 from .windows import lines_of
 
 if TYPE_CHECKING:
-    from cortex.runtime.knowledge.finding import Found
+    from cortex.runtime.retrieval import SearchResult
 
 PROVIDER = "knowledge"
 PASSAGES = 5  # that are given
@@ -66,7 +67,7 @@ class KnowledgeTools(Component):
             return _whole(query, lines_of(self._read(query)))
         try:
             indexed, found = self._knowledge.find((query,), PASSAGES)
-        except KnowledgeError as error:
+        except RetrievalError as error:
             raise ToolError(str(error), "unavailable") from error
         topics = tuple(dict.fromkeys(one.topic or one.path for one in found.passages))
         kept = self._blobs.put(msgspec.json.encode(found))
@@ -109,7 +110,7 @@ def _whole(topic: str, lines: list[str]) -> str:
     return f"## {topic}, lines 1-{len(lines)}\n{text}\n"
 
 
-def _shown(found: "Found", query: str) -> str:
+def _shown(found: "SearchResult", query: str) -> str:
     if not found.passages:
         return f"nothing is known about {query!r}\n"
     parts: list[str] = []

@@ -6,7 +6,6 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .compiler import ContextCompiler
-    from .editing import edits_between
     from .errors import (
         ContextRefusedError,
         EditUnfitError,
@@ -14,12 +13,8 @@ if TYPE_CHECKING:
         ItemLinesError,
         ItemRepeatedError,
     )
-    from .excerpt import cut_middle
-    from .inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
-    from .lexical import Bm25, content_words
+    from .layout.excerpt import cut_middle
     from .offers import OFFERS, Offer, items_of
-    from .parts import Parts, split
-    from .passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
     from .prompt import (
         EditNote,
         FixedPart,
@@ -29,10 +24,32 @@ if TYPE_CHECKING:
         PassedOver,
         Prompt,
     )
-    from .request import Budgets, Edit, Item, Link, Request, Said, Step, Strategy, Tool, Turn, View
-    from .sanitise import sanitise
+    from .prompts.editing import edits_between
+    from .prompts.inputs import Inputs, keep_inputs, read_inputs, texts_of_inputs
+    from .prompts.parts import Parts, split
+    from .prompts.passages import Passage, ReadPrompt, ShownTexts, read_prompt, shown_texts
+    from .prompts.shapes import (
+        TextBlock,
+        anthropic_content,
+        anthropic_shape,
+        blocks_of,
+        openai_shape,
+    )
+    from .request import (
+        Budgets,
+        Edit,
+        Item,
+        Link,
+        Request,
+        Step,
+        Strategy,
+        Tool,
+        Turn,
+        TurnPart,
+        View,
+    )
     from .segments import Epoch, Prefix, Segment
-    from .shapes import TextBlock, anthropic_content, anthropic_shape, blocks_of, openai_shape
+    from .selection.sanitise import sanitise
     from .tokens import ENCODINGS, ByteCounter, Counter, TokenCounter, counter_for
     from .tracing import Note, PassTrace, ScoredChunk, Trace
 else:
@@ -41,7 +58,6 @@ else:
 __all__ = [
     "ENCODINGS",
     "OFFERS",
-    "Bm25",
     "Budgets",
     "ByteCounter",
     "ContextCompiler",
@@ -71,7 +87,6 @@ __all__ = [
     "Prompt",
     "ReadPrompt",
     "Request",
-    "Said",
     "ScoredChunk",
     "Segment",
     "ShownTexts",
@@ -82,11 +97,11 @@ __all__ = [
     "Tool",
     "Trace",
     "Turn",
+    "TurnPart",
     "View",
     "anthropic_content",
     "anthropic_shape",
     "blocks_of",
-    "content_words",
     "counter_for",
     "cut_middle",
     "edits_between",

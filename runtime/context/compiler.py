@@ -5,22 +5,13 @@ from collections import Counter as Tally
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from .compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
 from .counting import CountedOnce
-from .editing import Edits
 from .errors import ContextRefusedError
-from .fit import Choice, Sized, chars_of, fit, size
-from .gather import gather, scope
-from .item_index import Views
-from .keep import begins, behind, declare, overgrown
-from .manifest import Account, Measured, account, measure
-from .material import Clean, Left, clean, deduplicate
-from .pieces import Fitted, make_piece
-from .preselect import preselect
-from .prompt import PassedOver, Prompt
-from .rank import Ranked, question_of, rank
-from .recall import recall, room_for_recall
-from .render import (
+from .history.pieces import Fitted, make_piece
+from .history.recall import recall, room_for_recall
+from .history.turns import fit_turns, kept_for_turns
+from .layout.keep import begins, behind, declare, overgrown
+from .layout.render import (
     Fixed,
     Placed,
     base_texts,
@@ -31,10 +22,22 @@ from .render import (
     render,
     write_fixed,
 )
+from .layout.tools import rank_tool
+from .manifest import Account, Measured, account, measure
+from .prompt import PassedOver, Prompt
+from .prompts.editing import Edits
 from .request import Bounds, Request, Section, View, bounds
-from .room import reserve
 from .segments import Prefix, Why
-from .tellings import (
+from .selection.compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
+from .selection.fit import Choice, Sized, chars_of, fit, size
+from .selection.gather import gather, scope
+from .selection.item_index import Views
+from .selection.material import Clean, Left, clean, deduplicate
+from .selection.preselect import preselect
+from .selection.rank import Ranked, question_of, rank
+from .selection.room import reserve
+from .tokens import Counter, TokenCounter
+from .trace_notes import (
     notes_of,
     tell_chosen,
     tell_compressed,
@@ -43,10 +46,7 @@ from .tellings import (
     tell_ranked,
     tell_rendered,
 )
-from .tokens import Counter, TokenCounter
-from .tools import rank_tool
 from .tracing import Trace, Watch
-from .turns import fit_turns, kept_for_turns
 
 PIECES_KEPT: Final = 512  # of turns
 COUNTED_SHARE: Final = 12  # characters a token of the window, beyond which no item can be in whole

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from .fence import consecutive
-from .fit import Choice
-from .material import Left
+from .layout.fence import consecutive
+from .layout.render import Fixed, Written
 from .prompt import (
     EditNote,
     FixedPart,
@@ -20,10 +19,11 @@ from .prompt import (
     PassedOver,
     State,
 )
-from .rank import Ranked
-from .render import Fixed, Written
 from .request import SECTIONS, Bounds, Request, Section
 from .segments import Epoch, Segment
+from .selection.fit import Choice
+from .selection.material import Left
+from .selection.rank import Ranked
 from .tokens import Counter
 
 

@@ -80,7 +80,7 @@ def tool_id(tool: Tool) -> str:
     return TOOL + tool.name
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class TurnPart(msgspec.Struct, frozen=True, kw_only=True):
     """One thing of a turn: what the model wrote, or what came of a call."""
 
     id: str
@@ -95,7 +95,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What a model answered to an earlier prompt of the step, and what was observed then."""
 
     number: int  # of the prompt that was answered, from 0
-    said: tuple[Said, ...]
+    said: tuple[TurnPart, ...]
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):

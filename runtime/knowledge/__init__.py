@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
+    from .conversion import convert
     from .errors import (
-        EmbedderError,
-        KnowledgeDiskError,
         KnowledgeError,
         KnowledgeTooLargeError,
         KnowledgeUnreadableError,
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
         TopicInvalidError,
     )
     from .index import TopicIndex
+    from .indexing import Indexed, IndexedFile, index
+    from .knowledge import Knowledge, Statistics, embedder_of
     from .reading import Document, read_document
     from .settings import KnowledgeConfig
     from .topics import (
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         Resolved,
         Root,
         Scope,
-        above_and_itself,
         roots_of_home,
     )
     from .watching import Shown, counts, shown
@@ -34,9 +34,10 @@ __all__ = [
     "NARROWEST_FIRST",
     "Ambiguous",
     "Document",
-    "EmbedderError",
+    "Indexed",
+    "IndexedFile",
+    "Knowledge",
     "KnowledgeConfig",
-    "KnowledgeDiskError",
     "KnowledgeError",
     "KnowledgeTooLargeError",
     "KnowledgeUnreadableError",
@@ -45,10 +46,13 @@ __all__ = [
     "Root",
     "Scope",
     "Shown",
+    "Statistics",
     "TopicIndex",
     "TopicInvalidError",
-    "above_and_itself",
+    "convert",
     "counts",
+    "embedder_of",
+    "index",
     "read_document",
     "roots_of_home",
     "shown",

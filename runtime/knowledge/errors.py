@@ -1,19 +1,17 @@
 """What can go wrong when a topic is looked up or read.
 
-CortexError
+RetrievalError
 └── KnowledgeError
     ├── TopicInvalidError         what was asked for is not a topic
     ├── KnowledgeTooLargeError    the file is over the bound
     ├── KnowledgeUnreadableError  the file is no text, or cannot be read
-    ├── KnowledgeDiskError        the store's own file cannot be read or written
-    ├── QuestionTooLargeError     what is asked is over a bound
-    └── EmbedderError             an embedder is not there, or does not answer as it should
+    └── QuestionTooLargeError     what is asked is over a bound
 """
 
-from cortex.bus import CortexError
+from cortex.runtime.retrieval import RetrievalError
 
 
-class KnowledgeError(CortexError):
+class KnowledgeError(RetrievalError):
     """Knowledge cannot be had as it was asked for."""
 
 
@@ -56,20 +54,6 @@ class KnowledgeUnreadableError(KnowledgeError):
         return f"{self.path} cannot be used as knowledge: {self.problem}"
 
 
-class KnowledgeDiskError(KnowledgeError):
-    """The store's own file cannot be read or written; what stood in it before stands."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
-
-    def __str__(self) -> str:
-        return (
-            f"the knowledge store {self.path} cannot be used: {self.problem}; make room or check "
-            "its mode, then index again. The file may be deleted at any time"
-        )
-
-
 class QuestionTooLargeError(KnowledgeError):
     """What is asked is over a bound; nothing was looked at."""
 
@@ -79,14 +63,3 @@ class QuestionTooLargeError(KnowledgeError):
 
     def __str__(self) -> str:
         return self.problem
-
-
-class EmbedderError(KnowledgeError):
-    """An embedder is not there, or does not answer as it should."""
-
-    def __init__(self, embedder: str, problem: str) -> None:
-        super().__init__(embedder, problem)
-        self.embedder, self.problem = embedder, problem
-
-    def __str__(self) -> str:
-        return f"the embedder {self.embedder} cannot be used: {self.problem}"

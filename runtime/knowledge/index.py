@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cortex.runtime.retrieval import Identity, Walk, identity_of, is_inside, listed
+
 from .errors import KnowledgeUnreadableError
 from .reading import LARGEST_BYTES, Document, read_bytes, read_document
 from .topics import (
@@ -15,18 +17,16 @@ from .topics import (
     NAMED_SCOPES,
     SUFFIXES,
     Ambiguous,
-    Identity,
     Resolved,
     Root,
-    identity_of,
     is_name,
+    is_scope_folder,
     narrowest_first,
     parts_of,
 )
 
 # What changed this recently may change again without its time stamp moving, so it is not cached.
 SETTLED_NS: Final = 2_000_000_000
-DEEPEST: Final = 32  # folders; a bound against a file system that never ends
 
 
 class _Folder(NamedTuple):
@@ -36,19 +36,11 @@ class _Folder(NamedTuple):
     folders: frozenset[str]
     links: frozenset[str]  # names of files and folders that are symbolic links
     identity: Identity
+    entries: tuple[os.DirEntry[str], ...] = ()  # all, by name
 
     def has_link(self, part: str) -> bool:
         """Whether what *part* stands for may lie elsewhere."""
         return part in self.links or not self.links.isdisjoint(self.files.get(part, ()))
-
-
-class _Pending(NamedTuple):
-    """A folder that is still to be walked."""
-
-    path: Path
-    parts: tuple[str, ...]
-    above: tuple[Identity, ...]  # the folders on the way to it
-    linked: bool  # whether the way leads through a link
 
 
 class TopicIndex:
@@ -143,27 +135,19 @@ class TopicIndex:
         return [path for path in found if not linked or _is_inside(root, path)]
 
     def _walk(self, root: Root) -> Iterator[tuple[str, ...]]:
-        pending = [_Pending(Path(root.path), (), (), linked=False)]
-        seen: set[Identity] = set()  # folders that were reached through a link
-        while pending:
-            base, parts, above, linked = pending.pop()
-            folder = self._listing(base)
-            if folder.identity in above or (linked and folder.identity in seen):
-                continue
-            if linked:
-                seen.add(folder.identity)
-            for name, files in folder.files.items():
-                safe = not (linked or folder.has_link(name))
-                if safe or any(_is_inside(root, base / file) for file in files):
-                    yield parts if name in FOLDER_PAGES and parts else (*parts, name)
-            scopes = NAMED_SCOPES if root.scope == "home" and not parts else ()
-            # Backwards, so that they are taken in order: the first of several links is followed.
-            for name in sorted(folder.folders.difference(scopes), reverse=True):
-                beyond = linked or name in folder.links
-                inside = not beyond or _is_inside(root, base / name)
-                if inside and len(parts) < DEEPEST:
-                    way = (*above, folder.identity)
-                    pending.append(_Pending(base / name, (*parts, name), way, beyond))
+        walk = Walk(
+            root.path,
+            counts=lambda name: not name.startswith("."),
+            enters=lambda entry, above: (
+                is_name(entry.name) and not is_scope_folder(root, entry.name, above)
+            ),
+            follows=True,
+            entries=lambda path: self._listing(Path(path)).entries,
+        )
+        for entry, parts, is_folder in walk:
+            name = "" if is_folder else _topic_name(entry)
+            if name:
+                yield parts if name in FOLDER_PAGES and parts else (*parts, name)
 
     def _listing(self, path: Path) -> _Folder:
         try:
@@ -203,20 +187,28 @@ def _list(path: Path, identity: Identity) -> _Folder:
     files: dict[str, list[str]] = {}
     folders: set[str] = set()
     links: set[str] = set()
-    with os.scandir(path) as entries:
-        for entry in entries:
-            name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
-            try:
-                if suffix in SUFFIXES and is_name(name) and entry.is_file():
-                    files.setdefault(name, []).append(entry.name)
-                elif is_name(entry.name) and entry.is_dir():
-                    folders.add(entry.name)
-            except OSError:  # a link that leads to itself
-                continue
-            if entry.is_symlink():
-                links.add(entry.name)
-    found = {name: tuple(sorted(names)) for name, names in files.items()}
-    return _Folder(found, frozenset(folders), frozenset(links), identity)
+    entries = tuple(listed(str(path)))
+    for entry in entries:
+        try:
+            if name := _topic_name(entry):
+                files.setdefault(name, []).append(entry.name)
+            elif is_name(entry.name) and entry.is_dir():
+                folders.add(entry.name)
+        except OSError:  # a link that leads to itself
+            continue
+        if entry.is_symlink():
+            links.add(entry.name)
+    found = {name: tuple(names) for name, names in files.items()}
+    return _Folder(found, frozenset(folders), frozenset(links), identity, entries)
+
+
+def _topic_name(entry: os.DirEntry[str]) -> str:
+    """The last name of the topic that the file *entry* stands for; "" where it is none."""
+    name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
+    try:
+        return name if suffix in SUFFIXES and is_name(name) and entry.is_file() else ""
+    except OSError:  # a link that leads to itself
+        return ""
 
 
 def _settled(changed_ns: int) -> bool:
@@ -224,4 +216,4 @@ def _settled(changed_ns: int) -> bool:
 
 
 def _is_inside(root: Root, path: Path) -> bool:
-    return path.resolve().is_relative_to(Path(root.path).resolve())
+    return is_inside(str(path), os.path.realpath(root.path))

@@ -1,8 +1,7 @@
 """Topics and roots: what a knowledge topic is called, and the folders it is looked for in."""
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -27,8 +26,6 @@ SUFFIXES: Final = (".md", ".txt", ".rst", ".json", ".yaml", ".csv", ".log")
 FOLDER_PAGES: Final = ("index", "README")  # a folder with one of these is a topic itself
 
 _NAME = re.compile(r"\w[\w-]*")
-
-Identity: TypeAlias = tuple[int, int]  # of a folder: its device and inode
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -71,23 +68,14 @@ def parts_of(topic: str) -> tuple[str, ...]:
     return parts
 
 
-def above_and_itself(topic: str) -> Iterator[str]:
-    """What *topic* stands under: a, a.b and a.b.c of a.b.c."""
-    end = topic.find(".")
-    while end >= 0:
-        yield topic[:end]
-        end = topic.find(".", end + 1)
-    yield topic
-
-
 def is_name(text: str) -> bool:
     """Whether *text* can be one part of a topic."""
     return _NAME.fullmatch(text) is not None
 
 
-def identity_of(status: os.stat_result) -> Identity:
-    """What tells a folder from every other, whatever path leads to it."""
-    return status.st_dev, status.st_ino
+def is_scope_folder(root: Root, name: str, above: tuple[str, ...]) -> bool:
+    """Whether *name*, in the folder *above* below *root*, is a root of its own."""
+    return root.scope == "home" and not above and name in NAMED_SCOPES
 
 
 def roots_of_home(home: Path) -> tuple[Root, ...]:

@@ -1,8 +1,10 @@
 """What can be seen of the files under roots without reading any, to tell whether they changed."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, NamedTuple
+
+from cortex.runtime.retrieval import Walk
 
 from .topics import Root
 
@@ -25,17 +27,19 @@ def shown(roots: Iterable[Root]) -> Shown:
     """
     folders: set[str] = set()
     files: set[tuple[str, int, int]] = set()
-    pending = [os.path.realpath(root.path) for root in roots]
-    while pending and len(folders) < MOST_FOLDERS:
-        folder = pending.pop()
-        if folder in folders or not os.path.isdir(folder):  # noqa: PTH112  # of ten thousand names; a Path costs each
+
+    def enters(entry: os.DirEntry[str], _: tuple[str, ...]) -> bool:
+        if entry.path in folders or len(folders) >= MOST_FOLDERS or not _is_text(entry.path):
+            return False
+        folders.add(entry.path)
+        return True
+
+    for top in {os.path.realpath(root.path) for root in roots}:
+        if top in folders or not os.path.isdir(top):  # noqa: PTH112  # as all here: of very many names
             continue
-        folders.add(folder)
-        for entry in _entries(folder):
-            if entry.is_dir(follow_symlinks=False):
-                if _is_text(entry.path):
-                    pending.append(entry.path)
-            else:
+        folders.add(top)
+        for entry, _, is_folder in Walk(top, counts=counts, enters=enters):
+            if not is_folder or entry.is_symlink():
                 status = _status(entry)
                 if status is not None:
                     files.add((entry.path, status.st_mtime_ns, status.st_size))
@@ -45,14 +49,6 @@ def shown(roots: Iterable[Root]) -> Shown:
 def counts(name: str) -> bool:
     """Whether a file or folder of this name can be knowledge: not hidden, nor left by an editor."""
     return not name.startswith(".") and not name.endswith("~")
-
-
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from (entry for entry in entries if counts(entry.name))
-    except OSError:  # gone, or not ours to read
-        return
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

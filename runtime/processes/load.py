@@ -1,12 +1,12 @@
 """Sources from disk: the one place where the compiler reads files."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from cortex.runtime.registry import Symbols
+from cortex.runtime.retrieval import Walk
 
 from .compilation import Compilation
 from .compile import compile_sources
@@ -47,14 +47,10 @@ def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
     """Return the sources below *folder*, by path from there; hidden files are left out."""
     sources: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []
-    for root, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            if not name.endswith(SUFFIXES) or name.startswith("."):
-                continue
-            path = Path(root, name)
-            file = path.relative_to(folder).as_posix()
-            text, found = read_source(path, file)
+    for entry, parts, is_folder in Walk(str(folder), counts=lambda name: name[0] != "."):
+        if not is_folder and entry.name.endswith(SUFFIXES):
+            file = "/".join((*parts, entry.name))
+            text, found = read_source(Path(entry.path), file)
             diagnostics += found
             if text is not None:
                 sources[file] = text

@@ -12,8 +12,7 @@ import zstandard
 
 from cortex.bus import CortexError
 from cortex.runtime.kernel import Home
-from cortex.runtime.knowledge import KnowledgeConfig, Root, TopicIndex
-from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, Root, TopicIndex
 from cortex.runtime.log import BlobCorruptError, BlobStore, EventLog
 from cortex.runtime.processes import KnowledgeTopics
 

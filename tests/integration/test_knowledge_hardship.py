@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.runtime.knowledge import KnowledgeConfig, KnowledgeDiskError, Root
-from cortex.runtime.knowledge.finding import Knowledge, KnowledgeStore
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, Root
+from cortex.runtime.retrieval import PassageStore, StoreDiskError
 
 FILES = 210  # of 7 kB: two transactions, and so many that words are merged at the end
 # Loads once, then, for each line, has a child bring a home up to date and kills it so many seconds
@@ -20,7 +20,7 @@ PROGRAM = """
 import os, signal, sys, time
 from pathlib import Path
 from cortex.runtime.knowledge import KnowledgeConfig, Root
-from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.knowledge import Knowledge
 
 home, folder = map(Path, sys.argv[1:])
 for line in sys.stdin:
@@ -37,14 +37,15 @@ for line in sys.stdin:
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from cortex.runtime.knowledge import KnowledgeConfig, KnowledgeDiskError, Root
-from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.knowledge import KnowledgeConfig, Root
+from cortex.runtime.retrieval import StoreDiskError
+from cortex.runtime.knowledge import Knowledge
 
 home, folder = map(Path, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 try:
     Knowledge.open(home, [Root(str(folder), "home")], KnowledgeConfig()).update()
-except KnowledgeDiskError as error:
+except StoreDiskError as error:
     print(error)
 """
 
@@ -69,7 +70,7 @@ def opened(home: Path, folder: Path) -> Knowledge:
 
 def content(home: Path) -> list[tuple[str, str, tuple[tuple[str, int, str, int], ...]]]:
     """Each file with its digest and passages, and how many words of each are indexed."""
-    store = KnowledgeStore.open(home / "vectors" / "knowledge.db")
+    store = PassageStore.open(home / "vectors" / "knowledge.db")
     indexed = store.connection.execute("select doc, count(*) from occurrences group by doc")
     words = dict(indexed.fetchall())
     found = []
@@ -133,12 +134,12 @@ def test_a_full_disk_is_one_line_and_what_was_indexed_before_stands(
     with disk(home, size):
         try:
             knowledge = opened(home, folder)
-        except KnowledgeDiskError as error:
+        except StoreDiskError as error:
             said = [str(error)]
         else:
             said = []
             for _ in range(2):
-                with pytest.raises(KnowledgeDiskError) as told:
+                with pytest.raises(StoreDiskError) as told:
                     knowledge.update()
                 said.append(str(told.value))
             knowledge.find("when does stall 7 open")

@@ -27,8 +27,8 @@ from cortex.bus.events import (
 from cortex.runtime.access import HubAccess, Terms, issue
 from cortex.runtime.context import Manifest
 from cortex.runtime.kernel import Config, Delivery, Home, Runtime
-from cortex.runtime.knowledge.finding import Found
 from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.retrieval import SearchResult
 
 from ..staff_world import ANSWERING, World
 
@@ -73,7 +73,7 @@ def test_a_step_gets_the_best_passages_of_all_its_questions(home: Home) -> None:
     assert isinstance(answer, KnowledgeRequested)
     assert set(answer.topics) == {"parking", "lunch"}
     assert (answer.call_id, answer.turn, answer.problem) == ("", 0, "")
-    found = msgspec.json.decode(blobs.get(answer.found), type=Found)
+    found = msgspec.json.decode(blobs.get(answer.found), type=SearchResult)
     assert [passage.score >= 1 for passage in found.passages] == [True, True]
     accessor.on_stop()
 

@@ -15,8 +15,8 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.kernel import Delivery, Home
-from cortex.runtime.knowledge.finding import Found
 from cortex.runtime.log import MemoryBlobs
+from cortex.runtime.retrieval import SearchResult
 
 
 def ask(tools: KnowledgeTools, question: str) -> list[Event]:
@@ -51,7 +51,7 @@ def test_a_question_records_what_was_indexed_and_what_was_found(tmp_path: Path) 
     assert hashlib.sha256(text).hexdigest() == mine["digest"]
     assert isinstance(requested, KnowledgeRequested)
     assert requested.topics[0] == "parking"
-    found = msgspec.json.decode(blobs.get(requested.found), type=Found)
+    found = msgspec.json.decode(blobs.get(requested.found), type=SearchResult)
     assert "nine" in found.passages[0].text
     assert isinstance(returned, ToolReturned)
     assert returned.summary == "1 passage for when does the garage close?"

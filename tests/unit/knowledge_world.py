@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortex.runtime.knowledge import Root
-from cortex.runtime.knowledge.finding import Finder, KnowledgeStore
+from cortex.runtime.retrieval import Finder, PassageStore
 
 DEPLOY = "# Deploying\n\nEvery deployment is rolled out by region. Frankfurt goes first.\n"
 LEAVE = "# Leave\n\nAsk your lead two weeks ahead.\n\n## Sick days\n\nWrite to people operations.\n"
@@ -31,8 +31,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
-    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
+def store(tmp_path: Path) -> Iterator[PassageStore]:
+    opened = PassageStore.open(tmp_path / "vectors" / "knowledge.db")
     yield opened
     opened.close()
 
@@ -41,6 +41,6 @@ def roots(folder: Path) -> list[Root]:
     return [Root(str(folder), "home")]
 
 
-def first(store: KnowledgeStore, question: str) -> str:
+def first(store: PassageStore, question: str) -> str:
     found = Finder(store).find(question, 1).passages
     return found[0].text if found else ""

@@ -16,11 +16,11 @@ from cortex.runtime.context import (
     Item,
     Prompt,
     Request,
-    Said,
     Step,
     TokenCounter,
     Tool,
     Turn,
+    TurnPart,
     View,
     edits_between,
     keep_inputs,
@@ -216,7 +216,7 @@ def test_an_edit_does_not_reach_what_keeps_the_parts_apart_by_other_text() -> No
 def test_the_next_turn_begins_with_the_bytes_that_were_edited() -> None:
     edit = Edit(section="knowledge", item="notes", old="line 4 of the notes", new="nothing")
     asked = request(edits=(edit,), tools=(TOOL,))
-    turn = Turn(number=0, said=(Said(id="turn:0", kind="answer", text="I look."),))
+    turn = Turn(number=0, said=(TurnPart(id="turn:0", kind="answer", text="I look."),))
 
     first = COMPILER.compile(asked)
     view = View(prefix=first.manifest.prefix)

@@ -10,9 +10,9 @@ from cortex.runtime.context import (
     Inputs,
     Item,
     Request,
-    Said,
     Step,
     Turn,
+    TurnPart,
     View,
     counter_for,
     keep_inputs,
@@ -33,7 +33,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
         )
 
     turns = tuple(
-        Turn(number=n, said=(Said(id=f"turn:{n}", kind="answer", text=text),))
+        Turn(number=n, said=(TurnPart(id=f"turn:{n}", kind="answer", text=text),))
         for n, text in enumerate(draw(st.lists(texts, max_size=3)))
     )
     step = Step(process="p", id="say", description="What did the parser reject?")
@@ -70,7 +70,9 @@ def test_a_later_turn_keeps_what_is_new_in_it_and_no_text_twice() -> None:
         return blobs.put(data)
 
     def after(turns: int) -> Inputs:
-        said = [Said(id=f"turn:{n}/c", kind="result", text=f"line {n}\n" * 500) for n in range(9)]
+        said = [
+            TurnPart(id=f"turn:{n}/c", kind="result", text=f"line {n}\n" * 500) for n in range(9)
+        ]
         step = Step(process="p", id="say", description="Say.")
         told = tuple(Turn(number=n, said=(said[n],)) for n in range(turns))
         return Inputs(encoding="o200k_base", request=Request(step=step, window=9_000, turns=told))

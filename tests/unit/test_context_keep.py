@@ -15,15 +15,15 @@ from cortex.runtime.context import (
     Prefix,
     Prompt,
     Request,
-    Said,
     Step,
     TokenCounter,
     Turn,
+    TurnPart,
     View,
     blocks_of,
     split,
 )
-from cortex.runtime.context.prefix import Block, ProviderCache
+from cortex.runtime.context.prefix import CacheBlock, ProviderCache
 from cortex.runtime.models import Caching
 
 COUNTER = TokenCounter()
@@ -45,8 +45,8 @@ def said(number: int, words: int = 40) -> Turn:
     return Turn(
         number=number,
         said=(
-            Said(id=f"turn:{number}", kind="answer", text=f"I look at {number}."),
-            Said(id=f"turn:{number}/c", kind="result", text=text(number, words), handle="c"),
+            TurnPart(id=f"turn:{number}", kind="answer", text=f"I look at {number}."),
+            TurnPart(id=f"turn:{number}/c", kind="result", text=text(number, words), handle="c"),
         ),
     )
 
@@ -199,10 +199,10 @@ def test_an_epoch_is_carried_on_and_counted_once() -> None:
 
 
 def test_what_is_put_into_the_middle_costs_what_stands_behind_unless_the_prefix_is_kept() -> None:
-    def blocks(prompt: Prompt) -> list[Block]:
+    def blocks(prompt: Prompt) -> list[CacheBlock]:
         parts = split(prompt.text)
         texts = [(parts.system, True), *blocks_of(parts.user)]
-        return [Block(text, COUNTER.count(text), mark) for text, mark in texts]
+        return [CacheBlock(text, COUNTER.count(text), mark) for text, mark in texts]
 
     turns = tuple(said(number) for number in range(4))
     world = World(items=(item("h", "history"),), turns=turns)

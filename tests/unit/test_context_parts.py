@@ -15,10 +15,10 @@ from cortex.runtime.context import (
     ItemRepeatedError,
     Prompt,
     Request,
-    Said,
     Step,
     Tool,
     Turn,
+    TurnPart,
     read_prompt,
     sanitise,
     split,
@@ -81,8 +81,10 @@ turns = st.lists(st.tuples(texts, texts), max_size=3).map(
         Turn(
             number=n,
             said=(
-                Said(id=f"turn:{n}", kind="answer", text=answer),
-                Said(id=f"turn:{n}/c", kind="result", text=answer, handle=handle, extent=handle),
+                TurnPart(id=f"turn:{n}", kind="answer", text=answer),
+                TurnPart(
+                    id=f"turn:{n}/c", kind="result", text=answer, handle=handle, extent=handle
+                ),
             ),
         )
         for n, (answer, handle) in enumerate(made)

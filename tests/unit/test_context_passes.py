@@ -5,10 +5,9 @@ import importlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.runtime.context import Bm25, ContextCompiler, content_words
+from cortex.runtime.retrieval import Chunk, TextScores, chunks_of_lines, content_words
 
-chunks_room = importlib.import_module(f"{ContextCompiler.__module__.rpartition('.')[0]}.chunks")
-CHUNK_CHARS, cut = chunks_room.CHUNK_CHARS, chunks_room.cut
+CHUNK_CHARS = importlib.import_module(Chunk.__module__).LINES_CHARS
 
 lines = st.lists(
     st.sampled_from(
@@ -21,7 +20,7 @@ lines = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(text=lines)
 def test_chunks_are_all_lines_in_order_and_small_unless_one_line_is_not(text: list[str]) -> None:
-    chunks = cut(text)
+    chunks = chunks_of_lines(text)
 
     assert [line for c in chunks for line in text[c.start : c.end]] == text
     for chunk in chunks:
@@ -32,7 +31,7 @@ def test_chunks_are_all_lines_in_order_and_small_unless_one_line_is_not(text: li
 def test_a_chunk_knows_the_heading_it_stands_under() -> None:
     text = ["# First", *["one " * 90] * 3, "Second", "======", *["two " * 90] * 4]
 
-    chunks = cut(text)
+    chunks = chunks_of_lines(text)
 
     assert {chunk.heading for chunk in chunks} == {"First", "Second"}
     assert chunks[0].heading == "First"
@@ -42,7 +41,7 @@ def test_a_chunk_knows_the_heading_it_stands_under() -> None:
 def test_a_heading_inside_code_is_no_heading() -> None:
     text = ["```", "# comment", "```", "text"]
 
-    assert [chunk.heading for chunk in cut(text)] == [""]
+    assert [chunk.heading for chunk in chunks_of_lines(text)] == [""]
 
 
 def test_words_are_split_stemmed_and_stripped_of_what_questions_are_made_of() -> None:
@@ -64,6 +63,6 @@ def test_forms_of_a_word_count_as_the_same_word() -> None:
 def test_a_text_with_the_rarer_word_scores_higher() -> None:
     texts = [["parser", "comma"], ["parser", "bread"], ["parser", "bread"], ["cheese", "bread"]]
 
-    scores = Bm25(texts, ["parser", "comma"]).scores
+    scores = TextScores(texts, ["parser", "comma"]).scores
 
     assert scores[0] > scores[1] == scores[2] > scores[3] == 0

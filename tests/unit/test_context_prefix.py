@@ -17,18 +17,18 @@ from cortex.runtime.context import (
     Item,
     Prompt,
     Request,
-    Said,
     Step,
     TokenCounter,
     Tool,
     Turn,
+    TurnPart,
     View,
     anthropic_shape,
     blocks_of,
     openai_shape,
     split,
 )
-from cortex.runtime.context.prefix import Block, ProviderCache, RentOrBuy, bill_of
+from cortex.runtime.context.prefix import CacheBlock, ProviderCache, RentOrBuy, bill_of
 from cortex.runtime.models import Caching, Price, Usage
 
 MARKED = Caching(minimum_tokens=1_000, breakpoints=4, look_back=20, lifetimes_s=(300, 3_600))
@@ -39,10 +39,10 @@ COUNTER = TokenCounter()
 COMPILER = ContextCompiler(COUNTER)
 
 
-def blocks(*sizes: int, mark: int = -1, first: str = "a") -> list[Block]:
+def blocks(*sizes: int, mark: int = -1, first: str = "a") -> list[CacheBlock]:
     marked = mark % len(sizes)
     return [
-        Block(f"{first if at == 0 else at}:{size}", size, at == marked)
+        CacheBlock(f"{first if at == 0 else at}:{size}", size, at == marked)
         for at, size in enumerate(sizes)
     ]
 
@@ -80,7 +80,7 @@ def test_what_is_put_into_the_middle_costs_all_that_stands_behind_it() -> None:
     cache = ProviderCache(MARKED)
     cache.ask([*blocks(1_000, mark=0), *history[1:]], 0.0)
 
-    inserted = [*blocks(1_000, mark=0), Block("new", 10), *history[1:]]
+    inserted = [*blocks(1_000, mark=0), CacheBlock("new", 10), *history[1:]]
 
     assert cache.ask(inserted, 1.0) == Usage(cached_read=1_000, cached_write=1_510)
 
@@ -98,7 +98,7 @@ def test_an_endpoint_that_needs_no_breakpoints_reads_in_steps() -> None:
     cache = ProviderCache(UNMARKED)
     cache.ask(blocks(1_100, 200), 0.0)
 
-    asked = cache.ask([*blocks(1_100), Block("other", 300)], 1.0)
+    asked = cache.ask([*blocks(1_100), CacheBlock("other", 300)], 1.0)
 
     assert asked == Usage(cached_read=1_024, cached_write=376)
 
@@ -148,11 +148,11 @@ WORDS = [f"word{number}" for number in range(400)]
 def turns(count: int, words: int, seed: int = 1) -> tuple[Turn, ...]:
     rng = random.Random(seed)
 
-    def said(number: int) -> tuple[Said, ...]:
+    def said(number: int) -> tuple[TurnPart, ...]:
         text = "\n".join(" ".join(rng.choices(WORDS, k=12)) for _ in range(words // 12))
         return (
-            Said(id=f"turn:{number}", kind="answer", text=f"I looked at {number}."),
-            Said(id=f"turn:{number}/c", kind="result", text=text, handle=f"c{number}"),
+            TurnPart(id=f"turn:{number}", kind="answer", text=f"I looked at {number}."),
+            TurnPart(id=f"turn:{number}/c", kind="result", text=text, handle=f"c{number}"),
         )
 
     return tuple(Turn(number=number, said=said(number)) for number in range(count))
@@ -221,7 +221,9 @@ def test_between_two_prompts_without_a_declared_epoch_the_prefix_is_the_same(
 def test_what_an_epoch_shed_comes_back_where_it_is_asked_for() -> None:
     fact = "The keeper of turbine A117 is Ilse Varga."
     rest = turns(20, 900)
-    result = Said(id="turn:0/c", kind="result", text=f"{rest[0].said[1].text}\n{fact}", handle="c0")
+    result = TurnPart(
+        id="turn:0/c", kind="result", text=f"{rest[0].said[1].text}\n{fact}", handle="c0"
+    )
     all_turns = (Turn(number=0, said=(rest[0].said[0], result)), *rest[1:])
 
     asked = compiled(20, all_turns, "Who is the keeper of turbine A117?")

@@ -17,7 +17,7 @@ from cortex.runtime.context import (
     sanitise,
 )
 
-sanitising = importlib.import_module(f"{ContextCompiler.__module__.rpartition('.')[0]}.sanitise")
+sanitising = importlib.import_module(sanitise.__module__)
 
 MARKERS = [
     "<|im_start|>",

@@ -22,9 +22,9 @@ from cortex.runtime.context import (
     read_prompt,
     sanitise,
 )
+from cortex.runtime.retrieval import near_duplicates
 
-room = ContextCompiler.__module__.rpartition(".")[0]
-alike = importlib.import_module(f"{room}.alike")
+alike = importlib.import_module(near_duplicates.__module__)
 
 STEP = Step(process="p", id="s", description="Why does the parser reject a comma?")
 COMPILER = ContextCompiler(TokenCounter())
@@ -283,7 +283,7 @@ def test_just_in_time_material_stands_behind_the_history() -> None:
         item("topic", "Named.", "knowledge"),
         item("found", "Retrieved.", "knowledge", score=0.7),
         item("memory", "Remembered.", "memory"),
-        item("said", "Said before."),
+        item("said", "TurnPart before."),
     )
 
     early = COMPILER.compile(request(*items))

@@ -16,11 +16,11 @@ from cortex.runtime.context import (
     ManifestEntry,
     Prompt,
     Request,
-    Said,
     Step,
     TokenCounter,
     Tool,
     Turn,
+    TurnPart,
     read_prompt,
     sanitise,
 )
@@ -42,9 +42,9 @@ def turn(number: int, *results: str, answer: str = "I look.") -> Turn:
     return Turn(
         number=number,
         said=(
-            Said(id=f"turn:{number}", kind="answer", text=answer),
+            TurnPart(id=f"turn:{number}", kind="answer", text=answer),
             *(
-                Said(
+                TurnPart(
                     id=f"turn:{number}/{at}",
                     kind="result",
                     source="read_file",
@@ -215,7 +215,7 @@ def test_a_newest_turn_without_room_is_refused() -> None:
 
 
 def test_a_handle_cannot_say_more_than_its_name() -> None:
-    evil = Said(
+    evil = TurnPart(
         id="turn:0/x",
         kind="result",
         text="word\n" * 4_000,

@@ -19,10 +19,10 @@ from cortex.runtime.context import (
     TokenCounter,
     View,
 )
+from cortex.runtime.retrieval import Occurrences
 
 room = ContextCompiler.__module__.rpartition(".")[0]
-Occurrences = importlib.import_module(f"{room}.occurrences").Occurrences
-preselect = importlib.import_module(f"{room}.preselect")
+preselect = importlib.import_module(f"{room}.selection.preselect")
 
 COUNTER = TokenCounter()
 WORDS = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}o{n % 7}" for n in range(400)]

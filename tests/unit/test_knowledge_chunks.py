@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.runtime.knowledge.finding import chunks_of
+from cortex.runtime.retrieval import chunks_of
 
 GUIDE = """\
 # Guide

@@ -10,19 +10,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from cortex.runtime.knowledge import (
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, TopicIndex, embedder_of, index
+from cortex.runtime.retrieval import (
     EmbedderError,
-    KnowledgeConfig,
-    TopicIndex,
-)
-from cortex.runtime.knowledge.finding import (
     Finder,
     HashingEmbedder,
-    Knowledge,
-    KnowledgeStore,
     LocalEmbedder,
-    embedder_of,
-    index,
+    PassageStore,
 )
 
 from .knowledge_world import DEPLOY, LEAVE, first, folder, roots, store
@@ -31,7 +25,7 @@ __all__ = ["folder", "store"]  # fixtures
 
 
 def test_a_question_finds_the_passage_its_place_and_its_parts(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
 
@@ -44,7 +38,7 @@ def test_a_question_finds_the_passage_its_place_and_its_parts(
 
 
 def test_a_turn_is_found_by_the_turns_beside_it_and_by_who_says_it(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
 
@@ -54,7 +48,7 @@ def test_a_turn_is_found_by_the_turns_beside_it_and_by_who_says_it(
     assert any("bowl" in passage.text for passage in found.passages)
 
 
-def test_a_name_in_a_good_passage_leads_to_the_next(store: KnowledgeStore, folder: Path) -> None:
+def test_a_name_in_a_good_passage_leads_to_the_next(store: PassageStore, folder: Path) -> None:
     (folder / "band.md").write_text(
         "# Northlight\n\nThe band Northlight was founded by Ida Quist.\n"
     )
@@ -70,7 +64,7 @@ def test_a_name_in_a_good_passage_leads_to_the_next(store: KnowledgeStore, folde
     assert linked["ida"] > 0
 
 
-def test_only_topics_that_are_asked_for_are_searched(store: KnowledgeStore, folder: Path) -> None:
+def test_only_topics_that_are_asked_for_are_searched(store: PassageStore, folder: Path) -> None:
     index(store, roots(folder))
 
     found = Finder(store).find("weeks region people", under=["ops"])
@@ -78,7 +72,7 @@ def test_only_topics_that_are_asked_for_are_searched(store: KnowledgeStore, fold
     assert {passage.topic for passage in found.passages} == {"ops.deploy"}
 
 
-def test_the_same_question_gives_the_same_answer(store: KnowledgeStore, folder: Path) -> None:
+def test_the_same_question_gives_the_same_answer(store: PassageStore, folder: Path) -> None:
     index(store, roots(folder))
 
     once = Finder(store, HashingEmbedder())
@@ -88,7 +82,7 @@ def test_the_same_question_gives_the_same_answer(store: KnowledgeStore, folder: 
 
 
 def test_nothing_is_found_where_nothing_fits_or_nothing_is(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     assert Finder(store).find("anything").passages == ()
 
@@ -99,7 +93,7 @@ def test_nothing_is_found_where_nothing_fits_or_nothing_is(
 
 
 def test_likeness_that_is_chance_finds_nothing_and_leads_nowhere(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     for number in range(60):
         (folder / f"rule{number}.md").write_text(f"# Rule {number}\n\nSee Leave and Deploying.\n")
@@ -114,7 +108,7 @@ def test_likeness_that_is_chance_finds_nothing_and_leads_nowhere(
     assert finder.find("deploiment frankfurd", 1).passages[0].topic == "ops.deploy"
 
 
-def test_only_what_changed_is_read_again(store: KnowledgeStore, folder: Path) -> None:
+def test_only_what_changed_is_read_again(store: PassageStore, folder: Path) -> None:
     before = index(store, roots(folder))
     (folder / "leave.md").write_text(LEAVE.replace("two weeks", "five months"))
     (folder / "talk.txt").unlink()
@@ -130,7 +124,7 @@ def test_only_what_changed_is_read_again(store: KnowledgeStore, folder: Path) ->
 
 
 def test_a_change_that_leaves_time_and_size_is_seen_while_it_is_fresh(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     path = folder / "leave.md"
     index(store, roots(folder))
@@ -143,10 +137,10 @@ def test_a_change_that_leaves_time_and_size_is_seen_while_it_is_fresh(
     assert "six weeks" in first(store, "ask lead ahead")
 
 
-def test_a_finder_sees_what_another_process_indexed(store: KnowledgeStore, folder: Path) -> None:
+def test_a_finder_sees_what_another_process_indexed(store: PassageStore, folder: Path) -> None:
     index(store, roots(folder))
     finder = Finder(store)
-    other = KnowledgeStore.open(store.path)
+    other = PassageStore.open(store.path)
     (folder / "new.md").write_text("# Parking\n\nThe garage closes at nine.\n")
 
     index(other, roots(folder))
@@ -156,7 +150,7 @@ def test_a_finder_sees_what_another_process_indexed(store: KnowledgeStore, folde
 
 
 def test_what_was_indexed_is_kept_so_that_it_can_be_read_again(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     blobs: dict[str, bytes] = {}
 
@@ -173,7 +167,7 @@ def test_what_was_indexed_is_kept_so_that_it_can_be_read_again(
 
 
 def test_files_that_cannot_be_indexed_are_named_and_hold_up_nobody(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     (folder / "binary.txt").write_bytes(b"a\0b")
     (folder / "latin.txt").write_bytes("Die Gr\xfc\xdfe stehen hier".encode("latin-1"))
@@ -192,7 +186,7 @@ def test_files_that_cannot_be_indexed_are_named_and_hold_up_nobody(
 
 
 def test_links_that_lead_round_in_circles_are_followed_once(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     for name in ("l1", "l2"):
         (folder / "ops" / name).symlink_to(".")
@@ -239,7 +233,7 @@ def test_a_name_that_is_not_utf8_is_told_in_one_line_and_holds_up_nobody(
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_named(
-    store: KnowledgeStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    store: PassageStore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = Path.open
 
@@ -258,7 +252,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_named(
 
 
 def test_words_that_are_written_wrongly_are_found_by_their_parts(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
     finder = Finder(store, HashingEmbedder())

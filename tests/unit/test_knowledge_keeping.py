@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cortex.runtime.knowledge import KnowledgeConfig, KnowledgeDiskError
-from cortex.runtime.knowledge.finding import (
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, index
+from cortex.runtime.retrieval import (
     Entry,
     Finder,
     HashingEmbedder,
-    Knowledge,
-    KnowledgeStore,
     NewFile,
-    index,
+    PassageStore,
+    StoreDiskError,
 )
 
 from .knowledge_world import first, folder, roots, store
@@ -27,7 +26,7 @@ __all__ = ["folder", "store"]  # fixtures
 
 
 def test_a_file_of_very_many_passages_is_written_with_all_of_them_in_order(
-    store: KnowledgeStore,
+    store: PassageStore,
 ) -> None:
     entries = [Entry("", number, f"passage{number}", "Ida") for number in range(6_151)]
     file = NewFile("r", "p.md", "p", "home", "d", 1, 1, entries)
@@ -44,7 +43,7 @@ def test_a_file_of_very_many_passages_is_written_with_all_of_them_in_order(
 
 
 def test_a_full_disk_is_an_error_and_the_store_stays_as_it_was(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
     pages = store.connection.execute("pragma page_count").fetchone()[0]
@@ -53,17 +52,17 @@ def test_a_full_disk_is_an_error_and_the_store_stays_as_it_was(
         "# Leave\n\n" + "\n\n".join(f"Rule {i} " * 50 for i in range(999))
     )
 
-    with pytest.raises(KnowledgeDiskError, match="full"):
+    with pytest.raises(StoreDiskError, match="full"):
         index(store, roots(folder))
 
     assert "people operations" in first(store, "sick days")
 
 
 def test_files_that_are_remembered_are_those_that_stand_in_the_store(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     def same_as_read_again() -> bool:
-        again = KnowledgeStore.open(store.path)
+        again = PassageStore.open(store.path)
         found = again.files()
         again.close()
         return store.files() == found and bool(found)
@@ -83,7 +82,7 @@ def test_files_that_are_remembered_are_those_that_stand_in_the_store(
     with pytest.raises(ZeroDivisionError):
         removed_and_undone()
     remembered.append(same_as_read_again())
-    other = KnowledgeStore.open(store.path)
+    other = PassageStore.open(store.path)
     (folder / "other.md").write_text("Another process was first.\n")
     index(other, roots(folder))
     other.close()
@@ -96,7 +95,7 @@ def test_files_that_are_remembered_are_those_that_stand_in_the_store(
 
 
 def test_what_was_filled_is_in_the_file_itself_and_no_thread_is_left(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     for number in range(250):
         (folder / f"page{number}.md").write_text(f"# Page {number}\n\n" + f"Word{number} " * 900)
@@ -114,7 +113,7 @@ def test_a_damaged_store_is_made_anew(tmp_path: Path, folder: Path, damage: byte
     path = tmp_path / "knowledge.db"
     path.write_bytes(damage)
 
-    store = KnowledgeStore.open(path)
+    store = PassageStore.open(path)
     index(store, roots(folder))
 
     assert store.rebuilt == bool(damage)
@@ -173,7 +172,7 @@ def test_a_store_of_another_format_is_made_anew(tmp_path: Path) -> None:
         connection.execute("pragma user_version = 99")
     connection.close()
 
-    store = KnowledgeStore.open(path)
+    store = PassageStore.open(path)
 
     assert store.rebuilt
     store.close()
@@ -194,7 +193,7 @@ class Sized:
 
 
 def test_an_embedder_that_changes_its_dimension_is_told_and_vectors_are_made_anew(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
     embedder = Sized(8)
@@ -211,7 +210,7 @@ def test_an_embedder_that_changes_its_dimension_is_told_and_vectors_are_made_ane
 
 
 def test_vectors_that_came_later_are_added_to_the_file_and_found_by_the_next_process(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
     once = Finder(store, HashingEmbedder())
@@ -231,7 +230,7 @@ def test_vectors_that_came_later_are_added_to_the_file_and_found_by_the_next_pro
 
 
 def test_what_another_process_embedded_is_not_embedded_again(
-    store: KnowledgeStore, folder: Path
+    store: PassageStore, folder: Path
 ) -> None:
     index(store, roots(folder))
     here = Finder(store, HashingEmbedder())
@@ -251,7 +250,7 @@ def test_what_another_process_embedded_is_not_embedded_again(
 
 @pytest.mark.parametrize("damage", ["cut", "wrong", "twice"])
 def test_added_vectors_that_are_cut_off_wrong_or_another_process_s_are_made_again(
-    store: KnowledgeStore, folder: Path, damage: str
+    store: PassageStore, folder: Path, damage: str
 ) -> None:
     index(store, roots(folder))
     once = Finder(store, HashingEmbedder())
@@ -272,7 +271,7 @@ def test_added_vectors_that_are_cut_off_wrong_or_another_process_s_are_made_agai
 
 
 @pytest.mark.parametrize("suffix", [".faiss", ".ids", ".json"])
-def test_damaged_vectors_are_made_anew(store: KnowledgeStore, folder: Path, suffix: str) -> None:
+def test_damaged_vectors_are_made_anew(store: PassageStore, folder: Path, suffix: str) -> None:
     index(store, roots(folder))
     Finder(store, HashingEmbedder()).embed()
     store.path.with_suffix(suffix).write_bytes(b"damaged")

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cortex.runtime.knowledge import Root
-from cortex.runtime.knowledge.finding import Finder, HashingEmbedder, KnowledgeStore, index
+from cortex.runtime.knowledge import Root, index
+from cortex.runtime.retrieval import Finder, HashingEmbedder, PassageStore
 
 TALK = """\
 3 March
@@ -34,13 +34,13 @@ class Told(HashingEmbedder):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
-    opened = KnowledgeStore.open(tmp_path / "vectors" / "knowledge.db")
+def store(tmp_path: Path) -> Iterator[PassageStore]:
+    opened = PassageStore.open(tmp_path / "vectors" / "knowledge.db")
     yield opened
     opened.close()
 
 
-def written(store: KnowledgeStore, folder: Path, files: dict[str, str]) -> Finder:
+def written(store: PassageStore, folder: Path, files: dict[str, str]) -> Finder:
     folder.mkdir()
     others = {f"other{n}.md": f"# Someone {n}\n\nWas born in a town.\n" for n in range(30)}
     for name, text in (files | others).items():
@@ -54,7 +54,7 @@ def linked(finder: Finder) -> dict[str, float]:
     return {found.topic: found.why["linked"] for found in finder.find(QUESTION, 40).passages}
 
 
-def talked(store: KnowledgeStore, folder: Path) -> tuple[Finder, Told]:
+def talked(store: PassageStore, folder: Path) -> tuple[Finder, Told]:
     embedder = Told()
     written(store, folder, {"talk.txt": TALK})
     finder = Finder(store, embedder)
@@ -73,7 +73,7 @@ def talked(store: KnowledgeStore, folder: Path) -> tuple[Finder, Told]:
     ],
 )
 def test_a_speaker_whom_the_question_names_is_not_part_of_its_meaning(
-    store: KnowledgeStore, tmp_path: Path, question: str, meant: str
+    store: PassageStore, tmp_path: Path, question: str, meant: str
 ) -> None:
     finder, embedder = talked(store, tmp_path / "knowledge")
 
@@ -83,7 +83,7 @@ def test_a_speaker_whom_the_question_names_is_not_part_of_its_meaning(
 
 
 def test_the_date_above_a_turn_is_found_by_words_and_is_not_its_meaning(
-    store: KnowledgeStore, tmp_path: Path
+    store: PassageStore, tmp_path: Path
 ) -> None:
     finder, embedder = talked(store, tmp_path / "knowledge")
 
@@ -105,7 +105,7 @@ def test_the_date_above_a_turn_is_found_by_words_and_is_not_its_meaning(
         "The band Northlight was founded by Ida\nQuist.",
     ],
 )
-def test_a_name_leads_on_however_it_ends(store: KnowledgeStore, tmp_path: Path, text: str) -> None:
+def test_a_name_leads_on_however_it_ends(store: PassageStore, tmp_path: Path, text: str) -> None:
     files = {
         "band.md": f"# Band\n\n{text}\n",
         "ida.md": "# Ida Quist\n\nIda Quist was born in Bergen in 1961.\n",
@@ -117,7 +117,7 @@ def test_a_name_leads_on_however_it_ends(store: KnowledgeStore, tmp_path: Path, 
     assert found["ida"] > found["band"] > 0
 
 
-def test_a_word_that_is_written_otherwise_is_no_name(store: KnowledgeStore, tmp_path: Path) -> None:
+def test_a_word_that_is_written_otherwise_is_no_name(store: PassageStore, tmp_path: Path) -> None:
     files = {
         "band.md": "# Band\n\nThe band Northlight was founded by Snow.\n",
         "person.md": "# Someone else\n\nSnow was born in Bergen in 1961.\n",
@@ -131,7 +131,7 @@ def test_a_word_that_is_written_otherwise_is_no_name(store: KnowledgeStore, tmp_
 
 
 def test_a_name_that_is_more_of_a_title_leads_there_more(
-    store: KnowledgeStore, tmp_path: Path
+    store: PassageStore, tmp_path: Path
 ) -> None:
     text = "Finland was born in 1917.\n"
     files = {

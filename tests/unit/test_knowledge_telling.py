@@ -17,8 +17,7 @@ from cortex.bus.events import (
     KnowledgeRequested,
 )
 from cortex.runtime.kernel import Config, Delivery, Home, Runtime
-from cortex.runtime.knowledge import KnowledgeConfig, Root
-from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.knowledge import Knowledge, KnowledgeConfig, Root
 from cortex.runtime.log import MemoryBlobs
 
 GIVEN = Delivery(1, 1_700_000_000_000_000_001, "Tested", "tester", "e1", 1, 1)

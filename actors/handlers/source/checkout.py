@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from cortex.runtime.retrieval import Walk
+
 from ...programs import GitConfigurationError, run_git
 from .errors import CheckoutUnreadableError, GitMissingError, NotAFolderError
 from .paths import installed_name, is_library, normalise
@@ -188,14 +190,16 @@ def _ask_git(root: Path) -> list[str]:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    try:
-        os.scandir(root).close()
-    except OSError as error:
-        raise CheckoutUnreadableError(str(root), error.strerror or "unreadable") from error
-    for folder, folders, names in os.walk(root, followlinks=False):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
-        for name in sorted(names):
-            yield (Path(folder) / name).relative_to(root).as_posix()
+    def failed(path: str, above: tuple[str, ...], error: OSError) -> None:
+        if not above:
+            raise CheckoutUnreadableError(path, error.strerror or "unreadable") from error
+
+    walk = Walk(
+        str(root), enters=lambda entry, _: entry.name not in _SKIPPED_FOLDERS, failed=failed
+    )
+    for entry, above, is_folder in walk:
+        if not is_folder:
+            yield "/".join((*above, entry.name))
 
 
 def _limited(paths: Iterator[str]) -> list[str]:

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cortex.actors.handlers.triage import Evidence, Finding, Log, Reference, triage
-from cortex.runtime.context import Bm25, Passage, content_words
+from cortex.runtime.context import Passage
+from cortex.runtime.retrieval import TextScores, content_words
 
 from .extract import Role, Span
 from .question import sentences
@@ -332,7 +333,7 @@ def _related(background: list[Passage], findings: list[Found], telling: list[Spa
 def _most_alike(texts: list[str], question: list[str], *, at_least: int) -> list[tuple[int, float]]:
     """Which texts share *at_least* so many words with *question*, best first, scored 0 to 0.5."""
     words = [content_words(text) for text in texts]
-    scores = Bm25(words, question).scores
+    scores = TextScores(words, question).scores
     best = max(scores, default=0.0) or 1.0
     asked = set(question)
     order = sorted(range(len(texts)), key=lambda at: (-scores[at], at))

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from cortex.runtime.context import Bm25, Passage, content_words
+from cortex.runtime.context import Passage
+from cortex.runtime.retrieval import TextScores, content_words
 
 from .extract import Role, Span
 
@@ -44,7 +45,7 @@ def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     if not asked or not units:
         return []
     words = [content_words(unit.text) for unit in units]
-    ranked = Bm25(words, asked)
+    ranked = TextScores(words, asked)
     own = ranked.scores
     # A heading stands over many sentences: its words are looked for once.
     words_of = {heading: set(content_words(heading)) for heading in {u.heading for u in units}}

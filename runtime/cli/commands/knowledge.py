@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from cortex.runtime.kernel import Config, Home, many, mask_for, open_blobs
-from cortex.runtime.knowledge import KnowledgeError, Resolved, above_and_itself
-from cortex.runtime.knowledge.finding import Knowledge
+from cortex.runtime.knowledge import Knowledge, KnowledgeError, Resolved
+from cortex.runtime.retrieval import above_and_itself
 
 from ..errors import NotFoundError
 from ..options import question_of, with_any_home, with_home, with_screen
@@ -58,7 +58,7 @@ def index_(home: Home, screen: Screen) -> None:
     """
     with _opened(home) as opened:
         indexed = opened.update(keep=_keep_in(home))
-        notes = opened.statistics().notes
+        notes = opened.notes()
     screen.document(
         IndexDocument(
             indexed.files,

@@ -6,14 +6,18 @@ is new since the last question is read, and a folder that was deleted is made an
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from cortex.bus.events import ExecutionRated, StepCompleted, StepFailed
 from cortex.runtime.kernel import Config
+from cortex.runtime.knowledge import embedder_of
 from cortex.runtime.log import BlobError
 from cortex.runtime.processes import EventTrigger, LinkedInterface, LinkedProcess
+
+if TYPE_CHECKING:
+    from cortex.runtime.retrieval import Record, SearchResult
 
 from ..errors import RefusedError
 from .catalog import Catalog
@@ -56,16 +60,16 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
     Names, descriptions, inputs, steps, triggers and topics of the newest versions are looked into.
 
     Raises:
-        KnowledgeError: The index cannot be read or written, or there is no such embedder.
+        RetrievalError: The index cannot be read or written, or there is no such embedder.
     """
     # Here, not at the top: numpy and faiss take their time to load.
-    from cortex.runtime.knowledge.finding import Record, RecordFinder
+    from cortex.runtime.retrieval import Record, RecordFinder
 
     catalog = Catalog(history)
     wanted = {name: catalog.get(name) for name in catalog.names()}
     unreadable: list[str] = []
 
-    def records(known: dict[str, str]) -> Iterator[Record]:
+    def records(known: dict[str, str]) -> "Iterator[Record]":
         for name, compiled in wanted.items():
             stamp = compiled.event.digest
             if known.get(name) == stamp:
@@ -77,8 +81,8 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
                 stamp = text = ""  # so that it is tried again
             yield Record(name, stamp, _plain(name), text)
 
-    config = Config.load(history.home).knowledge
-    with RecordFinder.open(history.home.path, "processes", config) as finder:
+    embedder = embedder_of(Config.load(history.home).knowledge)
+    with RecordFinder.open(history.home.path, "processes", embedder) as finder:
         known = finder.stamps()
         gone = [name for name in known if name not in wanted]
         notes = finder.update(records(known), gone)
@@ -93,12 +97,12 @@ def find_executions(history: History, question: str, limit: int = FOUND) -> Hits
     into, as they were when an execution last began, stopped or was rated.
 
     Raises:
-        KnowledgeError: The index cannot be read or written, or there is no such embedder.
+        RetrievalError: The index cannot be read or written, or there is no such embedder.
     """
-    from cortex.runtime.knowledge.finding import Record, RecordFinder
+    embedder = embedder_of(Config.load(history.home).knowledge)
+    from cortex.runtime.retrieval import Record, RecordFinder
 
-    config = Config.load(history.home).knowledge
-    with RecordFinder.open(history.home.path, "executions", config) as finder:
+    with RecordFinder.open(history.home.path, "executions", embedder) as finder:
         known = finder.stamps()
         after = _seen_through(history, known.values())
         gone = () if after else tuple(known)
@@ -179,6 +183,6 @@ def _value(value: Any) -> str:
     return text[:VALUE_CHARS]
 
 
-def _hits(found: Any, notes: Iterable[str]) -> Hits:
+def _hits(found: "SearchResult", notes: Iterable[str]) -> Hits:
     hits = tuple(Hit(one.path, one.score, one.why) for one in found.passages)
     return Hits(hits, tuple(dict.fromkeys((*notes, *found.notes))))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cortex.runtime.models import Caching, Usage
 
 
-class Block(NamedTuple):
+class CacheBlock(NamedTuple):
     """A stretch of a request that an endpoint compares as one."""
 
     text: str
@@ -31,7 +31,7 @@ class ProviderCache:
         self._lifetime_s = usual if lifetime_s is None else lifetime_s
         self._until: dict[bytes, float] = {}  # by the digest of a prefix
 
-    def ask(self, blocks: Sequence[Block], at_s: float) -> Usage:
+    def ask(self, blocks: Sequence[CacheBlock], at_s: float) -> Usage:
         """What became of the tokens of a request at *at_s*; time never goes back."""
         total = sum(block.tokens for block in blocks)
         if not self._rules.keeps:
@@ -41,7 +41,7 @@ class ProviderCache:
             return self._marked(blocks, at_s, total)
         return self._unmarked(blocks, at_s, total)
 
-    def _marked(self, blocks: Sequence[Block], at_s: float, total: int) -> Usage:
+    def _marked(self, blocks: Sequence[CacheBlock], at_s: float, total: int) -> Usage:
         digests = _digests(block.text for block in blocks)
         ends = list(accumulate(block.tokens for block in blocks))
         # An endpoint refuses more; what a caller marks first is what stays longest the same.
@@ -62,7 +62,7 @@ class ProviderCache:
                 written = max(written, ends[mark])
         return Usage(input=total - written, cached_read=read, cached_write=written - read)
 
-    def _unmarked(self, blocks: Sequence[Block], at_s: float, total: int) -> Usage:
+    def _unmarked(self, blocks: Sequence[CacheBlock], at_s: float, total: int) -> Usage:
         digests = _digests(block.text for block in blocks)
         ends = list(accumulate(block.tokens for block in blocks))
         read = max(

@@ -1,0 +1,1 @@
+from runtime.context.prompts import *

@@ -1,1 +1,0 @@
-from runtime.knowledge.finding import *

@@ -1,0 +1,128 @@
+"""What is asked of very many items at once, in columns by their places, and kept with a view.
+
+A history grows by appending: an index of it takes in what is new, so that a compile costs that and
+what is looked at, not the whole history.
+"""
+
+from array import array
+from collections.abc import Sequence
+from threading import Lock
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cortex.runtime.retrieval import Occurrences
+
+from ..errors import ItemRepeatedError
+from ..request import SECTIONS, Item
+
+VIEWS: Final = 2  # whose indexes are kept
+FEWEST: Final = 1_000  # items of a view, below which making its index anew is as cheap
+
+_PLACES: Final = {section: place for place, section in enumerate(SECTIONS)}
+Mask = npt.NDArray[np.bool_]
+
+
+class Columns(NamedTuple):
+    """One value an item, in order."""
+
+    section: npt.NDArray[np.int8]  # its place in SECTIONS
+    producer: npt.NDArray[np.int32]  # by `ItemIndex.producers`
+    must: Mask  # must_include
+    raised: Mask  # of a higher priority
+    score: npt.NDArray[np.float64]
+
+    def followed_by(self, others: "Columns") -> "Columns":
+        """These and *others* behind them."""
+        return Columns(
+            np.concatenate([self.section, others.section]),
+            np.concatenate([self.producer, others.producer]),
+            np.concatenate([self.must, others.must]),
+            np.concatenate([self.raised, others.raised]),
+            np.concatenate([self.score, others.score]),
+        )
+
+
+class ItemIndex:
+    """Items in order, and what passes ask of all of them.
+
+    Raises:
+        ItemRepeatedError: Two items have the same id.
+    """
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items: tuple[Item, ...] = ()
+        self.texts: list[str] = []
+        self.places: dict[str, int] = {}  # by id
+        self.superseded: dict[str, str] = {}  # ids, each with that of what supersedes it
+        self.producers: dict[str, int] = {}
+        self.occurrences = Occurrences()
+        self._sections = array("b")
+        self._producers = array("i")
+        self._must = array("b")
+        self._raised = array("b")
+        self._scores = array("d")
+        self.grow(items)
+
+    def grow(self, items: Sequence[Item]) -> None:
+        """Take in *items* behind those that are there."""
+        for item in items:
+            if item.id in self.places:
+                raise ItemRepeatedError(item.id)
+            self.places[item.id] = len(self.places)
+        self.items = (*self.items, *items)
+        self.texts += [item.text for item in items]
+        producers = self.producers
+        self._sections.extend([_PLACES[item.section] for item in items])
+        self._producers.extend(
+            [producers.setdefault(item.produced_by, len(producers)) for item in items]
+        )
+        self._must.extend([item.must_include for item in items])
+        self._raised.extend([item.priority > 0 for item in items])
+        self._scores.extend([item.score for item in items])
+        linked = [item for item in items if item.links]
+        self.superseded.update(
+            (link.to, item.id)
+            for item in linked
+            for link in item.links
+            if link.edge == "supersedes" and link.to != item.id
+        )
+
+    def columns(self) -> Columns:
+        """A copy of all columns, which later growth does not change."""
+        return Columns(
+            np.array(self._sections, np.int8),
+            np.array(self._producers, np.int32),
+            np.array(self._must, np.bool_),
+            np.array(self._raised, np.bool_),
+            np.array(self._scores, np.float64),
+        )
+
+
+class Views:
+    """Indexes of the views that were compiled last; equal views have equal indexes."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()  # held while an index is used: it grows
+        self._known: list[ItemIndex] = []  # the newest last
+
+    def index(self, items: tuple[Item, ...]) -> ItemIndex:
+        """The index of *items*; where all but the last of them are known, only these are read.
+
+        Raises:
+            ItemRepeatedError: Two items have the same id.
+        """
+        if len(items) < FEWEST:
+            return ItemIndex(items)
+        for known in reversed(self._known):
+            size = len(known.items)
+            # Items that are the same objects are compared by that alone.
+            if items[:size] == known.items:
+                self._known.remove(known)
+                known.grow(items[size:])
+                self._known.append(known)
+                return known
+        made = ItemIndex(items)
+        self._known = [*self._known, made][-VIEWS:]
+        return made

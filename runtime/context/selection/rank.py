@@ -1,0 +1,201 @@
+"""Rank: how much each chunk of each item has to do with the step, a token.
+
+    score = retrieved + confidence x (relevance + LINKED x linked) + RECENCY x recency
+            + DENSITY x density
+
+`relevance` is BM25 to the step's question, as a share of the best chunk's; BM25 holds its length
+against a text, so that the score is a worth a token. `linked` is the best relevance among the items
+that an edge joins to this one. `recency` halves with every HALF_LIFE newer items of the section,
+for items that have a place in the log. `density` is the share of a chunk's words that are new.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from cortex.runtime.retrieval import (
+    Chunk,
+    Remembered,
+    TextCounts,
+    TextScores,
+    chunks_of_lines,
+    content_words,
+)
+
+from ..errors import ItemLinesError
+from ..prompt import Form, Neutralised
+from ..request import Item, Section, Step
+from .material import Clean
+
+LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
+RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none
+HALF_LIFE: Final = 8  # items
+DENSITY: Final = 0.05
+DECIMALS: Final = 6
+
+
+class Worth(NamedTuple):
+    """What the score of an item's best chunk is made of."""
+
+    retrieved: float
+    relevance: float
+    linked: float
+    recency: float
+    density: float
+
+
+class Ranked(NamedTuple):
+    """An item cut into chunks, each with its score."""
+
+    item: Item
+    lines: list[str]
+    numbers: Sequence[int]  # of the lines, in the source
+    chunks: tuple[Chunk, ...]
+    scores: tuple[float, ...]  # one a chunk
+    neutralised: tuple[Neutralised, ...]
+    form: Form = ""
+    saved: int = 0  # tokens that its form takes less than its own text
+    worth: Worth | None = None
+
+    @property
+    def score(self) -> float:
+        """The score of the best chunk."""
+        return max(self.scores)
+
+
+class _Cut(NamedTuple):
+    lines: list[str]
+    chunks: tuple[Chunk, ...]
+    words: tuple[list[str], ...]  # one list a chunk, its heading's among them
+    tallies: tuple[dict[str, int], ...]  # the same words, and how often each occurs
+
+
+def question_of(step: Step) -> list[str]:
+    """The words of what a step asks."""
+    return content_words(" ".join((step.description, step.goal, *step.parameters.values())))
+
+
+def rank(items: list[Clean], step: Step) -> list[Ranked]:
+    """Score all chunks together, so that scores of different items can be compared.
+
+    Raises:
+        ItemLinesError: The line numbers of an item do not fit its lines.
+    """
+    cuts = [_cut(entry) for entry in items]
+    question = frozenset(question_of(step))
+    texts: list[TextCounts] = []
+    density: list[list[float]] = []
+    for entry, made in zip(items, cuts, strict=True):
+        own = content_words(entry.item.id)
+        texts += (_counts(made, at, own, question) for at in range(len(made.chunks)))
+        density.append([_density(made, at, own) for at in range(len(made.chunks))])
+    raw = TextScores(texts, question).scores
+    best = max(raw, default=0.0) or 1.0
+    flat = iter(raw)
+    relevance = [[next(flat) / best for _ in made.chunks] for made in cuts]
+    linked = _linked(items, [max(each) for each in relevance])
+    recent = _recency(items)
+    return [
+        _ranked(entry, made, relevance[at], density[at], linked[at], recent[at])
+        for at, (entry, made) in enumerate(zip(items, cuts, strict=True))
+    ]
+
+
+def _counts(made: _Cut, at: int, own: list[str], question: frozenset[str]) -> TextCounts:
+    """Of a chunk and of the words of its item's id, what BM25 asks for."""
+    tally = made.tallies[at]
+    counts = {word: n for word in question if (n := tally.get(word, 0) + own.count(word))}
+    return TextCounts(counts, len(made.words[at]) + len(own))
+
+
+def _density(made: _Cut, at: int, own: list[str]) -> float:
+    tally, words = made.tallies[at], len(made.words[at]) + len(own)
+    different = len(tally) + sum(word not in tally for word in set(own))
+    return different / words if words else 0.0
+
+
+def _ranked(
+    entry: Clean,
+    made: _Cut,
+    relevance: list[float],
+    density: list[float],
+    linked: float,
+    recency: float,
+) -> Ranked:
+    item = entry.item
+    confidence = min(max(item.confidence, 0.0), 1.0)
+    same = item.score + confidence * LINKED * linked + RECENCY * recency
+    scores = tuple(
+        round(same + confidence * about + DENSITY * dense, DECIMALS)
+        for about, dense in zip(relevance, density, strict=True)
+    )
+    at = scores.index(max(scores))
+    return Ranked(
+        item,
+        made.lines,
+        _numbers(item, len(made.lines)) if not entry.form else range(1, len(made.lines) + 1),
+        made.chunks,
+        scores,
+        entry.neutralised,
+        entry.form,
+        entry.saved,
+        Worth(item.score, relevance[at], linked, recency, density[at]),
+    )
+
+
+def _linked(items: list[Clean], relevance: list[float]) -> list[float]:
+    places = {entry.item.id: at for at, entry in enumerate(items)}
+    linked = [0.0] * len(items)
+    for at, entry in enumerate(items):
+        for link in entry.item.links:
+            other = places.get(link.to)
+            if other is not None and other != at:
+                linked[at] = max(linked[at], relevance[other])
+                linked[other] = max(linked[other], relevance[at])
+    return linked
+
+
+def _recency(items: list[Clean]) -> list[float]:
+    newest: dict[Section, list[int]] = {}
+    for entry in items:
+        if entry.item.logged:
+            newest.setdefault(entry.item.section, []).append(entry.item.logged)
+    age: dict[tuple[Section, int], int] = {}
+    for section, positions in newest.items():
+        for newer, position in enumerate(sorted(set(positions), reverse=True)):
+            age[section, position] = newer
+    return [
+        0.5 ** (age[entry.item.section, entry.item.logged] / HALF_LIFE)
+        if entry.item.logged
+        else 0.0
+        for entry in items
+    ]
+
+
+def _cut(entry: Clean) -> _Cut:
+    item, text = entry.item, entry.text
+    # A line break at the end opens a line only where that has a number.
+    if text.endswith("\n") and len(item.line_numbers) != text.count("\n") + 1:
+        text = text[:-1]
+    return cut_words(text)
+
+
+def _cut_words(text: str) -> _Cut:
+    lines = text.split("\n")
+    chunks = chunks_of_lines(lines)
+    words = tuple(content_words("\n".join((c.heading, *lines[c.start : c.end]))) for c in chunks)
+    return _Cut(lines, chunks, words, tuple(map(Tally, words)))
+
+
+# The lines of a text, its chunks, and the words of each of them with its heading's.
+cut_words = Remembered(_cut_words)
+
+
+def _numbers(item: Item, lines: int) -> Sequence[int]:
+    numbers = item.line_numbers
+    if not numbers:
+        return range(item.first_line, item.first_line + lines)
+    if len(numbers) != lines or any(after <= before for before, after in pairwise(numbers)):
+        raise ItemLinesError(item.id, lines, len(numbers))
+    return numbers

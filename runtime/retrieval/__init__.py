@@ -1,0 +1,64 @@
+"""Cut, index and find: one tokenizer, chunker, BM25, vector index and ranking for every text."""
+
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .blocks import CODE_SUFFIXES
+    from .bm25 import Bm25, TextCounts, TextScores
+    from .chunks import Chunk, chunks_of, chunks_of_lines
+    from .embedders import Embedder, EndpointEmbedder, HashingEmbedder, LocalEmbedder
+    from .errors import EmbedderError, RetrievalError, StoreDiskError
+    from .finder import FOUND, Finder, Passage, SearchResult, fused
+    from .memo import Remembered
+    from .near_duplicates import near_duplicates
+    from .occurrences import Occurrences, Places
+    from .ranking import WEIGHTS, Weights
+    from .records import Record, RecordFinder
+    from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
+    from .walk import Identity, Walk, identity_of, is_inside, listed
+    from .words import content_words
+else:
+    lazily(__name__)
+
+__all__ = [
+    "CODE_SUFFIXES",
+    "FOUND",
+    "WEIGHTS",
+    "Bm25",
+    "Chunk",
+    "Embedder",
+    "EmbedderError",
+    "EndpointEmbedder",
+    "Entry",
+    "Finder",
+    "HashingEmbedder",
+    "Identity",
+    "LocalEmbedder",
+    "NewFile",
+    "Occurrences",
+    "Passage",
+    "PassageStore",
+    "Places",
+    "Record",
+    "RecordFinder",
+    "Remembered",
+    "RetrievalError",
+    "SearchResult",
+    "StoreDiskError",
+    "StoredFile",
+    "TextCounts",
+    "TextScores",
+    "Walk",
+    "Weights",
+    "above_and_itself",
+    "chunks_of",
+    "chunks_of_lines",
+    "content_words",
+    "fused",
+    "identity_of",
+    "is_inside",
+    "listed",
+    "near_duplicates",
+]

@@ -1,0 +1,151 @@
+"""Follow names: a passage that answers half of a question often names where the rest stands."""
+
+from collections.abc import Mapping
+from itertools import islice
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from .embedders.embedder import Vectors
+from .postings import Ids, Mask, Postings, Values, among
+from .ranking import Question, Weights
+from .store import PassageStore, StoredChunk
+from .vectors import VectorIndex
+from .words import names_in, plain
+
+
+class Likeness(NamedTuple):
+    """What is needed to compare by meaning."""
+
+    vectors: VectorIndex
+    question: Vectors
+
+
+class Links:
+    """The names in good passages, followed to the passages that share them."""
+
+    def __init__(self, store: PassageStore, postings: Postings, weights: Weights) -> None:
+        self._store, self._postings, self._weights = store, postings, weights
+        self._holding: dict[str, list[int]] = {}
+
+    def bonuses(
+        self, question: Question, at: Ids, base: Values, fits: Mask, likeness: Likeness | None
+    ) -> dict[int, float]:
+        """What chunks gain by being linked with the best of *at*, by chunk id.
+
+        *base* are the scores of *at*, the best 1. Names are followed only from those that *fits*
+        says have to do with the question themselves: chance leads nowhere.
+        """
+        order = np.argsort(-base, kind="stable")[: self._weights.link_passages]
+        best = [int(chunk_id) for chunk_id in at[order[fits[order]]]]
+        asked = f" {plain(question.text)} "
+        names = {
+            chunk_id: self._followed(chunk, asked)
+            for chunk_id, chunk in self._store.chunks(best).items()
+        }
+        held = {other for found in names.values() for name in found for other in self._with(name)}
+        others = self._store.chunks(sorted(held))
+        linked = np.array(sorted({*best, *others}), np.int64)
+        places = np.minimum(np.searchsorted(at, linked), len(at) - 1)
+        known = np.where(at[places] == linked, base[places], 0.0)
+        scores = dict(zip(linked.tolist(), known.tolist(), strict=True))
+        gained: dict[int, float] = {}
+        for chunk_id in names:
+            found = self._links(chunk_id, names[chunk_id], others)
+            if found:
+                self._gain(gained, chunk_id, found, question, scores, likeness)
+        return gained
+
+    def _followed(self, chunk: StoredChunk, asked: str) -> dict[str, str]:
+        """The names in *chunk* that may lead somewhere, as they are written."""
+        if chunk.speaker:  # who speaks, and when, leads nowhere
+            names = names_in(chunk.text.removeprefix(f"{chunk.speaker}: "))
+        else:
+            names = names_in(chunk.heading) | names_in(chunk.text)
+        return {
+            name: written
+            for name, written in islice(names.items(), self._weights.link_names)
+            # What is asked about leads back to the question.
+            if f" {name} " not in asked and 2 <= len(self._with(name)) <= self._weights.link_most
+        }
+
+    def _with(self, name: str) -> list[int]:
+        if name not in self._holding:
+            found = self._postings.with_phrase(name, self._weights.link_most + 1)
+            self._holding[name] = found.tolist()
+        return self._holding[name]
+
+    def _links(
+        self, chunk_id: int, names: Mapping[str, str], others: Mapping[int, StoredChunk]
+    ) -> dict[int, float]:
+        """The chunks that write a name of *names* as *chunk_id* does, and how strong that links."""
+        found: dict[int, float] = {}
+        for name, written in names.items():
+            # The full text knows no capitals: it finds the snow of winter for Hank Snow.
+            alike = [
+                other
+                for other in self._with(name)
+                if other in others and _writes(others[other], written)  # it may be gone by now
+            ]
+            rare = 1 - log(max(len(alike), 2)) / log(max(self._postings.chunks, 2))
+            for other in alike:
+                strength = rare * self._titled(name, others[other])
+                if other != chunk_id and strength > found.get(other, 0.0):
+                    found[other] = strength
+        return found
+
+    def _titled(self, name: str, chunk: StoredChunk) -> float:
+        """1 if *name* is the title that *chunk* stands under; the less of it, the less."""
+        title = plain(chunk.heading.rsplit(" > ", 1)[-1].split("(", 1)[0])
+        more = self._weights.link_title
+        share = (len(name) / len(title)) ** 2 if f" {name} " in f" {title} " else 0.0
+        return (1 + more * share) / (1 + more)
+
+    def _gain(
+        self,
+        gained: dict[int, float],
+        chunk_id: int,
+        found: Mapping[int, float],
+        question: Question,
+        scores: Mapping[int, float],
+        likeness: Likeness | None,
+    ) -> None:
+        weights = self._weights
+        others = np.array(sorted(found), np.int64)
+        link = np.array([found[other] for other in others.tolist()])
+        fits = np.array([scores.get(other, 0.0) for other in others.tolist()])
+        fits = weights.link_any + weights.link_base * fits
+        fits += weights.link_rest * self._rest(question, chunk_id, others)
+        if likeness is not None:
+            fits += weights.link_rest_vector * _rest_of_meaning(likeness, chunk_id, others)
+        gains = scores[chunk_id] ** 2 * link * fits
+        for other, gain in zip(others.tolist(), gains.tolist(), strict=True):
+            gained[other] = max(gained.get(other, 0.0), gain)
+        back = weights.link_back * float(gains.max())
+        gained[chunk_id] = max(gained.get(chunk_id, 0.0), back)
+
+    def _rest(self, question: Question, chunk_id: int, others: Ids) -> Values:
+        """The share of the question's words that *others* have and the chunk has not."""
+        found = np.zeros(len(others), np.float32)
+        for word, weight in question.weights.items():
+            ids, _ = self._postings.of(word)
+            if not among(np.array([chunk_id], np.int64), ids)[0]:
+                found[among(others, ids)] += np.float32(weight / question.total)
+        return found
+
+
+def _rest_of_meaning(likeness: Likeness, chunk_id: int, others: Ids) -> Values:
+    """How much *others* are like what is left of the question without what the chunk means."""
+    question = likeness.question
+    own = likeness.vectors.vectors(np.array([chunk_id], np.int64), len(question))[0]
+    rest = question - float(question @ own) * own
+    length = float(np.linalg.norm(rest)) or 1.0
+    found: Values = likeness.vectors.vectors(others, len(question)) @ (rest / length)
+    return np.maximum(found, 0.0)
+
+
+def _writes(chunk: StoredChunk, name: str) -> bool:
+    """Whether *name* stands in *chunk* with the same capitals; a line may end inside it."""
+    text = f"{chunk.heading}\n{chunk.text}"
+    return name in text or (" " in name and name in " ".join(text.split()))

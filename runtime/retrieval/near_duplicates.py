@@ -1,0 +1,97 @@
+"""Near duplicates: texts that say the same in nearly the same words, found without all pairs."""
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from .memo import Remembered
+
+SHINGLE: Final = 4  # words
+SKETCH: Final = 8  # smallest hashes by which candidates meet: twins share one, all but surely
+LEAST: Final = 0.85  # of the shingles of both, that two near duplicates share
+FEWEST: Final = 24  # words; a shorter text is too little to be nearly the same
+MOST: Final = 1_500  # words; files are compared by their digests alone
+MET: Final = 4  # texts that are remembered for a hash: boilerplate must not make this quadratic
+SKETCHED_CHARS: Final = 1_000_000  # of the texts whose sketches are remembered: they are large
+
+_DIGIT = re.compile(r"\d")
+_NEGATIONS: Final = frozenset(
+    ("no", "not", "never", "none", "nothing", "without", "cannot", "except", "unless")
+)
+_MARKS: Final = ".,;:!?()[]{}\"'`*_"
+
+
+class Sketch(NamedTuple):
+    """What a text is compared by."""
+
+    shingles: frozenset[int]
+    smallest: tuple[int, ...]
+    facts: frozenset[str]  # words with a digit, and negations
+
+
+def near_duplicates(texts: Sequence[str]) -> dict[int, int]:
+    """The place of each text that an earlier one nearly equals, and the place of that one.
+
+    No number and no negation is only in the later one. The same texts give the same answer in
+    every process: hashes are CRC-32.
+    """
+    found: dict[int, int] = {}
+    met: dict[int, list[int]] = {}
+    sketches: dict[int, Sketch] = {}
+    for place, text in enumerate(texts):
+        sketch = sketch_of(text)
+        if sketch is None:
+            continue
+        near = {at for smallest in sketch.smallest for at in met.get(smallest, ())}
+        twin = next((at for at in sorted(near) if _says(sketches[at], sketch)), None)
+        if twin is not None:
+            found[place] = twin
+            continue
+        sketches[place] = sketch
+        for smallest in sketch.smallest:
+            places = met.setdefault(smallest, [])
+            if len(places) < MET:
+                places.append(place)
+    return found
+
+
+def _sketch(text: str) -> Sketch | None:
+    if len(text) > MOST * 16:
+        return None
+    words = text.lower().split()
+    if not FEWEST <= len(words) <= MOST:
+        return None
+    hashes = _hashes(words)
+    said = set(words)
+    facts = {word.strip(_MARKS) for word in said if not word.isalpha()}
+    facts = {word for word in facts if _is_fact(word)} | (said & _NEGATIONS)
+    return Sketch(hashes, tuple(sorted(hashes)[:SKETCH]), frozenset(facts))
+
+
+def _hashes(words: list[str]) -> frozenset[int]:
+    """Of every `SHINGLE` words in a row: cut out of one text, which is joined and encoded once."""
+    joined = "".join(f"{word} " for word in words)
+    if joined.isascii():
+        sizes = [len(word) + 1 for word in words]
+    else:
+        sizes = [len(word.encode(errors="replace")) + 1 for word in words]
+    starts = list(accumulate(sizes, initial=0))
+    cuts = map(slice, starts, starts[SHINGLE:])
+    return frozenset(map(crc32, map(joined.encode(errors="replace").__getitem__, cuts)))
+
+
+def _is_fact(word: str) -> bool:
+    return word in _NEGATIONS or word.endswith("n't") or _DIGIT.search(word) is not None
+
+
+# The sketch of a text; none where it is too short or too long.
+sketch_of = Remembered(_sketch, SKETCHED_CHARS)
+
+
+def _says(kept: Sketch, later: Sketch) -> bool:
+    if not later.facts <= kept.facts:
+        return False
+    shared = len(kept.shingles & later.shingles)
+    return shared >= LEAST * (len(kept.shingles) + len(later.shingles) - shared)

@@ -1,0 +1,182 @@
+"""Where words occur: postings out of the full text, as arrays, and which chunks are neighbours."""
+
+import sqlite3
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .bm25 import rarity
+from .store import PassageStore
+
+Ids = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+COUNTED: Final = 60_000  # occurrences; a word with more is so common that once is as good as often
+LARGE: Final = 20_000  # chunks, from where on
+COMMON_SHARE: Final = 0.25  # a word in more of them tells nothing beside a rarer one
+_TOKENS: Final = 4_096  # that are remembered with how they are written in the full text
+
+
+class Postings:
+    """A view of a store for one generation of it; made anew when that moved."""
+
+    def __init__(self, store: PassageStore, stems: "Stems | None" = None) -> None:
+        self._store = store
+        self._stems = stems or Stems()
+        self.generation = store.generation()
+        self.files = store.files()
+        firsts = np.array([file.first for file in self.files], np.int64)
+        counts = np.array([file.chunks for file in self.files], np.int64)
+        size = int((firsts + counts).max(initial=1))
+        before = np.cumsum(counts) - counts
+        self.live = np.repeat(firsts - before, counts) + np.arange(counts.sum())
+        self.file_of = np.full(size, -1, np.int32)  # by chunk id: an index into `files`
+        self.file_of[self.live] = np.repeat(np.arange(len(counts)), counts)
+        self.lengths = np.zeros(size, np.float32)  # of each chunk, in words
+        self.lengths[self.live] = np.frombuffer(b"".join(f.lengths for f in self.files), "<u2")
+        self.chunks = len(self.live)
+        self.mean_length = float(self.lengths.sum() / max(self.chunks, 1)) or 1.0
+        self._scratch = np.zeros(size, np.float32)
+        self._last: tuple[Ids, tuple[float, ...], list[tuple[Ids, Values]]] | None = None
+        self._found: dict[str, tuple[Ids, Values]] = {}
+        self._among: dict[str, int] = {}
+
+    def renewed(self) -> "Postings":
+        """The view of the store as it is now."""
+        return Postings(self._store, self._stems)
+
+    def gone(self, ids: Ids) -> int:
+        """How many of *ids* are of chunks that are no more."""
+        there = ids[ids < len(self.file_of)]
+        return len(ids) - int(np.count_nonzero(self.file_of[there] >= 0))
+
+    def each(self, ids: Ids) -> Ids:
+        """Those of *ids* that can be a chunk's, ascending, each once."""
+        # By marks, not np.unique: that sorts, or hashes, which takes ten times as long.
+        marked = np.zeros(len(self.file_of), np.bool_)
+        marked[ids[(ids >= 0) & (ids < len(marked))]] = True
+        return np.flatnonzero(marked)
+
+    def of(self, word: str) -> tuple[Ids, Values]:
+        """The chunks in which *word* occurs, ascending, and how often in each."""
+        if word not in self._found:
+            if len(self._found) >= _TOKENS:
+                self._found.clear()
+            self._found[word] = self._read(word)
+        return self._found[word]
+
+    def with_phrase(self, phrase: str, most: int) -> Ids:
+        """The chunks that hold the words of *phrase* in a row; at most *most* of them."""
+        rows = self._store.connection.execute(
+            "select rowid from words where words match ? limit ?", (f'"{phrase}"', most)
+        )
+        return np.array([row[0] for row in rows], np.int64)
+
+    def among(self, word: str, most: int) -> int:
+        """In how many chunks *word* occurs, counted up to *most* occurrences."""
+        if word not in self._among:
+            row = self._store.connection.execute(
+                "select count(*) from (select 1 from occurrences where term = ? limit ?)",
+                (self._stems.of(word), most),
+            ).fetchone()
+            self._among[word] = int(row[0])
+        return self._among[word]
+
+    def spoken_by(self, name: str) -> Ids:
+        """The turns of speakers whose name has the word *name*."""
+        row = self._store.connection.execute(
+            "select group_concat(chunk) from speakers where name = ?", (name,)
+        ).fetchone()
+        return _numbers(row[0])
+
+    def weight(self, among: int) -> float:
+        """How much a word tells that occurs in *among* chunks: the rarer, the more."""
+        # Occurrences are counted in place of chunks: in a small store there may be more of them.
+        return rarity(max(self.chunks, among), among)
+
+    def stem(self, word: str) -> str:
+        """How the full text writes *word*."""
+        return self._stems.of(word)
+
+    def near(self, at: Ids, ids: Ids, values: Values, shares: tuple[float, ...]) -> Values:
+        """At each chunk of *at*: its value and its neighbours' in the same file, by *shares*."""
+        scratch = self._scratch
+        scratch[ids] = values
+        found = scratch[at]
+        for place, share in self._beside(at, shares):
+            found += share * scratch[place]
+        scratch[ids] = 0.0
+        return found
+
+    def _beside(self, at: Ids, shares: tuple[float, ...]) -> list[tuple[Ids, Values]]:
+        """Where the neighbours of *at* stand, and what they count; 0 in another file."""
+        if self._last is not None and self._last[0] is at and self._last[1] == shares:
+            return self._last[2]
+        beside: list[tuple[Ids, Values]] = []
+        own = self.file_of[at]
+        for distance, share in enumerate(shares, 1):
+            for step in (-distance, distance):
+                place = np.clip(at + step, 0, len(self.file_of) - 1)
+                same = (self.file_of[place] == own).astype(np.float32)
+                beside.append((place, same * np.float32(share)))
+        self._last = (at, shares, beside)
+        return beside
+
+    def _read(self, word: str) -> tuple[Ids, Values]:
+        stem = self._stems.of(word)
+        few = self.among(word, COUNTED + 1) <= COUNTED
+        if few:
+            row = self._store.connection.execute(
+                "select group_concat(doc) from occurrences where term = ?", (stem,)
+            ).fetchone()
+        else:
+            row = self._store.connection.execute(
+                "select group_concat(rowid) from words where words match ?", (f'"{word}"',)
+            ).fetchone()
+        # They come in order: np.unique would sort them again.
+        found = _numbers(row[0])
+        starts = np.flatnonzero(np.diff(found, prepend=-1))
+        counts = np.diff(starts, append=len(found))
+        return found[starts], counts.astype(np.float32)
+
+
+def among(wanted: Ids, ids: Ids) -> Mask:
+    """Which of *wanted* are in *ids*, which ascend."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    found: Mask = ids[places] == wanted
+    return found
+
+
+def _numbers(joined: str | None) -> Ids:
+    # One string for all rows: a tuple a row costs ten times as much.
+    return np.fromstring(joined or "", np.int64, sep=",")
+
+
+class Stems:
+    """How the full text's tokenizer writes a word: asked from a full text of that one word."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self._connection.execute(
+            "create virtual table words using fts5("
+            "text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+        )
+        self._connection.execute("create virtual table terms using fts5vocab(words, 'instance')")
+
+    def of(self, word: str) -> str:
+        """How *word* is written there."""
+        if word not in self._known:
+            if len(self._known) >= 1 << 16:
+                self._known.clear()
+            self._connection.execute("insert into words(rowid, text) values (1, ?)", (word,))
+            row = self._connection.execute("select term from terms limit 1").fetchone()
+            self._connection.execute("insert into words(words) values ('delete-all')")
+            self._known[word] = str(row[0]) if row else word
+        return self._known[word]
