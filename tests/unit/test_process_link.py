@@ -137,12 +137,12 @@ def test_an_unknown_name_offers_the_nearest_and_the_fix_compiles(
 
 
 def test_a_name_that_may_be_that_of_something_else_is_told_how_that_comes_as_well() -> None:
-    registry = Registry([ActionSpec(name="write_text", component="C")], [])
+    symbols = Symbols([ActionSpec(name="write_text", component="C")])
 
     remedies = [
         compile_sources(
             {"p": f"process: p\nversion: 1\nsteps: [{{id: a, action: {name}}}]\n"},
-            registry,
+            symbols,
             TopicTable({}),
         )
         .diagnostics[0]

@@ -3,7 +3,7 @@
 import pytest
 
 from cortex.bus.events import ToolListed
-from cortex.runtime.tools import NO_SDK, NOT_YET, Tools
+from cortex.runtime.registry import NO_SDK, NOT_YET, Registry, evolve
 
 
 @pytest.mark.parametrize(
@@ -18,15 +18,14 @@ from cortex.runtime.tools import NO_SDK, NOT_YET, Tools
 )
 @pytest.mark.parametrize("entry", ["slow", "slow.*", "slow.look"])
 def test_a_reason_names_the_server_that_it_is_about(entry: str, reason: str, said: str) -> None:
-    tools = Tools()
-    tools.fold(ToolListed(server="dead", reason="dead: it ended"))
-    tools.fold(ToolListed(server="slow", reason=reason))
+    registry = evolve(Registry(), ToolListed(server="dead", reason="dead: it ended"))
+    registry = evolve(registry, ToolListed(server="slow", reason=reason))
 
-    assert tools.why_not(entry) == said
+    assert registry.why_not(entry) == said
 
 
 def test_a_server_that_offers_something_and_one_that_nobody_knows_lack_for_no_reason() -> None:
-    tools = Tools()
-    tools.fold(ToolListed(server="slow", tools=({"name": "look"},), reason="one was left out"))
+    listed = ToolListed(server="slow", tools=({"name": "look"},), reason="one was left out")
+    registry = evolve(Registry(), listed)
 
-    assert [tools.why_not(each) for each in ("slow.see", "other.look")] == ["", ""]
+    assert [registry.why_not(each) for each in ("slow.see", "other.look")] == ["", ""]
