@@ -12,7 +12,6 @@ import msgspec
 
 from cortex.bus.events import ExecutionRated, StepCompleted, StepFailed
 from cortex.runtime.kernel import Config
-from cortex.runtime.knowledge import embedder_of
 from cortex.runtime.log import BlobError
 from cortex.runtime.processes import EventTrigger, LinkedInterface, LinkedProcess
 
@@ -63,6 +62,7 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
         RetrievalError: The index cannot be read or written, or there is no such embedder.
     """
     # Here, not at the top: numpy and faiss take their time to load.
+    from cortex.runtime.knowledge import embedder_of
     from cortex.runtime.retrieval import Record, RecordFinder
 
     catalog = Catalog(history)
@@ -99,9 +99,10 @@ def find_executions(history: History, question: str, limit: int = FOUND) -> Hits
     Raises:
         RetrievalError: The index cannot be read or written, or there is no such embedder.
     """
-    embedder = embedder_of(Config.load(history.home).knowledge)
+    from cortex.runtime.knowledge import embedder_of
     from cortex.runtime.retrieval import Record, RecordFinder
 
+    embedder = embedder_of(Config.load(history.home).knowledge)
     with RecordFinder.open(history.home.path, "executions", embedder) as finder:
         known = finder.stamps()
         after = _seen_through(history, known.values())
