@@ -6,6 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
+    from .amounts import counted, plus
     from .caching import Caching
     from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
@@ -42,11 +43,13 @@ __all__ = [
     "address_of",
     "catalogue",
     "cost",
+    "counted",
     "describe",
     "dollars",
     "endpoint_of",
     "endpoints",
     "infer",
+    "plus",
     "select",
     "stated",
     "that_choose",

@@ -7,6 +7,7 @@ from pathlib import Path
 from cortex.bus import CortexError
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 from cortex.runtime.access import Announcers
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import (
     PLUGIN,
     Config,
@@ -25,10 +26,10 @@ from cortex.runtime.processes import (
     Registry,
     Resolved,
 )
+from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.projections import Selection
 from cortex.runtime.serving import found
 from cortex.runtime.tools import find_skills
-
-from ..reading import Catalog, History, Selection
 
 LISTED = Selection(topics=("tool.listed",))
 REGISTRY = "registry"  # the stream of announcements

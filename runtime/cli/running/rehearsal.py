@@ -45,9 +45,9 @@ from cortex.runtime.processes import (
     items_of,
     may_of,
 )
+from cortex.runtime.projections import Selection
 from cortex.runtime.tools import Tools, allowed
 
-from ..reading import Selection
 from .station import Station
 
 OFFERS = Selection(topics=("component.*", "tool.listed"))
