@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .blobs import Blobs
     from .client import Client, Feed
     from .clock import Clock, SystemClock, lasting, slowed, steady_s, system_entropy
+    from .contract import asyncapi_document, schema_document
     from .deadlines import kept_draft
     from .effect import EFFECTS, FREE, UNDECLARED, Effect, effect_of
     from .epochs import ID_BITS, Epoch, Epochs, common_when_told, last_common, moved_on
@@ -222,6 +223,7 @@ __all__ = [
     "Work",
     "WorkPolicy",
     "as_map",
+    "asyncapi_document",
     "check_start",
     "clock_behind_ns",
     "common_when_told",
@@ -242,6 +244,7 @@ __all__ = [
     "person_of",
     "refuse_no_text",
     "root_of",
+    "schema_document",
     "slowed",
     "steady_s",
     "system_entropy",

@@ -12,11 +12,21 @@ import msgspec
 from .requests import Lease, StandingClaim
 
 
+class Unfetched(msgspec.Struct, frozen=True):
+    """Work that was leased to a claim that stood, and that the claimant has not fetched yet."""
+
+    subscription: str
+    leases: tuple[Lease, ...]
+
+
+NONE = Unfetched("", ())
+
+
 class StandingClaims(msgspec.Struct):
     """Who waits, and what was leased to whom and not fetched yet; changed after a write."""
 
     waiting: dict[str, dict[str, StandingClaim]] = {}  # by subscription and claimant, oldest first
-    leased: dict[str, tuple[Lease, ...]] = {}  # by claimant
+    leased: dict[str, Unfetched] = {}  # by claimant
 
     def add(self, claim: StandingClaim) -> None:
         """Let *claim* stand."""
@@ -41,15 +51,19 @@ class StagedClaims:
         self._standing = standing
         self._left: set[str] = set()  # claimants that came back, or stood down
         self._made: dict[str, StandingClaim] = {}  # by claimant
-        self._leased: dict[str, list[Lease]] = {}  # by claimant
+        self._leased: dict[str, Unfetched] = {}  # by claimant
 
-    def take(self, claimant: str) -> tuple[Lease, ...]:
+    def take(self, claimant: str) -> Unfetched:
         """What was leased to *claimant*, whose claim does not stand any more."""
         self._made.pop(claimant, None)
         if claimant in self._left:
-            return ()
+            return NONE
         self._left.add(claimant)
-        return self._standing.leased.get(claimant, ())
+        return self._standing.leased.get(claimant, NONE)
+
+    def take_staged(self, claimant: str) -> Unfetched:
+        """What this transaction leased to *claimant*, who does not get it after all."""
+        return self._leased.pop(claimant, NONE)
 
     def add(self, claim: StandingClaim) -> None:
         """Let *claim* stand once the transaction is written."""
@@ -58,14 +72,15 @@ class StagedClaims:
     def for_work(self, subscription: str) -> StandingClaim | None:
         """The oldest claim that the next work of *subscription* goes to."""
         for claimant, claim in self._standing.waiting.get(subscription, {}).items():
-            room = claim.limit - len(self._leased.get(claimant, ()))
+            room = claim.limit - len(self._leased.get(claimant, NONE).leases)
             if claimant not in self._left and room > 0:
                 return claim
         return None
 
-    def lease(self, claimant: str, lease: Lease) -> None:
-        """Lease work to *claimant* once the transaction is written."""
-        self._leased.setdefault(claimant, []).append(lease)
+    def lease(self, claim: StandingClaim, lease: Lease) -> None:
+        """Lease work to *claim* once the transaction is written."""
+        before = self._leased.get(claim.claimant, NONE).leases
+        self._leased[claim.claimant] = Unfetched(claim.subscription, (*before, lease))
 
     def settle(self, dropped: Collection[str]) -> None:
         """Take in that the transaction is on disk."""
@@ -73,8 +88,8 @@ class StagedClaims:
             self._standing.remove(claimant)
         if dropped:
             self._standing.drop(dropped)
-        for claimant, leases in self._leased.items():
+        for claimant, unfetched in self._leased.items():
             self._standing.remove(claimant)  # it has what it waits for, and comes again
-            self._standing.leased[claimant] = tuple(leases)
+            self._standing.leased[claimant] = unfetched
         for claim in self._made.values():
             self._standing.add(claim)

@@ -157,8 +157,8 @@ class Transaction:
     def standing_claim(self, request: StandingClaim) -> Answer:
         """Take what was leased meanwhile, or the oldest work that nobody holds, or stand."""
         self._standing(request.subscription, "work")
-        leases = self.claims.take(request.claimant)
-        fetched = tuple(each for each in leases if self._fetch(request, each))
+        unfetched = self.claims.take(request.claimant)
+        fetched = tuple(each for each in unfetched.leases if self._fetch(request, each))
         answer = Claimed(fetched) if fetched else self.claim(request)
         if not answer.leases:
             self.claims.add(request)
@@ -166,16 +166,23 @@ class Transaction:
 
     def stand_down(self, request: StandDown) -> Answer:
         """Forget a claim that stands; what was leased for it and not fetched is free again."""
-        for subscription, queue in self._state.queues.items():
-            for lease in self._state.standing_claims.leased.get(request.claimant, ()):
-                work = queue.get(lease.record.position)
-                if work is not None and work.epoch == lease.epoch and work.not_before_ns:
-                    # Nobody began it: that it was leased is held against nothing.
-                    self.batch.work[subscription, work.position] = msgspec.structs.replace(
-                        work, not_before_ns=0, attempts=work.attempts - 1
-                    )
-                    self.woken.add(subscription)
-        self.claims.take(request.claimant)
+        here = self.claims.take_staged(request.claimant)  # appended in this very transaction
+        before = self.claims.take(request.claimant)
+        for unfetched in (before, here):
+            subscription = unfetched.subscription
+            queue = self._state.queues.get(subscription)
+            for lease in unfetched.leases:
+                key = (subscription, lease.record.position)
+                work = self.batch.work.get(key) or (queue.get(key[1]) if queue else None)
+                if work is None or work.epoch != lease.epoch or not work.not_before_ns:
+                    continue
+                if key in self._gone or subscription in self.batch.dropped:
+                    continue
+                # Nobody began it: that it was leased is held against nothing.
+                self.batch.work[key] = msgspec.structs.replace(
+                    work, not_before_ns=0, attempts=work.attempts - 1
+                )
+                self.woken.add(subscription)
         return Appended()
 
     def _fetch(self, request: StandingClaim, lease: Lease) -> bool:
@@ -471,7 +478,7 @@ class Transaction:
         if claim is None:
             self.batch.work[name, record.position] = work
         else:
-            self.claims.lease(claim.claimant, self._leased(work, record, claim.lease_ns))
+            self.claims.lease(claim, self._leased(work, record, claim.lease_ns))
             self.batch.sync |= claim.sync
 
     def _hold_back(self, name: str, position: int) -> None:

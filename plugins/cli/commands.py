@@ -15,10 +15,11 @@ from cortex.runtime.cli.adding import (
     with_home,
     with_screen,
 )
-from cortex.runtime.cli.reading import History, plugins_of, times
 from cortex.runtime.cli.running import Station
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
+from cortex.runtime.serving.doctor import plugins_of, times
 
 from ..errors import PluginRefusedError
 from ..granted import chosen

@@ -12,10 +12,11 @@ from cortex.bus.events import (
     PluginUnload,
     PluginUnloaded,
 )
-from cortex.runtime.cli.reading import History, failing_of, with_failures
 from cortex.runtime.cli.running import Station
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared, plugin_after
+from cortex.runtime.serving.doctor import failing_of, with_failures
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError

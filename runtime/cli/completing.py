@@ -41,8 +41,8 @@ def _completing_within(find: FoundWithin) -> Callable[..., list[CompletionItem]]
 
 def _executions(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     from cortex.bus import as_map
-
-    from .reading import REQUESTS, History
+    from cortex.runtime.executions.view import History
+    from cortex.runtime.projections import REQUESTS
 
     with History.open(home) as history:
         requests = (r for r in history.newest(REQUESTS) if r.correlation and r.version == 1)
@@ -59,7 +59,8 @@ def _processes(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     texts = sources_of(home).texts.values()
     names = {name for text in texts for name in _NAME.findall(text)}
     if home.log_path.exists():
-        from .reading import Catalog, History
+        from cortex.runtime.executions.view import History
+        from cortex.runtime.processes.catalog import Catalog
 
         with History.open(home) as history:
             names.update(Catalog(history).names())
@@ -114,7 +115,8 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 
 def _actions(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
     """What may be done towards the goal of the execution that the command line names."""
-    from .reading import History
+    from cortex.runtime.executions.view import History
+
     from .running import actions_of
 
     named = context.params.get("execution_id") or next(iter(context.args), "")

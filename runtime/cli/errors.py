@@ -2,10 +2,7 @@
 
 CortexError
 ├── HubGoneError         the hub went away while an execution was followed
-├── NotFoundError        what was named is not there, or several fit
-├── PromptGoneError      the bytes of a prompt are gone, and can be compiled again
 ├── RejectedError        a source of a process has errors
-├── RefusedError         it is there, and it cannot be done now
 ├── UnmatchedError       no process answers a trigger, or several do
 ├── UnwritableError      nothing can be recorded, so that an execution does not go on
 └── WaitingError         an execution waits for an answer that nobody is there to give
@@ -33,37 +30,6 @@ class HubGoneError(CortexError):
         )
 
 
-class NotFoundError(CortexError, LookupError):
-    """What was named is not there, or several fit."""
-
-    exit_code = NOT_FOUND
-
-    def __init__(self, what: str, name: str, hint: str) -> None:
-        super().__init__(what, name, hint)
-        self.what, self.name, self.hint = what, name, hint
-
-    def __str__(self) -> str:
-        return (
-            f"{self.what} {self.name!r} {self.hint}" if self.name else f"{self.what}: {self.hint}"
-        )
-
-
-class PromptGoneError(CortexError):
-    """A prompt's bytes are not kept any more; what it was compiled from is named by its event."""
-
-    exit_code = UNUSABLE
-
-    def __init__(self, prompt: str) -> None:
-        super().__init__(prompt)
-        self.prompt = prompt
-
-    def __str__(self) -> str:
-        return (
-            f"the bytes of prompt {self.prompt} are not in this home any more: --rebuild compiles "
-            "them again from what they were compiled from"
-        )
-
-
 class RejectedError(CortexError):
     """A source of a process has errors; nothing was run."""
 
@@ -74,17 +40,6 @@ class RejectedError(CortexError):
     def __str__(self) -> str:
         more = f" (and {self.count - 1} more)" if self.count > 1 else ""
         return f"{self.first}{more}: see `cortex process validate {self.file}`; nothing was run"
-
-
-class RefusedError(CortexError):
-    """What was asked for cannot be done as things stand."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-
-    def __str__(self) -> str:
-        return self.problem
 
 
 class UnmatchedError(CortexError):

@@ -31,6 +31,14 @@ MEANINGS = {
 }
 
 
+_CODES = {"completed": OK, "paused": WAITING}
+
+
+def exit_code(status: str) -> int:
+    """What a command that ran an execution to this status ends with."""
+    return _CODES.get(status, FAILED)
+
+
 def exit_code_of(error: BaseException) -> int:
     """The code that the command ends with when *error* reaches it."""
     # Here, not at the top: `cortex --help` gets along without the bus.

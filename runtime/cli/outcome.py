@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cortex.runtime.executions import EFFECT, GOAL, ITEMS
-from cortex.runtime.kernel import many
-
-from .reading import (
+from cortex.runtime.executions.view import (
     BREAKPOINT,
     UNHELD,
     Chosen,
@@ -16,19 +14,18 @@ from .reading import (
     ExecutionDocument,
     GivenAnswer,
     brief_value,
-    dollars,
-    duration,
     edit_line,
     items_line,
-    local,
     log_lines,
     named_values,
-    parse_time,
     review_of,
     scalars,
     task_first,
     unedited_line,
 )
+from cortex.runtime.kernel import duration, local, many, parse_time
+from cortex.runtime.models import dollars
+
 from .screen import Screen
 
 CONTEXTS = 3  # the newest of each step

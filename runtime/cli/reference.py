@@ -23,19 +23,7 @@ from cortex.runtime.context import (
     PassedOver,
     Segment,
 )
-from cortex.runtime.kernel import Config
-from cortex.runtime.models import Price
-from cortex.runtime.processes import Diff
-
-from .commands.events import EventLine
-from .commands.execution import FoundExecution
-from .commands.init import InitDocument
-from .commands.process import FoundProcess, InspectDocument, ProcessRow
-from .commands.trace import TraceDocument
-from .commands.validate import ValidateDocument
-from .exits import MEANINGS
-from .failure import Failure, FailureDocument
-from .prompting import (
+from cortex.runtime.context.prompt_log import (
     Health,
     ItemChange,
     LineFate,
@@ -49,24 +37,38 @@ from .prompting import (
     SourceStats,
     WhyRow,
 )
-from .reading import (
-    ActingDocument,
-    ActingEndpoint,
+from cortex.runtime.executions.view import (
     CompiledContext,
     Dialogue,
     ExecutionDocument,
     ExecutionSummary,
     Fared,
-    LogInside,
     ModelCall,
     ModelChoice,
-    ModelRow,
     Span,
-    StateDocument,
-    StateRow,
     WhyDocument,
 )
-from .running import Check, DryRunDocument, GateReport, ModelCheck, StepReport
+from cortex.runtime.kernel import Config
+from cortex.runtime.models import Price
+from cortex.runtime.processes import Diff
+from cortex.runtime.serving import (
+    ActingDocument,
+    ActingEndpoint,
+    LogInside,
+    StateDocument,
+    StateRow,
+)
+from cortex.runtime.serving.doctor import Check, ModelCheck, ModelRow
+
+from .commands.events import EventLine
+from .commands.execution import FoundExecution
+from .commands.init import InitDocument
+from .commands.process import FoundProcess, InspectDocument, ProcessRow
+from .commands.trace import TraceDocument
+from .commands.validate import ValidateDocument
+from .exits import MEANINGS
+from .failure import Failure, FailureDocument
+from .running import DryRunDocument, GateReport, StepReport
 from .tree import root
 
 OURS = ("cortex.runtime.", "cortex.plugins.")

@@ -103,7 +103,7 @@ def _draw(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     # Here, not at the top: most commands draw no table, and rich takes its time to load.
     from rich.cells import cell_len, set_cell_size
 
-    from .reading import GAP, narrowed
+    from .columns import GAP, narrowed
 
     lines = [[clean(cell).replace("\n", " ") for cell in row] for row in (headers, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]

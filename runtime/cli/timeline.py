@@ -5,10 +5,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cortex.runtime.kernel import many
-from cortex.runtime.models import Usage
+from cortex.runtime.executions.view import Span
+from cortex.runtime.kernel import duration, many
+from cortex.runtime.models import Usage, counted, dollars
 
-from .reading import Span, counted, dollars, duration
 from .screen import LEAST, Screen
 
 PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")

@@ -26,13 +26,22 @@ if TYPE_CHECKING:
     from .config import Config
     from .counts import many
     from .effect import Begun
-    from .errors import ComponentInvalidError, ConfigError, HomeError, ManifestError, NotReadyError
+    from .errors import (
+        ComponentInvalidError,
+        ConfigError,
+        HomeError,
+        ManifestError,
+        NotFoundError,
+        NotReadyError,
+        RefusedError,
+    )
     from .home import Home
     from .host import trace_of
     from .logs import Stderr, level_asked
     from .manifest import Entry, built_in, configured, construct, load, located, why_not_imported
     from .masking import key_names, mask_for, open_blobs
     from .runtime import Runtime
+    from .times import duration, iso, local, parse_end, parse_time, recent
     from .version import VERSION
     from .worker import Worker
 else:
@@ -57,8 +66,10 @@ __all__ = [
     "HomeError",
     "Later",
     "ManifestError",
+    "NotFoundError",
     "NotReadyError",
     "Output",
+    "RefusedError",
     "Route",
     "Runtime",
     "Serves",
@@ -69,14 +80,20 @@ __all__ = [
     "component_of",
     "configured",
     "construct",
+    "duration",
+    "iso",
     "key_names",
     "level_asked",
     "load",
+    "local",
     "located",
     "many",
     "mask_for",
     "on",
     "open_blobs",
+    "parse_end",
+    "parse_time",
+    "recent",
     "routes_of",
     "trace_of",
     "why_not_imported",

@@ -5,7 +5,9 @@ CortexError
 ├── ManifestError            a manifest names something that cannot be started
 ├── HomeError                the home cannot be used
 │   └── ConfigError              config.toml has something wrong in it
-└── NotReadyError            a component did not start in time
+├── NotReadyError            a component did not start in time
+├── NotFoundError            what was named is not there, or several fit
+└── RefusedError             it is there, and it cannot be done now
 """
 
 from cortex.bus import CortexError
@@ -57,3 +59,29 @@ class NotReadyError(CortexError, TimeoutError):
 
     def __str__(self) -> str:
         return f"{self.component} did not start: {self.problem}"
+
+
+class NotFoundError(CortexError, LookupError):
+    """What was named is not there, or several fit."""
+
+    exit_code = 3  # the command line's for what is not there
+
+    def __init__(self, what: str, name: str, hint: str) -> None:
+        super().__init__(what, name, hint)
+        self.what, self.name, self.hint = what, name, hint
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} {self.name!r} {self.hint}" if self.name else f"{self.what}: {self.hint}"
+        )
+
+
+class RefusedError(CortexError):
+    """What was asked for cannot be done as things stand."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return self.problem

@@ -6,6 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
+    from .amounts import counted, plus
     from .announced import announced_models, description_in
     from .caching import Caching
     from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
@@ -44,12 +45,14 @@ __all__ = [
     "announced_models",
     "catalogue",
     "cost",
+    "counted",
     "describe",
     "description_in",
     "dollars",
     "endpoint_of",
     "endpoints",
     "infer",
+    "plus",
     "select",
     "that_choose",
     "window_for",

@@ -13,18 +13,23 @@ if TYPE_CHECKING:
         ProjectionsHeldError,
         RecordUnreadableError,
     )
+    from .home_log import REQUESTS, STREAM, HomeLog
     from .index import EventIndex, Found, find
     from .projection import Changes, Projection
     from .runner import Runner
+    from .selection import Selection
     from .snapshot import Checkpoint, Snapshot, checkpoints, snapshot
 else:
     lazily(__name__)
 
 __all__ = [
+    "REQUESTS",
+    "STREAM",
     "Changes",
     "Checkpoint",
     "EventIndex",
     "Found",
+    "HomeLog",
     "Projection",
     "ProjectionDamagedError",
     "ProjectionDiskError",
@@ -33,6 +38,7 @@ __all__ = [
     "ProjectionsHeldError",
     "RecordUnreadableError",
     "Runner",
+    "Selection",
     "Snapshot",
     "checkpoints",
     "find",

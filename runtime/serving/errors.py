@@ -7,9 +7,13 @@ CortexError
     ├── FolderError              the folder of a socket is not its owner's alone
     ├── HubSilentError           something holds the home's socket and does not answer
     └── UpFailedError            `up --background` began, and its hub did not come up
+
+LogHeldError (in the log)
+└── HomeHeldError            another process runs a runtime on the home
 """
 
 from cortex.bus import CortexError
+from cortex.runtime.log import LogHeldError
 
 
 class ServingError(CortexError):
@@ -83,3 +87,15 @@ class UpFailedError(ServingError):
 
     def __str__(self) -> str:
         return f"the hub of {self.home} did not come up: {self.said}"
+
+
+class HomeHeldError(LogHeldError):
+    """Another process runs a runtime on the home; a home has one at a time."""
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return f"{self.path} is held by another process: repeat this once that has ended"
+        return (
+            f"{self.path} is held by process {self.pid}, which runs executions on it: Ctrl-C there "
+            f"or `kill -INT {self.pid}` pauses them; repeat this once it has ended"
+        )

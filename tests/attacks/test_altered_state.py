@@ -36,9 +36,9 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.runtime.cli.reading import state_document
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, LogAlteredError, examine, mend
+from cortex.runtime.serving import state_document
 
 CORTEX = Path(sys.executable).parent / "cortex"
 LEASE_NS = 60_000_000_000

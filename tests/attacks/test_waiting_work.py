@@ -30,10 +30,10 @@ from cortex.bus import (
     decode,
     system_entropy,
 )
-from cortex.runtime.cli.running import checks_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import EventLog, MemoryLog
 from cortex.runtime.serving import subscriptions_of
+from cortex.runtime.serving.doctor import checks_of
 
 from . import waiting_worker
 from .waiting_worker import WORDS, WORKER, Asked, Done

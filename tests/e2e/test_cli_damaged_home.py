@@ -15,10 +15,10 @@ import pytest
 from cortex.bus import Recorded, decode
 from cortex.bus.events import ExecutionRequest
 from cortex.runtime.access.trust import give_trust
-from cortex.runtime.cli.running import blobs_of
 from cortex.runtime.context import texts_of_inputs
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import BlobStore, EventLog
+from cortex.runtime.serving.doctor import blobs_of
 
 CORTEX = Path(sys.executable).parent / "cortex"
 FAILING = "FAILED tests/test_sum.py::test_sum - assert 3 == 4\n1 failed, 1 passed in 0.01s\n"

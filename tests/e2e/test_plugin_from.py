@@ -10,8 +10,9 @@ from cortex.bus import as_map
 from cortex.bus.events import RuntimeStarted
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.cli import main
-from cortex.runtime.cli.reading import History, Selection
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.projections import Selection
 
 PATIENCE_S = 120.0
 UNCONFINED = ["--unconfined"] if unavailable() else []

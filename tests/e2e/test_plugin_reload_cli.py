@@ -10,8 +10,9 @@ import pytest
 from cortex.bus.events import ComponentWithdrawn
 from cortex.plugins.hosting import unavailable
 from cortex.runtime.cli import main
-from cortex.runtime.cli.reading import History, Selection
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.projections import Selection
 
 UNCONFINED = ["--unconfined"] if unavailable() else []
 CODE = """

@@ -18,10 +18,11 @@ from cortex.bus.events import (
     StepFailed,
 )
 from cortex.runtime.access.trust import give_trust
-from cortex.runtime.cli.reading import Catalog, History, Hits, find_executions, find_processes
+from cortex.runtime.executions.view import History, Hits, find_executions, find_processes
 from cortex.runtime.kernel import Home, Runtime
 from cortex.runtime.log import Blobs
 from cortex.runtime.processes import TopicTable, compile_sources
+from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.registry import ActionSpec, Symbols
 
 # name: (description, steps), and what somebody asks who does not know that text.

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from cortex.runtime.cli.reading import ModelRow
-from cortex.runtime.cli.running import ModelCheck, check_model
 from cortex.runtime.kernel import Home
 from cortex.runtime.models import ModelConfig, Price
+from cortex.runtime.serving.doctor import ModelCheck, ModelRow, check_model
 
 from ..ports import free_port
 

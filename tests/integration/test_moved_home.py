@@ -8,8 +8,10 @@ import pytest
 
 from cortex.bus.events import ExecutionCompleted, ProcessRejected
 from cortex.runtime.cli import main
-from cortex.runtime.cli.reading import History, Selection, acting_document
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.projections import Selection
+from cortex.runtime.serving import acting_document
 
 ECHO = """process: echo
 version: 1

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from cortex.runtime.cli import main
-from cortex.runtime.cli.reading import History, Selection
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.projections import Selection
 
 GOOD = "process: {0}\nversion: 1\nsteps:\n  - {{ id: a, action: shell, with: {{ run: echo a }} }}\n"
 BROKEN = "process: broken\nversion: 1\nsteps: nothing\n"

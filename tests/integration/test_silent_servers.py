@@ -9,7 +9,7 @@ import pytest
 
 from cortex.bus.events import ToolListed
 from cortex.runtime.cli import main
-from cortex.runtime.cli.reading import History
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, Runtime
 
 PATIENCE_S = 120.0

@@ -145,6 +145,30 @@ def test_who_stands_down_leaves_the_work_as_if_nobody_had_had_it(world: Desk) ->
     assert [lease.record.position for lease in world.claim("Writer", 2)] == [1, 2]
 
 
+def test_who_stands_down_in_the_transaction_that_leases_leaves_the_work_all_the_same(
+    world: Desk,
+) -> None:
+    world.stand()
+
+    world.ask(Publish((Draft.of(step()),)), StandDown("Writer/1"))
+
+    (lease,) = world.claim("Writer")
+    assert lease.attempts == 1
+
+
+def test_who_stands_down_leaves_the_same_event_to_others_who_hold_it(world: Desk) -> None:
+    world.one(Subscribe("Reader", "work", (("step.execute", "write"),)))
+    world.stand()
+    world.one(StandingClaim("Reader", 1, LEASE_NS, claimant="Reader/1"))
+    world.say(step())
+    world.one(StandingClaim("Reader", 1, LEASE_NS, claimant="Reader/1"))  # it is at work
+
+    world.one(StandDown("Writer/1"))
+
+    assert world.claim("Writer")
+    assert not world.claim("Reader")
+
+
 def test_what_was_cancelled_before_it_was_fetched_is_carried_out_by_nobody(world: Desk) -> None:
     world.stand()
     world.say(step())

@@ -1,6 +1,6 @@
 """What a person is asked in a model's place, as they read it."""
 
-from cortex.runtime.cli.reading import task_first
+from cortex.runtime.executions.view import task_first
 
 PROMPT = """=== persona ===
 You carry out one step.

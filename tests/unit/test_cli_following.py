@@ -14,7 +14,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionStarted,
 )
-from cortex.runtime.cli.prompting import Following
+from cortex.runtime.cli.prompts import Following
 from cortex.runtime.context import ContextCompiler, Request, Step
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home

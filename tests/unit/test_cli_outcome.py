@@ -16,21 +16,20 @@ from cortex.bus.events import (
     ExecutionResumed,
     ExecutionStarted,
 )
-from cortex.runtime.cli.reading import (
+from cortex.runtime.cli.adding import narrowed
+from cortex.runtime.executions.view import (
     REVIEW_LINES,
     Chosen,
     CompiledContext,
     ExecutionDocument,
-    as_written,
-    condition_as_written,
     log_lines,
-    narrowed,
     readable,
     review_of,
     scalars,
     took_s,
 )
 from cortex.runtime.processes import Expression, parse_condition
+from cortex.runtime.processes.catalog import as_written, condition_as_written
 
 ID = "k3f9q2m7"
 SHELL = {"exit_code": 0, "stdout": "one\ntwo\n", "stderr": "", "stdout_blob": "a" * 64}

@@ -8,19 +8,7 @@ import pytest
 
 from cortex.bus import CortexError
 from cortex.bus.events import ContextCompiled
-from cortex.runtime.cli.prompting import (
-    Compiled,
-    PromptDocument,
-    counting_of,
-    diff_of,
-    document_of,
-    rebuilt_document,
-    row_of,
-    sections_cost,
-    stats_of,
-    why_of,
-)
-from cortex.runtime.cli.reading import History
+from cortex.runtime.cli.prompts import counting_of
 from cortex.runtime.context import (
     Budgets,
     ContextCompiler,
@@ -35,6 +23,18 @@ from cortex.runtime.context import (
     keep_inputs,
     shown_texts,
 )
+from cortex.runtime.context.prompt_log import (
+    Compiled,
+    PromptDocument,
+    diff_of,
+    document_of,
+    rebuilt_document,
+    row_of,
+    sections_cost,
+    stats_of,
+    why_of,
+)
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobError, MemoryBlobs
 from cortex.runtime.models import Price, Usage, cost

@@ -27,15 +27,9 @@ from cortex.bus.events import (
     StepFailed,
     StepFanned,
 )
-from cortex.runtime.cli.reading import (
-    Selection,
-    Span,
-    duration,
-    iso,
-    named_values,
-    parse_time,
-    spans_of,
-)
+from cortex.runtime.executions.view import Span, named_values, spans_of
+from cortex.runtime.kernel import duration, iso, parse_time
+from cortex.runtime.projections import Selection
 
 NOW_NS = 1_800_000_000_000_000_000
 ID = "k3f9q2m7"

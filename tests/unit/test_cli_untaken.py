@@ -11,9 +11,9 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.runtime.cli.reading import History
 from cortex.runtime.cli.running import untaken_action
 from cortex.runtime.executions import ENGINE
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import AgentWork, MemoryBlobs, MemoryLog
 

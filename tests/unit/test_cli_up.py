@@ -2,8 +2,8 @@
 
 import pytest
 
-from cortex.runtime.cli.reading import plugin_line
 from cortex.runtime.serving import PluginFared
+from cortex.runtime.serving.doctor import plugin_line
 
 
 @pytest.mark.parametrize("state", ["failing", "crashed", "denied", "given up"])

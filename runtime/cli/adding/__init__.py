@@ -1,6 +1,9 @@
 """What a command that another package adds is made with: options, the screen, exit codes."""
 
-from ..errors import NotFoundError, RefusedError, WaitingError
+from cortex.runtime.kernel import NotFoundError, RefusedError
+
+from ..columns import narrowed
+from ..errors import WaitingError
 from ..exits import OK, UNUSABLE, WAITING
 from ..options import with_any_home, with_home, with_screen
 from ..screen import Screen
@@ -15,6 +18,7 @@ __all__ = [
     "RefusedError",
     "Screen",
     "WaitingError",
+    "narrowed",
     "with_any_home",
     "with_home",
     "with_screen",

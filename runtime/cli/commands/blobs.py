@@ -10,11 +10,10 @@ import click
 import msgspec
 
 from cortex.bus import named_after, names_in, with_those_within
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.kernel import Home, many, parse_time
 from cortex.runtime.log import BlobStore, EventLog, LogMissingError
 
 from ..options import with_home, with_screen
-from ..reading import parse_time
 from ..screen import Screen
 from ..tree import Family
 

@@ -28,11 +28,13 @@ from cortex.runtime.access import (
     revoke,
     token_file,
 )
-from cortex.runtime.kernel import Home
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, iso, parse_end
+from cortex.runtime.processes.catalog import gates_of, wrong_gate
+from cortex.runtime.serving import granting, held_by, held_lines
 
 from ..options import with_any_home, with_home, with_screen
-from ..reading import History, gates_of, iso, parse_end, wrong_gate
-from ..running import gates_of_sources, granting, held_by, lines_of
+from ..running import gates_of_sources
 from ..screen import Screen
 from ..tree import Family
 from .client_shown import (
@@ -205,7 +207,7 @@ def show(name: str, home: Home, screen: Screen) -> None:
     shown = msgspec.structs.asdict(document_of_client(given))
     document = ShownDocument(**shown, holds=held_by(home, name, given))
     show_client(screen, document)
-    for word, told in lines_of(document.holds):
+    for word, told in held_lines(document.holds):
         style = "yellow" if word in ("near", "reached") else ""
         screen.paragraph(told, lead=f"  {word:<10} ", style=style)
 

@@ -11,9 +11,9 @@ import msgspec
 from cortex.bus import VERBS
 from cortex.bus.events import GrantGiven
 from cortex.runtime.access import Certificate, Terms
+from cortex.runtime.kernel import iso, local
+from cortex.runtime.serving import HeldDocument
 
-from ..reading import iso, local
-from ..running import HeldDocument
 from ..screen import Screen
 
 HEADERS = (

@@ -2,13 +2,13 @@
 
 import click
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.context.prompt_log import health_lines, health_of, prompts_of_one
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, NotFoundError
 
 from ..completing import execution_ids
-from ..errors import NotFoundError
 from ..options import with_home, with_screen
-from ..prompting import Following, Picture, health_lines, health_of, prompts_of_one
-from ..reading import History
+from ..prompts import Following, Picture
 from ..screen import Screen
 from ..tree import Family
 

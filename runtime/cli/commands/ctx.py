@@ -22,8 +22,8 @@ from cortex.runtime.ctx import (
     kind_of,
 )
 from cortex.runtime.ctx import check as check_package
+from cortex.runtime.kernel import RefusedError
 
-from ..errors import RefusedError
 from ..exits import FAILED, OK
 from ..options import with_screen
 from ..screen import Screen

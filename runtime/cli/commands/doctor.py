@@ -3,10 +3,10 @@
 import click
 
 from cortex.runtime.kernel import Home
+from cortex.runtime.serving.doctor import checks_of
 
 from ..exits import OK, UNUSABLE
 from ..options import with_any_home, with_screen
-from ..running import checks_of
 from ..screen import Screen
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}

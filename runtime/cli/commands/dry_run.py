@@ -5,13 +5,15 @@ from pathlib import Path
 
 import click
 
+from cortex.runtime.executions.view import named_values
 from cortex.runtime.kernel import Config, Home, many
+from cortex.runtime.models import dollars
 from cortex.runtime.processes import LinkedInterface
+from cortex.runtime.processes.catalog import Catalog, needs_line
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..reading import Catalog, dollars, named_values, needs_line
 from ..running import (
     DryRunDocument,
     GateReport,

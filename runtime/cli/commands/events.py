@@ -13,12 +13,13 @@ import msgspec
 
 from cortex.bus import FOREIGN, Recorded, as_map
 from cortex.bus.events import ComponentFailed, EffectUnknown
-from cortex.runtime.kernel import Home
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, iso, local, parse_time, recent
 from cortex.runtime.log import BlobError
+from cortex.runtime.projections import Selection
 
 from ..completing import execution_ids
 from ..options import with_home, with_screen
-from ..reading import History, Selection, iso, local, parse_time, recent
 from ..screen import Screen
 from ..tree import Family
 from .events_parked import drop, parked, retry

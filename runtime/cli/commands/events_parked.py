@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortex.bus.events import ComponentDrop, ComponentRetry
-from cortex.runtime.kernel import Home
+from cortex.runtime.executions.view import TEXT_LINES, History, bounded, cut_line
+from cortex.runtime.kernel import Home, NotFoundError, RefusedError
+from cortex.runtime.serving import ParkedEvent, parked_of
 
-from ..errors import NotFoundError, RefusedError
 from ..exits import FAILED, OK
 from ..options import with_home, with_screen
-from ..reading import TEXT_LINES, History, ParkedEvent, bounded, cut_line, parked_of
 from ..screen import Screen
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 import click
 import msgspec
 
+from cortex.bus import asyncapi_document, schema_document
 from cortex.bus.events import VOCABULARY
+from cortex.runtime.kernel import VERSION, NotFoundError
 
-from ..errors import NotFoundError
 from ..options import with_screen
-from ..reading import asyncapi_document, schema_document
 from ..screen import Screen
 
 
@@ -24,7 +24,7 @@ def schema(topic: str | None, asyncapi: bool, screen: Screen) -> None:
     chosen = [cls for cls in VOCABULARY if topic in (None, cls.topic_name())]
     if not chosen:
         raise NotFoundError("topic", topic or "", "is not one of the bus: see docs/events.md")
-    document = asyncapi_document(chosen) if asyncapi else schema_document(chosen)
+    document = asyncapi_document(chosen, VERSION) if asyncapi else schema_document(chosen)
     screen.document(document)
     if not screen.as_json:
         screen.block(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -11,16 +11,7 @@ from cortex.bus.events import (
     ExecutionPause,
     ExecutionRated,
 )
-from cortex.runtime.kernel import Home
-
-from .. import running  # not its names: what only reads gets along without a runtime
-from ..completing import actions_of_goals, execution_ids, process_names
-from ..exits import OK, WAITING
-from ..options import question_of, with_home, with_screen
-from ..outcome import show_execution
-from ..reading import (
-    REQUESTS,
-    Catalog,
+from cortex.runtime.executions.view import (
     ExecutionSummary,
     History,
     Hit,
@@ -31,6 +22,15 @@ from ..reading import (
     rows_of,
     worktree_of,
 )
+from cortex.runtime.kernel import Home
+from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.projections import REQUESTS
+
+from .. import running  # not its names: what only reads gets along without a runtime
+from ..completing import actions_of_goals, execution_ids, process_names
+from ..exits import OK, WAITING
+from ..options import question_of, with_home, with_screen
+from ..outcome import show_execution
 from ..screen import Screen
 from ..tree import Family, Lazy
 

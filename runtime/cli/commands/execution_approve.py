@@ -18,14 +18,14 @@ from cortex.bus.events import (
 )
 from cortex.runtime.access import read_token
 from cortex.runtime.executions import is_own
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, RefusedError
+from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import hub_of
 
 from ..completing import execution_ids
-from ..errors import RefusedError, WaitingError
+from ..errors import WaitingError
 from ..exits import OK
 from ..options import with_home, with_screen
-from ..reading import STREAM
 from ..screen import Screen
 
 HEARD_S = 60.0  # within which an answer comes to its execution

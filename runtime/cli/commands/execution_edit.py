@@ -6,15 +6,14 @@ import click
 
 from cortex.runtime.context import EditUnfitError
 from cortex.runtime.executions import Execution, edit_prompt
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.executions.view import History, waiting_child
+from cortex.runtime.kernel import Home, RefusedError, many
 from cortex.runtime.processes import SettlementError
 
 from .. import running  # not its names: what only reads gets along without a runtime
 from ..completing import execution_ids
-from ..errors import RefusedError
 from ..exits import OK, WAITING
 from ..options import with_home, with_screen
-from ..reading import History, waiting_child
 from ..screen import Screen
 
 SHOWN_ITEMS = 5  # that are named

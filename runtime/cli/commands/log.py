@@ -2,15 +2,20 @@
 
 import click
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.log import How, LogHeldError, StateReport, examine, mend, summary
+from cortex.runtime.serving import (
+    HomeHeldError,
+    MendedDocument,
+    StateDocument,
+    granting,
+    mended_document,
+    state_document,
+)
+from cortex.runtime.serving.doctor import live_differences
 
-from ..errors import RefusedError
 from ..exits import OK, UNUSABLE
 from ..options import with_home, with_screen
-from ..reading import MendedDocument, StateDocument, mended_document, state_document
-from ..running import granting, live_differences
-from ..running.errors import HomeHeldError
 from ..screen import Screen
 from ..tree import Family
 

@@ -5,27 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from cortex.runtime.kernel import Config, Home, many
-from cortex.runtime.models import EMBEDDED_MODEL, Price, Usage
+from cortex.runtime.executions.view import History, ModelCall, ModelChoice, WhyDocument, why_of
+from cortex.runtime.kernel import Config, Home, NotFoundError, duration, many
+from cortex.runtime.models import EMBEDDED_MODEL, Price, Usage, counted, dollars
+from cortex.runtime.processes.catalog import needs_line
+from cortex.runtime.serving.doctor import ModelCheck, ModelRow, check_model, models_of
 
 from ..completing import execution_ids, model_names
-from ..errors import NotFoundError
 from ..exits import OK, UNUSABLE
 from ..options import with_any_home, with_home, with_screen
-from ..reading import (
-    History,
-    ModelCall,
-    ModelChoice,
-    ModelRow,
-    WhyDocument,
-    counted,
-    dollars,
-    duration,
-    models_of,
-    needs_line,
-    why_of,
-)
-from ..running import ModelCheck, check_model
 from ..screen import Screen
 from ..tree import Family
 

@@ -7,7 +7,8 @@ from functools import partial
 import click
 import msgspec
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.executions.view import Fared, History, Hit, fared, find_processes
+from cortex.runtime.kernel import Home, RefusedError, duration, iso, local, parse_time, recent
 from cortex.runtime.log import BlobError
 from cortex.runtime.models import Inferred
 from cortex.runtime.processes import (
@@ -18,26 +19,10 @@ from cortex.runtime.processes import (
     inferred_needs,
     inspect,
 )
+from cortex.runtime.processes.catalog import Catalog, Compiled, demands_of, diff_as_written
 
 from ..completing import process_names
-from ..errors import RefusedError
 from ..options import question_of, with_any_home, with_screen
-from ..reading import (
-    Catalog,
-    Compiled,
-    Fared,
-    History,
-    Hit,
-    demands_of,
-    diff_as_written,
-    duration,
-    fared,
-    find_processes,
-    iso,
-    local,
-    parse_time,
-    recent,
-)
 from ..running import open_shelf
 from ..screen import Screen
 from ..tree import Family

@@ -4,29 +4,24 @@ from itertools import islice
 
 import click
 
-from cortex.runtime.kernel import Home, many
-
-from ..completing import execution_ids
-from ..errors import NotFoundError
-from ..options import with_home, with_screen
-from ..prompting import (
+from cortex.runtime.context.prompt_log import (
     PromptDocument,
     PromptRow,
-    counting_of,
     diff_of,
-    digest_shown,
     document_of,
     find_prompt,
     newest_prompts,
     rebuilt_document,
     row_of,
-    show_diff,
-    show_manifest,
-    show_stats,
     stats_of,
 )
-from ..prompting import why_of as why_of_item
-from ..reading import History
+from cortex.runtime.context.prompt_log import why_of as why_of_item
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, NotFoundError, many
+
+from ..completing import execution_ids
+from ..options import with_home, with_screen
+from ..prompts import counting_of, digest_shown, show_diff, show_manifest, show_stats
 from ..screen import Screen
 from ..tree import Family
 

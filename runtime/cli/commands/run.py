@@ -9,10 +9,10 @@ from cortex.bus.events import ExecutionRequest, TriggerMatched
 from cortex.runtime.access import OWNER
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
+from cortex.runtime.processes.catalog import Catalog
 
 from ..completing import process_names_or_files, with_inputs
 from ..options import with_any_home, with_running, with_screen
-from ..reading import Catalog
 from ..running import (
     NO_CHECKOUT,
     NO_MODEL,

@@ -8,8 +8,10 @@ import msgspec
 
 from cortex.bus import clock_behind_ns
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
-from cortex.runtime.kernel import ConfigError, Home, many
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import ConfigError, Home, duration, iso, many
 from cortex.runtime.log import EventLog, LogMissingError
+from cortex.runtime.processes.catalog import NotReady, not_ready_lines, not_ready_of
 from cortex.runtime.serving import (
     Rate,
     SubscriptionRow,
@@ -18,24 +20,18 @@ from cortex.runtime.serving import (
     rates_of,
     subscriptions_of,
 )
-
-from ..exits import NOT_FOUND, OK
-from ..options import with_home, with_screen
-from ..reading import (
+from cortex.runtime.serving.doctor import (
     Failing,
-    History,
-    NotReady,
     SilentServer,
-    duration,
     failing_lines,
     failing_of,
-    iso,
-    not_ready_lines,
-    not_ready_of,
     plugins_of,
     silent_server_lines,
     silent_servers_of,
 )
+
+from ..exits import NOT_FOUND, OK
+from ..options import with_home, with_screen
 from ..screen import Screen
 
 PATIENCE_S = 10.0  # for the hub's own word

@@ -6,11 +6,19 @@ import click
 import msgspec
 
 from cortex.bus.events import StepDelegated
+from cortex.runtime.executions.view import (
+    ExecutionDocument,
+    History,
+    Span,
+    document_of,
+    rows_of,
+    spans_of,
+)
 from cortex.runtime.kernel import Home
+from cortex.runtime.models import dollars
 
 from ..completing import execution_ids
 from ..options import with_home, with_screen
-from ..reading import ExecutionDocument, History, Span, document_of, dollars, rows_of, spans_of
 from ..screen import Screen
 from ..timeline import many_done, show_primitives, show_spans
 

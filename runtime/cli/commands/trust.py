@@ -9,12 +9,11 @@ from cortex.bus import CortexError
 from cortex.bus.events import TrustWithdrawn
 from cortex.runtime.access.trust import UntrustedHomeError, give_trust, withdraw_trust
 from cortex.runtime.kernel import Home
-from cortex.runtime.serving import found
+from cortex.runtime.serving import ActingDocument, acting_document, found, granting, home_in
 
 from ..exits import FAILED, OK, UNTRUSTED
 from ..options import home_at, with_screen
-from ..reading import ActingDocument, acting_document, home_in
-from ..running import asked_for_trust, granting, has_person, show_acting
+from ..running import asked_for_trust, has_person, show_acting
 from ..screen import Screen
 
 BY_COMMAND = "cortex trust"

@@ -7,20 +7,15 @@ import click
 import msgspec
 
 from cortex.bus.events import RuntimeStarted
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.processes.catalog import NotReady, not_ready_lines, not_ready_of
+from cortex.runtime.projections import Selection
 from cortex.runtime.serving import Note, PluginFared, Service, start, tell_systemd
+from cortex.runtime.serving.doctor import plugin_line, plugins_of
 
 from ..exits import OK
 from ..options import with_any_home, with_screen
-from ..reading import (
-    History,
-    NotReady,
-    Selection,
-    not_ready_lines,
-    not_ready_of,
-    plugin_line,
-    plugins_of,
-)
 from ..running import told_to_end, wait_for
 from ..screen import Screen
 

@@ -8,7 +8,8 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from cortex.runtime.kernel import Home, many
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, NotFoundError, many
 from cortex.runtime.processes import (
     Diagnostic,
     apply_fixes,
@@ -19,12 +20,11 @@ from cortex.runtime.processes import (
     read_source,
     with_kept_fixes,
 )
+from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.serving import found as hub_on
 
-from ..errors import NotFoundError
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..reading import Catalog, History
 from ..running import mask_of, sources_of, symbols_of, topics_of
 from ..screen import Screen
 

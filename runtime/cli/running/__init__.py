@@ -6,11 +6,7 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .ailments import Ailments
-    from .checks import checks_of
-    from .comparing import live_differences
     from .ending import told_to_end, wait_for
-    from .endpoints import ModelCheck, check_model
-    from .findings import Check
     from .goal_actions import ActionItem, actions_of
     from .goals import (
         NO_CHECKOUT,
@@ -21,8 +17,6 @@ if TYPE_CHECKING:
         most_of,
         proposal,
     )
-    from .granting import granting
-    from .holding import HeldDocument, held_by, lines_of
     from .inputs import (
         edited_inputs,
         inputs_of,
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
     from .live import LiveView
     from .people import answer_to, has_person, input_text, written_answer
     from .progress import Progress, in_order
-    from .recorded import blobs_of
     from .registry import (
         announced_elsewhere,
         knowledge_roots,
@@ -66,14 +59,11 @@ __all__ = [
     "NO_MODEL",
     "ActionItem",
     "Ailments",
-    "Check",
     "DryRunDocument",
     "GateReport",
-    "HeldDocument",
     "Interrupts",
     "Keyboard",
     "LiveView",
-    "ModelCheck",
     "Progress",
     "Rehearsal",
     "Station",
@@ -86,18 +76,13 @@ __all__ = [
     "announced_elsewhere",
     "answer_to",
     "asked_for_trust",
-    "blobs_of",
     "changed",
-    "check_model",
-    "checks_of",
     "edited_inputs",
     "gates_of_sources",
     "goal_at_hand_of",
     "goal_step",
     "gone",
-    "granting",
     "has_person",
-    "held_by",
     "in_order",
     "input_text",
     "inputs_of",
@@ -105,9 +90,7 @@ __all__ = [
     "is_path",
     "knowledge_roots",
     "knowledge_topics",
-    "lines_of",
     "listed_tools",
-    "live_differences",
     "mask_of",
     "most_of",
     "open_shelf",

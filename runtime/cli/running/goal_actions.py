@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from cortex.runtime.executions.view import History
 from cortex.runtime.processes import Granted
 
-from ..reading import History
 from .goals import goal_at_hand_of
 
 

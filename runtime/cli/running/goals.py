@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from cortex.bus.events import StepPropose
 from cortex.runtime.executions import checked_as_declared, goal_at_hand
-from cortex.runtime.kernel import Config, Home
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Config, Home, RefusedError
 from cortex.runtime.processes import (
     Goal,
     Granted,
@@ -20,10 +21,10 @@ from cortex.runtime.processes import (
     linked_goal,
     nearest,
 )
+from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.registry import Symbols
+from cortex.runtime.serving.doctor import one_chooses
 
-from ..errors import RefusedError
-from ..reading import Catalog, History, one_chooses
 from .goal_checks import check_of, object_of
 from .inputs import refuse_breaks
 from .registry import symbols_of

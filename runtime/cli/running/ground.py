@@ -8,9 +8,7 @@ import msgspec
 from cortex.bus import Client, Log, LogError
 from cortex.runtime.kernel import Config, Home, Runtime, mask_for, open_blobs
 from cortex.runtime.log import Blobs, EventLog, LogHeldError
-from cortex.runtime.serving import connected, found
-
-from .errors import HomeHeldError
+from cortex.runtime.serving import HomeHeldError, connected, found
 
 NAME = "cli"  # the source of what commands publish
 ALONE_S = 5.0  # where no hub is up, nobody comes but plugins, which start with the command

@@ -11,11 +11,10 @@ import msgspec
 
 from cortex.bus import CortexError
 from cortex.runtime.executions import checked_inputs
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
 from cortex.runtime.secrets import Mask
-
-from ..reading import History
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
 _ARTICLE = {"integer": "an"}

@@ -4,7 +4,9 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from ..reading import dollars, duration
+from cortex.runtime.kernel import duration
+from cortex.runtime.models import dollars
+
 from ..screen import clean
 from .tally import Activity, Tally
 from .telling import Told

@@ -24,9 +24,9 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
+from cortex.runtime.executions.view import OpenQuestions
 
 from ..errors import UnwritableError
-from ..reading import OpenQuestions
 from ..screen import Screen, is_terminal
 from .ailments import Ailments
 from .keyboard import Interrupts

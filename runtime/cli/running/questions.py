@@ -3,9 +3,9 @@
 from cortex.bus import Event
 from cortex.bus.events import ExecutionPaused, ExecutionResume, ModelInvoke
 from cortex.runtime.executions import GOAL, ITEMS
+from cortex.runtime.executions.view import ExecutionDocument, review_of, shape_of, task_first
 from cortex.runtime.log import Blobs
 
-from ..reading import ExecutionDocument, review_of, shape_of, task_first
 from ..screen import Screen
 from .keyboard import Interrupts, Keyboard
 from .people import answer_to, has_person, written_answer

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cortex.bus import CortexError
 from cortex.bus.events import ComponentAnnounced, ToolListed
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import (
     Config,
     Home,
@@ -22,11 +23,11 @@ from cortex.runtime.processes import (
     LinkedProcess,
     Resolved,
 )
+from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.projections import Selection
 from cortex.runtime.registry import STREAM, Registry, Symbols, evolve, registry_of
 from cortex.runtime.serving import found
 from cortex.runtime.tools import find_skills
-
-from ..reading import Catalog, History, Selection
 
 LISTED = Selection(topics=("tool.listed",))
 TOPIC = "topic "  # before the name of a topic that an unlinked process waits for

@@ -42,10 +42,10 @@ from cortex.runtime.processes import (
     items_of,
     may_of,
 )
+from cortex.runtime.projections import Selection
 from cortex.runtime.registry import registry_of
 from cortex.runtime.tools import allowed
 
-from ..reading import Selection
 from .station import Station
 
 OFFERS = Selection(topics=("component.*", "tool.listed"))

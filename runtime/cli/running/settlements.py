@@ -12,10 +12,11 @@ from cortex.runtime.executions import (
     question_of,
     skip,
 )
+from cortex.runtime.executions.view import History, asking_items, waiting_child
+from cortex.runtime.kernel import RefusedError
 from cortex.runtime.processes import SettlementError
 
-from ..errors import RefusedError, WaitingError
-from ..reading import History, asking_items, waiting_child
+from ..errors import WaitingError
 
 SAY_WHAT = "--it-happened RESULT` or --do-it-again"
 

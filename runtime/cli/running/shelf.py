@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
+from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.serving import HomeHeldError
 
-from ..reading import Catalog, History
 from ..screen import Screen
-from .errors import HomeHeldError
 from .registry import moved
 from .rehearsal import stage_of
 from .sources import changed, gone, sources_of

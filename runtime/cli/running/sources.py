@@ -3,11 +3,11 @@
 from hashlib import sha256
 from pathlib import Path
 
-from cortex.runtime.kernel import Home
+from cortex.runtime.kernel import Home, NotFoundError, RefusedError
 from cortex.runtime.processes import Sources, gone, home_sources, read_source
+from cortex.runtime.processes.catalog import Catalog
 
-from ..errors import NotFoundError, RefusedError, RejectedError
-from ..reading import Catalog
+from ..errors import RejectedError
 
 SUFFIXES = (".yaml", ".yml")
 

@@ -23,24 +23,23 @@ from cortex.bus.events import (
     TriggerUnmatched,
 )
 from cortex.runtime.executions import GOAL, VERDICTS, Execution
-from cortex.runtime.kernel import Home
-
-from ..errors import HubGoneError, RefusedError, UnmatchedError, WaitingError
-from ..exits import FAILED, INTERRUPTED, OK, WAITING
-from ..outcome import hints_of, show_outcome
-from ..reading import (
-    STREAM,
+from cortex.runtime.executions.view import (
     ExecutionDocument,
     History,
     asked_of_person,
     document_of,
-    exit_code,
     open_gate,
     outermost,
     rows_of,
     waiting_child,
     worktree_of,
 )
+from cortex.runtime.kernel import Home, RefusedError
+from cortex.runtime.projections import STREAM
+
+from ..errors import HubGoneError, UnmatchedError, WaitingError
+from ..exits import FAILED, INTERRUPTED, OK, WAITING, exit_code
+from ..outcome import hints_of, show_outcome
 from ..screen import Screen
 from . import leaving
 from .ailments import Ailments, listen

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from cortex.bus import Client
-from cortex.runtime.kernel import Home
+from cortex.runtime.executions.view import History
+from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.processes import ProcessLoadError, submit
+from cortex.runtime.processes.catalog import Catalog
 
-from ..errors import RefusedError, RejectedError
-from ..reading import Catalog, History
+from ..errors import RejectedError
 from ..screen import Screen
 from .registry import moved
 from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way

@@ -38,9 +38,8 @@ from cortex.bus.events import (
     ToolFailed,
     ToolReturned,
 )
-from cortex.runtime.models import Usage
+from cortex.runtime.models import Usage, plus
 
-from ..reading import plus
 from .telling import usage_of, used_tool
 
 NOTHING = Usage()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from cortex.runtime.access.trust import UntrustedHomeError, give_trust
 from cortex.runtime.kernel import Home
+from cortex.runtime.serving import ActingDocument, acting_document, acting_lines
 
-from ..reading import ActingDocument, acting_document, acting_lines
 from ..screen import Screen, clean
 from .keyboard import Interrupts, Keyboard
 from .people import answer_to, has_person

@@ -4,11 +4,13 @@ import time
 
 from cortex.bus import Log, State
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
+from cortex.runtime.executions.view import UNHELD, History, only_child
+from cortex.runtime.processes.catalog import ways_back
+from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import is_untaken
+from cortex.runtime.serving.doctor import is_held
 
-from ..reading import STREAM, UNHELD, History, only_child, ways_back
 from ..screen import Screen
-from .holder import is_held
 from .telling import HOW_LONG, nobody, what_is_missing
 
 

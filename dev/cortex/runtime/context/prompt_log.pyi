@@ -1,0 +1,1 @@
+from runtime.context.prompt_log import *

@@ -1,0 +1,97 @@
+"""An execution as people and programs look at it: show, list, trace, why and what was edited."""
+
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .asked import OpenQuestions, asked_of_person, open_gate, shape_of, task_first
+    from .choices import ModelCall, ModelChoice, WhyDocument, why_of
+    from .chosen import Chosen, worktree_of
+    from .edits import edit_line, edit_of, unedited_line
+    from .fortune import Fared, fared
+    from .history import History
+    from .items import (
+        ItemsDocument,
+        asking_items,
+        items_document,
+        items_line,
+        only_child,
+        outermost,
+        waiting_child,
+    )
+    from .meaning import Hit, Hits, find_executions, find_processes
+    from .next_step import BREAKPOINT
+    from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
+    from .review import REVIEW_LINES, log_lines, review_of
+    from .rows import rows_of
+    from .spans import Span, spans_of
+    from .summary import (
+        UNHELD,
+        CompiledContext,
+        Dialogue,
+        ExecutionDocument,
+        ExecutionSummary,
+        GivenAnswer,
+        cells_of,
+        document_of,
+        row_of,
+        took_s,
+    )
+else:
+    lazily(__name__)
+
+__all__ = [
+    "BREAKPOINT",
+    "REVIEW_LINES",
+    "TEXT_LINES",
+    "UNHELD",
+    "Chosen",
+    "CompiledContext",
+    "Dialogue",
+    "ExecutionDocument",
+    "ExecutionSummary",
+    "Fared",
+    "GivenAnswer",
+    "History",
+    "Hit",
+    "Hits",
+    "ItemsDocument",
+    "ModelCall",
+    "ModelChoice",
+    "OpenQuestions",
+    "Span",
+    "WhyDocument",
+    "asked_of_person",
+    "asking_items",
+    "bounded",
+    "brief_value",
+    "cells_of",
+    "cut_line",
+    "document_of",
+    "edit_line",
+    "edit_of",
+    "fared",
+    "find_executions",
+    "find_processes",
+    "items_document",
+    "items_line",
+    "log_lines",
+    "named_values",
+    "only_child",
+    "open_gate",
+    "outermost",
+    "readable",
+    "review_of",
+    "row_of",
+    "rows_of",
+    "scalars",
+    "shape_of",
+    "spans_of",
+    "task_first",
+    "took_s",
+    "unedited_line",
+    "waiting_child",
+    "why_of",
+    "worktree_of",
+]

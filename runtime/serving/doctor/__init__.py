@@ -1,0 +1,42 @@
+"""Whether a home is well: what `cortex doctor` looks at, and what ails what runs on it."""
+
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .checks import checks_of
+    from .comparing import live_differences
+    from .endpoints import ModelCheck, check_model
+    from .failing import Failing, failing_lines, failing_of, times
+    from .findings import Check
+    from .holder import is_held
+    from .models import ModelRow, models_of, one_chooses
+    from .plugins import plugin_line, plugins_of, with_failures
+    from .recorded import blobs_of
+    from .tool_servers import SilentServer, silent_server_lines, silent_servers_of
+else:
+    lazily(__name__)
+
+__all__ = [
+    "Check",
+    "Failing",
+    "ModelCheck",
+    "ModelRow",
+    "SilentServer",
+    "blobs_of",
+    "check_model",
+    "checks_of",
+    "failing_lines",
+    "failing_of",
+    "is_held",
+    "live_differences",
+    "models_of",
+    "one_chooses",
+    "plugin_line",
+    "plugins_of",
+    "silent_server_lines",
+    "silent_servers_of",
+    "times",
+    "with_failures",
+]
