@@ -1,7 +1,7 @@
 """The vocabulary of the bus for programs in any language: JSON Schema, and an AsyncAPI document."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -83,14 +83,16 @@ def _schemas(events: list[type[Event]], template: str) -> dict[str, Any]:
 def _pointed(schema: Any, topics: Mapping[str, str], template: str) -> Any:
     """*schema* with its references where the document has what they point to."""
     if isinstance(schema, dict):
+        fields = cast("dict[str, Any]", schema)
         return {
             key: template.format(name=topics.get(value, value))
             if key == "$ref"
             else _pointed(value, topics, template)
-            for key, value in schema.items()
+            for key, value in fields.items()
         }
     if isinstance(schema, list):
-        return [_pointed(each, topics, template) for each in schema]
+        entries = cast("list[object]", schema)
+        return [_pointed(each, topics, template) for each in entries]
     return schema
 
 
