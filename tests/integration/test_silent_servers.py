@@ -7,10 +7,14 @@ import time
 
 import pytest
 
+from cortex.bus import connect
 from cortex.bus.events import ToolListed
+from cortex.runtime.access import Terms, issue
 from cortex.runtime.cli import main
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.serving import Service, connected
+from cortex.runtime.serving.doctor import silent_servers_of
 
 PATIENCE_S = 120.0
 NEVER_ASKED = '[[tools.mcp]]\nname = "idle"\ncommand = ["never-asked"]\n'
@@ -23,6 +27,8 @@ command = ["no-such-program"]
 name = "broken"
 command = ["sh", "-c", "echo it lacks a key >&2; exit 3"]
 """
+
+TERMS = Terms(publish=("tool.listed",))
 
 needs_sdk = pytest.mark.skipif(
     importlib.util.find_spec("mcp") is None, reason="the extra `mcp` is not installed"
@@ -109,3 +115,17 @@ def test_doctor_says_a_small_rest_of_the_disk_in_mebibytes(
 
     (disk,) = [each for each in json.loads(capsys.readouterr().out) if each["name"] == "disk"]
     assert (disk["state"], disk["found"]) == (state, said)
+
+
+def test_nobody_else_hides_that_a_server_is_silent(home: Home) -> None:
+    home.config_path.write_text(NEVER_ASKED)
+    with Service(home, components=()), connected(home) as owner:
+        token = issue(owner, "other", TERMS)
+        owner.publish(ToolListed(server="idle", reason="idle: it ended"))
+        with connect(f"ipc://{home.path}/bus.sock", token=token, name="other") as other:
+            other.publish(ToolListed(server="idle", tools=({"name": "look"},)))
+
+    with History.open(home) as history:
+        found = silent_servers_of(history)
+
+    assert [(each.name, each.reason) for each in found] == [("idle", "it ended")]

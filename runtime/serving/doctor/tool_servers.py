@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cortex.bus.events import ToolListed
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config
+from cortex.runtime.projections import Selection
+from cortex.runtime.registry import registry_of
 
+LISTED = Selection(topics=("tool.listed",))
 NOT_ASKED = "not asked yet: the next start of Cortex asks it"
 
 
@@ -26,13 +28,15 @@ def silent_servers_of(history: History) -> list[SilentServer]:
     Raises:
         ConfigError: config.toml cannot be read.
     """
+    servers = Config.shown(history.home).tools.mcp
+    listings = registry_of(history.select(LISTED), history.event).listings if servers else {}
     found = []
-    for server in Config.shown(history.home).tools.mcp:
-        event = _newest(history, server.name)
-        if event is None:
+    for server in servers:
+        listing = listings.get(server.name)
+        if listing is None:
             found.append(SilentServer(server.name, NOT_ASKED, "", asked=False))
-        elif not event.tools:
-            reason = event.reason.removeprefix(f"{server.name}: ") or "it offers no tools"
+        elif not listing.newest.tools:
+            reason = listing.newest.reason.removeprefix(f"{server.name}: ") or "it offers no tools"
             said = history.home.path / server.log
             has_log = said.is_file() and said.stat().st_size > 0
             found.append(SilentServer(server.name, reason, str(said) if has_log else ""))
@@ -46,9 +50,3 @@ def silent_server_lines(found: Sequence[SilentServer]) -> Iterator[str]:
     for each in found:
         if each.log:
             yield f"-> {each.log}"
-
-
-def _newest(history: History, server: str) -> ToolListed | None:
-    records = history.stream(ToolListed(server=server).stream())
-    event = history.event(records[-1]) if records else None
-    return event if isinstance(event, ToolListed) else None
