@@ -52,11 +52,21 @@ def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
                 continue
             path = Path(root, name)
             file = path.relative_to(folder).as_posix()
-            text, found = read_source(path, file)
+            text, found = _misnamed(file) or read_source(path, file)
             diagnostics += found
             if text is not None:
                 sources[file] = text
     return sources, tuple(diagnostics)
+
+
+def _misnamed(file: str) -> tuple[None, tuple[Diagnostic, ...]] | None:
+    # What is no UTF-8 in a name is a surrogate, which no event, and no other file's one, can hold.
+    shown = os.fsencode(file).decode(errors="backslashreplace")
+    if shown == file:
+        return None
+    reporter = Reporter(shown)
+    reporter.report("P003", "the name of the file is not UTF-8", _START, remedy="rename it")
+    return None, tuple(reporter.found)
 
 
 def compile_folder(
