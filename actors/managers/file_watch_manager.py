@@ -2,8 +2,9 @@
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -13,6 +14,7 @@ from cortex.runtime.kernel import Component, Delivery, Home, on
 from cortex.runtime.log import Blobs
 
 from .catalogue import Catalogue
+from .file_tree import FileTree
 from .files import Change, folders_of, received, triggers_of
 
 DEBOUNCE_MS = 400  # changes that follow each other so closely start a process once
@@ -88,28 +90,56 @@ class FileWatchManager(Component):
                     for event in received(wanted, changes, str(self._folder), uuid.uuid4().hex):
                         self._publish(event)
             except (OSError, RuntimeError, CortexError) as error:
-                # No more watches to be had, or a folder that went while it was being looked at.
                 log.warning("watching_failed", error=str(error))
                 self._changed.wait(AGAIN_S)
 
     def _seen(self, folders: set[Path]) -> Iterator[list[Change]]:
         # Here, not at the top: it takes its time to load, and few commands keep a hub up.
-        from watchfiles import DefaultFilter, watch
+        from watchfiles import Change as Kind
+        from watchfiles import DefaultFilter
 
-        batches = watch(
-            *sorted(folders),
-            watch_filter=DefaultFilter(ignore_paths=[self._home]),
+        counts = DefaultFilter(ignore_paths=[self._home])
+        tops = sorted(map(str, folders))
+        tree = FileTree(tops, lambda path: counts(Kind.added, path))
+        try:
+            for batch in self._told(tops, counts):
+                tree.note(path for path, _ in batch)
+                yield [*map(self._change, batch)]
+        except (OSError, RuntimeError) as error:
+            # A name that is not UTF-8, no more watches to be had, or a folder that just went.
+            instead = f"the files are looked at every {AGAIN_S:.0f} s"
+            log.warning("watching_failed", error=str(error), instead=instead)
+            yield from self._looked_for(tree)
+
+    def _told(self, tops: Sequence[str], counts: Any) -> Iterator[list[tuple[str, str]]]:
+        """What the system tells of changes, until something else is to be watched."""
+        from watchfiles import watch
+
+        for batch in watch(
+            *tops,
+            watch_filter=counts,
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
             stop_event=self._changed,
             raise_interrupt=False,
             ignore_permission_denied=True,
-        )
-        for batch in batches:
-            yield [
-                Change(Path(path).relative_to(self._folder).as_posix(), kind.name)
-                for kind, path in batch
-            ]
+        ):
+            yield [(path, kind.name) for kind, path in batch]
+
+    def _looked_for(self, tree: FileTree) -> Iterator[list[Change]]:
+        """What one finds by looking, for as long as the system cannot tell."""
+        while True:
+            yield [*map(self._change, tree.changes())]
+            if self._changed.wait(AGAIN_S):
+                return
+            if not tree.misnamed:
+                yield [*map(self._change, tree.changes())]
+                if not tree.misnamed:
+                    return
+
+    def _change(self, found: tuple[str, str]) -> Change:
+        path, kind = found
+        return Change(Path(path).relative_to(self._folder).as_posix(), kind)
 
     def _there(self, folder: str) -> Path:
         """*folder*, or the nearest one above it that is there: the rest may be made any time."""

@@ -13,6 +13,7 @@ from ..tools import glob_of
 
 SOURCE = "file"  # the field `source` of a trigger that changed files fired
 MOST = 1_000  # paths that one trigger names
+MOST_BYTES = 96 * 1024  # of them: they go through several events on their way to a step
 WILD = frozenset("*?[{")
 
 
@@ -54,21 +55,35 @@ def received(
     workspace: str,
     trigger_id: str,
 ) -> Iterator[TriggerReceived]:
-    """A trigger for each of *processes*, by name, that *changes* start."""
+    """Triggers of *processes*, by name, that *changes* start: one, or more where they are many."""
     changes = list(changes)
     for name, triggers in sorted(processes.items()):
         found = fitting(triggers, changes)
         if not found:
             continue
-        paths = [change.path for change in found[:MOST]]
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield TriggerReceived(
-            trigger_id=f"{trigger_id}-{name}",
-            fields={"source": SOURCE, "process": name},
-            inputs={"path": paths[0], "paths": paths},
-            goal=f"{paths[0]}{more} changed",
-            workspace=workspace,
-        )
+        for number, paths in enumerate(_parts([change.path for change in found]), 1):
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            yield TriggerReceived(
+                trigger_id=f"{trigger_id}-{name}" + (f"-{number}" if number > 1 else ""),
+                fields={"source": SOURCE, "process": name},
+                inputs={"path": paths[0], "paths": paths},
+                goal=f"{paths[0]}{more} changed",
+                workspace=workspace,
+            )
+
+
+def _parts(paths: Iterable[str]) -> Iterator[list[str]]:
+    """*paths* in pieces that an event has room for."""
+    part: list[str] = []
+    size_bytes = 0
+    for path in paths:
+        size_bytes += len(path.encode()) + 3
+        if part and (len(part) == MOST or size_bytes > MOST_BYTES):
+            yield part
+            part, size_bytes = [], len(path.encode()) + 3
+        part.append(path)
+    if part:
+        yield part
 
 
 def _fixed(path: str) -> str:

@@ -67,16 +67,14 @@ def schema_problem(schema: Any) -> str | None:
 
 def wrong_answer(value: Any, schema: Mapping[str, Any]) -> str | None:
     """Where *value* is not as *schema* says and what it should be, in one line; None if it fits."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import relevance
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    # An empty registry: without one a reference to a URL would be fetched.
-    validator = Draft202012Validator(schema, registry=Registry())
+    from .schema_limits import SchemaLimitError, schema_errors
+
     try:
-        errors = sorted(validator.iter_errors(value), key=relevance, reverse=True)
-    except (Unresolvable, RecursionError) as error:
+        errors = sorted(schema_errors(schema, value), key=relevance, reverse=True)
+    except (Unresolvable, RecursionError, SchemaLimitError) as error:
         return f"its schema cannot be applied: {_first_line(str(error))}"
     if not errors:
         return None

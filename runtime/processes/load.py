@@ -50,11 +50,21 @@ def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
     for entry, parts, is_folder in Walk(str(folder), counts=lambda name: name[0] != "."):
         if not is_folder and entry.name.endswith(SUFFIXES):
             file = "/".join((*parts, entry.name))
-            text, found = read_source(Path(entry.path), file)
+            text, found = _misnamed(file) or read_source(Path(entry.path), file)
             diagnostics += found
             if text is not None:
                 sources[file] = text
     return sources, tuple(diagnostics)
+
+
+def _misnamed(file: str) -> tuple[None, tuple[Diagnostic, ...]] | None:
+    # What is no UTF-8 in a name is a surrogate, which no event, and no other file's one, can hold.
+    shown = os.fsencode(file).decode(errors="backslashreplace")
+    if shown == file:
+        return None
+    reporter = Reporter(shown)
+    reporter.report("P003", "the name of the file is not UTF-8", _START, remedy="rename it")
+    return None, tuple(reporter.found)
 
 
 def compile_folder(

@@ -1,7 +1,9 @@
 """A hub that is up has the processes of its home compiled, from the first moment on."""
 
 import json
+import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -132,6 +134,30 @@ def test_what_was_rejected_is_compiled_when_what_it_lacks_is_announced(home: Hom
     with Service(home), connected(home) as client:
         client.publish(ComponentAnnounced(component="Late", kind="action", name="nope"))
         until(lambda: versions(client, "later") == [1])
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")
+def test_a_file_whose_name_is_not_utf_8_is_rejected_and_the_others_run(home: Home) -> None:
+    (home.processes / "pushed.yaml").write_text(source())
+    (home.processes / os.fsdecode(b"caf\xe9.yaml")).write_text(source("other"))
+    folder = home.processes / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / "one.yaml").write_text(source("another"))
+
+    with Service(home), connected(home) as client:
+        assert versions(client, "pushed") == [1]
+        assert not versions(client, "other")
+        assert not versions(client, "another")
+        rejected = {Path(each.file).name: each for each in events(client, ProcessRejected)}
+        shutil.rmtree(folder)
+        folder.with_suffix(".yaml").rename(home.processes / "cafe.yaml")
+        until(lambda: versions(client, "other") == [1])
+
+    assert set(rejected) == {"caf\\xe9.yaml", "one.yaml"}
+    (found,) = rejected["caf\\xe9.yaml"].diagnostics
+    assert (found["code"], found["remedy"]) == ("P003", "rename it")
+    with Service(home), connected(home) as client:
+        assert not client.ask(ProcessList()).rejected  # type: ignore[attr-defined]
 
 
 def test_no_process_is_watched_where_it_is_switched_off(home: Home) -> None:

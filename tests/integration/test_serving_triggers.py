@@ -1,6 +1,8 @@
 """What starts by itself while a hub is up: by the calendar, whatever the clock does; by files."""
 
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -138,6 +140,40 @@ def test_files_that_change_while_a_hub_is_up_start_a_process_and_others_do_not(h
     assert many >= 1
     assert "inbox/unseen.csv" not in paths
     assert len(paths) == len(set(paths))  # each file once
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")
+def test_a_name_that_is_not_utf_8_hides_no_other_file(home: Home) -> None:
+    inbox = home.workspace / "inbox"
+    with Service(home), connected(home) as client:
+        submit(client, client.blobs, {"inbox.yaml": INBOX})
+        dropped(client, inbox)
+        after = client.head
+
+        (inbox / os.fsdecode(b"caf\xe9.csv")).write_text("1")
+        (inbox / "beside.csv").write_text("1")
+        until(lambda: "inbox/beside.csv" in _seen(client, after))
+        (inbox / os.fsdecode(b"caf\xe9")).mkdir()
+        (inbox / "later.csv").write_text("1")
+        until(lambda: "inbox/later.csv" in _seen(client, after))
+
+        (inbox / os.fsdecode(b"caf\xe9.csv")).unlink()
+        (inbox / os.fsdecode(b"caf\xe9")).rmdir()
+        (inbox / "last.csv").write_text("1")
+        until(lambda: "inbox/last.csv" in _seen(client, after))
+        found = [path for path in _seen(client, after) if "-" not in path]  # not of `dropped`
+
+    assert sorted(found) == ["inbox/beside.csv", "inbox/last.csv", "inbox/later.csv"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")
+def test_a_folder_that_was_there_with_such_a_name_hides_none_either(home: Home) -> None:
+    inbox = home.workspace / "inbox"
+    (inbox / os.fsdecode(b"caf\xe9")).mkdir()
+
+    with Service(home), connected(home) as client:
+        submit(client, client.blobs, {"inbox.yaml": INBOX})
+        dropped(client, inbox)
 
 
 def dropped(client: Client, inbox: Path) -> list[str]:

@@ -79,6 +79,17 @@ def test_many_changes_at_once_are_one_trigger_for_each_process() -> None:
     assert events[0].goal == "inbox/1.csv and 1 more changed"
 
 
+@pytest.mark.parametrize("length", [10, 4_000])
+def test_of_very_many_changes_every_one_is_named(length: int) -> None:
+    paths = [f"inbox/{number:0{length}}.csv" for number in range(2_500 if length < 100 else 100)]
+
+    events = list(received({"p": (INBOX,)}, added(*paths), "/w", "t"))
+
+    assert [path for event in events for path in event.inputs["paths"]] == paths
+    assert len({event.trigger_id for event in events}) == len(events) > 1
+    assert all(len(msgspec.msgpack.encode(event)) < 128 * 1024 for event in events)
+
+
 def test_the_process_runs_with_what_it_declares_of_the_paths() -> None:
     fields = (Field(name="paths", type="list"),)
     office = Office(watching(inputs=fields))
