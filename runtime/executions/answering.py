@@ -111,7 +111,7 @@ def fitting(name: str, given: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             result = msgspec.json.decode(given)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             result = given
     fields = _fields(schema)
     if not isinstance(result, dict) and len(fields) == 1:

@@ -238,3 +238,29 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     assert "fail  config" in done.stdout
     assert "is not a key: did you mean `default`?" in done.stdout
     assert "chmod -R go-rwx" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("-i", f"n={10**30}"), "n holds a whole number over 64 bits"),
+        (("-i", f"l={'[' * 3000}{']' * 3000}"), "l is nested too deeply"),
+        (("--max-cost", "nan"), "'nan' is no amount of US dollars"),
+        (("--max-cost", "inf"), "inf is not in the range"),
+    ],
+)
+def test_a_value_that_cannot_be_recorded_or_compared_is_named(
+    tmp_path: Path, given: tuple[str, str], said: str
+) -> None:
+    a_home(tmp_path)
+    (tmp_path / ".cortex" / "processes" / "p.yaml").write_text(
+        "process: p\nversion: 1\ninputs: {n: {type: integer, default: 1},"
+        " l: {type: list, default: []}}\n"
+        "steps: [{id: a, action: shell, with: {run: echo one}}]\n"
+    )
+
+    done = cortex(tmp_path, "run", "p", *given)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "defect" not in done.stderr

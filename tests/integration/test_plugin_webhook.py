@@ -101,6 +101,22 @@ def test_what_is_refused_has_a_clear_answer_and_a_record(world: World) -> None:
         assert f"a post from 127.0.0.1: {reason}" in told
 
 
+def test_a_workspace_whose_name_no_disk_can_hold_is_answered(home: Home, tmp_path: Path) -> None:
+    hook = {"path": "/", "workspaces": [str(tmp_path)], "workspace_from": "workspace"}
+    with Runtime(components=[]) as runtime:
+        settings = {"listen": "127.0.0.1:0", "hooks": [hook]}
+        webhook = Webhook(home, settings, runtime.client("webhook").publish)
+        webhook.on_start()
+        try:
+            body = json.dumps({"fields": {"source": "ci"}, "workspace": "x" * 5_000}).encode()
+            status, said = World(webhook, runtime.client("test")).post(body)
+        finally:
+            webhook.on_stop()
+
+    assert status == 422
+    assert "is no folder here" in said["error"]
+
+
 def test_a_number_that_no_event_can_hold_is_refused_like_any_wrong_body(world: World) -> None:
     answers = [
         world.post(b'{"fields": {"n": %d}}' % 10**30),

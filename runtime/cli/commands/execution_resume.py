@@ -10,6 +10,7 @@ from cortex.bus.events import ExecutionEdit, ExecutionResume, StepSettle
 from cortex.runtime.kernel import Home
 
 from .. import running  # not its names: what only reads gets along without a runtime
+from ..amounts import DOLLARS
 from ..completing import execution_ids
 from ..options import with_home, with_screen
 from ..screen import Screen
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--result", "given", default="", metavar="STEP=RESULT", help="It gave this.")
 @click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change it.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Let it spend more.")
+@click.option("--max-cost", type=DOLLARS, metavar="USD", help="Let it spend more.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen

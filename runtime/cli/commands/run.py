@@ -11,6 +11,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 from cortex.runtime.processes.catalog import Catalog
 
+from ..amounts import DOLLARS
 from ..completing import process_names_or_files, with_inputs
 from ..options import with_any_home, with_running, with_screen
 from ..running import (
@@ -48,7 +49,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0.0),
+    type=DOLLARS,
     metavar="USD",
     help="What its models may take, in US dollars "
     "[default: `max_cost` in [models]; towards a goal 1, where that says nothing].",
@@ -88,7 +89,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(min=0.0),
+    type=DOLLARS,
     metavar="SECONDS",
     help="How long to wait where the PROCESS lacks what a worker or a plugin served, 0 for not at "
     "all [default, and at most: `wait_s` in [processes]; 5 where no hub is up].",

@@ -150,7 +150,9 @@ def typed(name: str, value: str, kind: str) -> Any:
     if kind not in _JSON:
         return value
     try:
-        return json.loads(value)
+        return _recordable(name, json.loads(value))
+    except RecursionError:
+        raise click.BadParameter(f"{name} is nested too deeply") from None
     except ValueError:
         example = {"list": '["a", "b"]', "map": '{"a": 1}', "boolean": "true"}.get(kind, "3")
         raise click.BadParameter(
@@ -164,9 +166,19 @@ def scalar(value: str) -> Any:
         return value == "true"
     for kind in (int, float):
         try:
-            return kind(value)
+            return _recordable("the field", kind(value))
         except ValueError:
             continue
+    return value
+
+
+def _recordable(name: str, value: Any) -> Any:
+    try:
+        msgspec.msgpack.encode(value)
+    except OverflowError:
+        raise click.BadParameter(
+            f"{name} holds a whole number over 64 bits, which cannot be recorded: give it as a text"
+        ) from None
     return value
 
 
@@ -186,4 +198,5 @@ def _read(file: Path) -> dict[str, Any]:
         raise click.BadParameter(f"{file} is neither JSON nor TOML: {error}") from None
     if not isinstance(given, dict):
         raise click.BadParameter(f"{file} holds no map of names to values")
+    _recordable(str(file), given)
     return given
