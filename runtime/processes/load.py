@@ -1,5 +1,6 @@
 """Sources from disk: the one place where the compiler reads files."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
