@@ -28,6 +28,8 @@ class Approved(Component):
     who may not answer leaves the question open.
     """
 
+    rests = True
+
     def __init__(
         self, history: History | None = None, vocabulary: Vocabulary | None = None
     ) -> None:

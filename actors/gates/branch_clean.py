@@ -24,6 +24,8 @@ NO_COMMITS = "No commits yet on "
 class BranchClean(Component):
     """Passes when the workspace is a git checkout without uncommitted work."""
 
+    rests = True
+
     def __init__(self, home: Home | None = None) -> None:
         self._home = home
 

@@ -23,6 +23,7 @@ class CommandParameters(msgspec.Struct, frozen=True):
 class Command(Component):
     """Passes when the program ends with 0; it runs in the workspace, or in a goal's work tree."""
 
+    rests = True
     workers = 2
 
     def __init__(

@@ -9,6 +9,8 @@ from cortex.runtime.kernel import Component
 class ExecutionContextExists(Component):
     """Passes when a recorded trigger, a goal and a workspace stand behind the execution."""
 
+    rests = True
+
     @gate("execution_context_exists")
     def evaluate(self, step: GateStep) -> Verdict:
         """Name what is missing, if anything is."""

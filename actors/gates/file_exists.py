@@ -20,6 +20,8 @@ class FileExistsParameters(msgspec.Struct, frozen=True):
 class FileExists(Component):
     """Passes when the path names a file or a folder."""
 
+    rests = True
+
     @gate("file_exists")
     def evaluate(self, asked: FileExistsParameters, step: GateStep) -> Verdict:
         """Look."""

@@ -31,6 +31,8 @@ class ModelAvailableParameters(msgspec.Struct, frozen=True):
 class ModelAvailable(Component):
     """Passes when a model that was announced would be selected for the needs."""
 
+    rests = True
+
     def __init__(
         self,
         config: Config,

@@ -36,6 +36,8 @@ class TestsPass(Component):
     A green result belongs to a tree: whoever changed a file since, the tests have to run again.
     """
 
+    rests = True
+
     def __init__(
         self,
         history: Callable[[str], Iterator[Recorded]],

@@ -32,6 +32,8 @@ class AnalyzeFailureResult(msgspec.Struct, frozen=True):
 class AnalyzeFailure(Component):
     """Puts what the model answered beside what the log proves."""
 
+    rests = True
+
     @action("analyze_failure", effect="none", asks_model=True, needs={"reasoning": "medium"})
     def execute(self, asked: AnalyzeFailureParameters, step: ActionStep) -> AnalyzeFailureResult:
         """Write the report."""

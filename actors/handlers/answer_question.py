@@ -22,6 +22,8 @@ class AnswerQuestionResult(msgspec.Struct, frozen=True):
 class AnswerQuestion(Component):
     """Gives the answer that a model gave to the step's context."""
 
+    rests = True
+
     @action("answer_question", effect="none", asks_model=True)
     def execute(self, asked: AnswerQuestionParameters, step: ActionStep) -> AnswerQuestionResult:
         """Pass the answer on."""

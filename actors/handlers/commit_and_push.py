@@ -58,6 +58,8 @@ class CommitAndPushResult(msgspec.Struct, frozen=True):
 class CommitAndPush(Component):
     """Makes one commit a step, however often it is asked; the worktree goes, the branch stays."""
 
+    rests = True
+
     def __init__(
         self,
         home: Home | None,

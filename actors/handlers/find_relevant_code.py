@@ -36,6 +36,7 @@ class FindRelevantCodeResult(msgspec.Struct, frozen=True):
 class FindRelevantCode(Component):
     """Matches stack frames, paths and symbols with the files of a git checkout or a folder."""
 
+    rests = True
     cpu = True
 
     @action("find_relevant_code", effect="read")

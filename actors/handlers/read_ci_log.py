@@ -51,6 +51,7 @@ class ReadCiLogResult(msgspec.Struct, frozen=True):
 class ReadCiLog(Component):
     """Reads CI logs in a process of its own: a log of 100 MB must not hold up the hub."""
 
+    rests = True
     cpu = True
 
     def __init__(self) -> None:

@@ -87,6 +87,7 @@ class RunTestsResult(msgspec.Struct, frozen=True):
 class RunTests(Component):
     """Runs tests in the execution's worktree where there is one, else in the workspace."""
 
+    rests = True
     workers = 2
 
     def __init__(

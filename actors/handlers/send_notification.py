@@ -85,6 +85,7 @@ class SendNotification(Component):
     a repetition.
     """
 
+    rests = True
     workers = 2
     recovers = True  # a step says whether it may be told again; a program keeps how it ended
 

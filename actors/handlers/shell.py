@@ -53,6 +53,7 @@ class ShellResult(msgspec.Struct, frozen=True):
 class Shell(Component):
     """Runs programs; one that was run for a step before is not run again for the same attempt."""
 
+    rests = True
     workers = 4
     recovers = True  # the small process beside each program keeps how it ended
 

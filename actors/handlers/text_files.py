@@ -50,6 +50,8 @@ class WriteTextResult(msgspec.Struct, frozen=True):
 class TextFiles(Component):
     """Reads and writes text files, whole."""
 
+    rests = True
+
     def __init__(self, home: Home | None = None) -> None:
         self._home = home
 

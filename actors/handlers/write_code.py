@@ -74,6 +74,8 @@ class WriteCodeResult(msgspec.Struct, frozen=True):
 class WriteCode(Component):
     """Turns a model's answer into a patch, in a git worktree; the user's files stay as they are."""
 
+    rests = True
+
     def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:
         self._home = home
         self._blobs = blobs

@@ -16,6 +16,7 @@ from .extractive import MODEL, AnswerTooSmallError, answer_prompt
 class ExtractiveProvider(Component):
     """Answers with spans of the prompt's context, and says so in every answer."""
 
+    rests = True
     workers = 1
     cpu = True
     serves = (Serves("model", MODEL.name, traits=msgspec.to_builtins(MODEL)),)

@@ -83,6 +83,7 @@ class ApplyPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FileTools(Component):
     """Reads, searches and patches the files of an execution; the user's own are never changed."""
 
+    rests = True
     workers = 2
 
     def __init__(self, home: Home | None, blobs: Blobs, history: History | None = None) -> None:

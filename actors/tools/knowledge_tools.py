@@ -39,6 +39,8 @@ class FindKnowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class KnowledgeTools(Component):
     """Finds passages of knowledge by the words of a question."""
 
+    rests = True
+
     def __init__(self, home: Home | None, blobs: Blobs, config: Config | None = None) -> None:
         self._blobs = blobs
         self._knowledge = OpenedKnowledge(home, config, blobs.put)

@@ -72,6 +72,7 @@ class Made(Component):
     """Base of what a decorator makes of a function: its ports are what the runtime gives it."""
 
     ports: ClassVar[frozenset[str]] = frozenset()
+    rests = True  # a function keeps nothing
 
     def __init__(self, **ports: Any) -> None:
         self.home: Home | None = ports.get("home")

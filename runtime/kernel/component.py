@@ -106,6 +106,10 @@ class Component:
     has no recorded outcome: with `delivery.begun` set it finds out what came of it, and yields
     `EffectUnknown` where it cannot. No other handler is called again for such an effect.
 
+    One that `rests` keeps nothing between two events: its workers, and with them the component,
+    begin with the first work there is, and end after a minute without any until there is more. It
+    applies where the hub is in the same process, and to what answers no queries.
+
     What methods serve that are marked with `@action`, `@gate` or `@tool` is added to `serves`; then
     the component takes work, by one worker unless it says how many.
     """
@@ -119,6 +123,7 @@ class Component:
     start: ClassVar[str] = "now"
     answers_at_once: ClassVar[bool] = False  # True: askers may run its queries in their own thread
     serves: ClassVar[tuple[Serves, ...]] = ()
+    rests: ClassVar[bool] = False  # True: its workers are there only while there is work
     recovers: ClassVar[bool] = False  # True: finds out what came of an effect that was begun
     recalls: ClassVar[int] = 0  # version of its fold; 0: keeps none. A new version drops snapshots
 
@@ -149,6 +154,11 @@ class Component:
     def announces(cls, config: "Config") -> tuple[Serves, ...]:  # noqa: ARG003  # for who overrides it
         """What it offers in a home that is set up so; what was offered before and is not, goes."""
         return cls.serves
+
+    @classmethod
+    def may_rest(cls, config: "Config", settings: Mapping[str, Any]) -> bool:  # noqa: ARG003  # as above
+        """Whether it rests in a home that is set up so, with these settings."""
+        return cls.rests
 
     @classmethod
     def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # as above

@@ -42,7 +42,7 @@ from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
 from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
-from .recall import Recall
+from .recall import Recall, Rest
 from .tracebacks import Tracebacks
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory
@@ -90,6 +90,7 @@ class Feeding(msgspec.Struct, frozen=True):
     contract: Contract | None = None  # None where all that it handles may just be repeated
     traces: Tracebacks | None = None  # shows and keeps what handlers raise
     claimant: str = ""  # who claims, where the hub is in this process and lets claims stand
+    rest_ns: int | None = None  # without work, after which `Rest` is raised; None for never
 
     def claim(self, limit: int) -> Claim:
         """What takes up to *limit* events of a queue."""
@@ -316,13 +317,13 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
             requests = []
             found = yield from _ask(Claim(feeding.name, 0, feeding.lease_ns), Claimed)
             if not found.waiting:
-                yield Idle()
+                yield from _idle(feeding)
                 continue
             host.make_ready()
         claimed = yield from _end_and_claim(requests, feeding.claim(size))
         requests = []
         if not claimed.leases:
-            yield Idle()
+            yield from _idle(feeding)
             continue
         began_ns = since_ns = now_ns()
         for lease in claimed.leases:
@@ -340,6 +341,13 @@ def work(feeding: Feeding, host: Host, now_ns: Callable[[], int]) -> Program:
             size = min(2 * size, PAGE)
         elif took_ns > SLOW_NS:
             size = 1
+
+
+def _idle(feeding: Feeding, under_way: int = 0) -> Generator[Step, Sequence[Answer], None]:
+    try:
+        yield Idle(None if under_way else feeding.rest_ns)
+    except Quiet:
+        raise Rest from None
 
 
 def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
@@ -364,7 +372,7 @@ def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
                 host.begin(lease, shown(lease))
                 under_way += 1
         if not ended and not leases:
-            yield Idle()
+            yield from _idle(feeding, under_way)
 
 
 def _end_all(

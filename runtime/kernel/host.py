@@ -104,14 +104,19 @@ class LocalHost:
         self._emit = emit  # ephemeral events leave at once
         self._checks = checks  # what handlers yield; not where the vocabulary is not the hub's
         self._component: Component | None = None
+        self._made: Component | None = None  # and not started yet
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._queries: dict[type[Event], Handler] = {}
         self._name = ""
         self._detail: Detail | None = None
 
+    def make(self) -> None:
+        """Make the component before it is started: what is wrong with it shows now."""
+        self._made = self._make()
+
     def start(self) -> None:
-        """Make the component and start it."""
-        component = self._make()
+        """Make the component, unless that was done, and start it."""
+        component, self._made = self._made or self._make(), None
         for route, method in routes_of(type(component)).items():
             handler = getattr(component, method)
             if is_query(route):
@@ -170,7 +175,7 @@ class LocalHost:
 
     def stop(self) -> None:
         """Stop the component."""
-        component, self._component = self._component, None
+        component, self._component, self._made = self._component or self._made, None, None
         if component is not None:
             component.on_stop()
 

@@ -132,6 +132,10 @@ class Ending(Exception):  # noqa: N818  # nothing is wrong
     """The component is to end, and was not brought to its cursor."""
 
 
+class Rest(Exception):  # noqa: N818  # nothing is wrong
+    """The component had no work for long: it needs no thread until there is some."""
+
+
 class Recall:
     """One component's way back to where it was; does nothing for one that keeps no fold."""
 

@@ -35,7 +35,7 @@ from cortex.bus import (
 from .feed import Backoff, Flush, Idle, Program, Quiet, Step
 from .host import Host, told, trace_of
 from .leases import Leases
-from .recall import Ending
+from .recall import Ending, Rest
 from .spawned import ChildDiedError
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls are not starved
@@ -74,6 +74,7 @@ class Hooks(msgspec.Struct, frozen=True):
 
     started: Callable[[], None]  # it is subscribed, or ready for calls where it only answers
     failed: Callable[[str], None]  # it ends after this
+    rested: Callable[[], None]  # it has ended, for want of work
     is_news: Callable[[str], bool]  # whether the component's last failure had another traceback
 
 
@@ -146,6 +147,9 @@ class Shell(pykka.ThreadingActor):
                     self._drive(self._program)
         except Ending:
             self._end()
+        except Rest:
+            self._end()
+            self._hooks.rested()
         except BaseException as error:  # noqa: BLE001  # the supervisor decides
             if not isinstance(message, Call):
                 self._fail(error)

@@ -1,5 +1,6 @@
 """The staff of a runtime: a shell for each component, or one for each of its workers."""
 
+import contextlib
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -38,6 +39,7 @@ from .host import Host, LocalHost
 from .leases import Leases
 from .manifest import Entry, construct
 from .recall import Recall, Snapshots
+from .resting import REST_NS, Resting
 from .shared_host import SharedHost
 from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost
@@ -58,6 +60,8 @@ class Post(msgspec.Struct):
     routes: tuple[Route, ...]
     wakes: dict[str, Callable[[], None]] = {}  # by label
     answering: SharedHost | None = None  # of the first shell
+    made: dict[str, Host] = {}  # by label, of those that rest and never began
+    resting: Resting | None = None  # None where its shells are always there
 
     @property
     def name(self) -> str:
@@ -114,6 +118,8 @@ class Staff:
         labels = tuple(f"{name}/{n}" for n in range(1, workers + 1)) if workers else (name,)
         post = Post(component, entry, labels, tuple(routes_of(component)))
         self._open(post)
+        if self._rests(post):
+            return lambda _: None
         ready = [self._watch(post, label, ordered=not workers) for label in labels]
 
         def wait(seconds: float) -> None:
@@ -123,6 +129,42 @@ class Staff:
                     raise NotReadyError(name, problem)
 
         return wait
+
+    def _rests(self, post: Post) -> bool:
+        """Have the workers of a component begin with its first work; False where they cannot.
+
+        What is wrong with one shows now: then it begins at once, and fails as all others do.
+        """
+        component = post.component
+        stays = any(map(is_query, post.routes)) or post.labels == (post.name,)
+        if not self._standing or stays or not component.may_rest(self._config, post.entry.settings):
+            return False
+        try:
+            if issubclass(component, AsyncComponent):
+                construct(component, self._ports_for(post.entry))  # to see whether it can be
+            elif not component.cpu:
+                self._make(post)
+        except Exception:  # noqa: BLE001  # as it fails on its own thread
+            self._leave_unmade(post)
+            return False
+        self._supervisor.begin()
+        begin = partial(self._watch, post, ordered=False)
+        post.resting = Resting(self._hub, post.name, begin, post.labels)
+        post.resting.start()
+        return True
+
+    def _make(self, post: Post) -> None:
+        for label in post.labels:
+            post.made[label] = host = self._host(post)
+            if isinstance(host, LocalHost):
+                host.make()
+
+    @staticmethod
+    def _leave_unmade(post: Post) -> None:
+        made, post.made = post.made, {}
+        for host in made.values():
+            with contextlib.suppress(Exception):  # it never began
+                host.stop()
 
     def _open(self, post: Post) -> None:
         """Before the first shell is there: what is asked or published from now on waits for it."""
@@ -155,9 +197,11 @@ class Staff:
         if post is None:
             raise NotReadyError(name, "no component of that name is at work")
         self._stop_answering(post)
+        self._begin_no_more(post)
         for label in post.labels:
             self._supervisor.unwatch(label, patience_s)
             self._unwatch(post, label)
+        self._leave_unmade(post)
         return post
 
     def end_all(self, patience_s: float) -> None:
@@ -165,10 +209,17 @@ class Staff:
         posts, self._posts = list(self._posts.values()), {}
         for post in posts:
             self._stop_answering(post)
+            self._begin_no_more(post)
         self._supervisor.close(patience_s)
         for post in posts:
             for label in post.labels:
                 self._unwatch(post, label)
+            self._leave_unmade(post)
+
+    @staticmethod
+    def _begin_no_more(post: Post) -> None:
+        if post.resting is not None:
+            post.resting.end()
 
     def _stop_answering(self, post: Post) -> None:
         for route in post.routes:
@@ -189,10 +240,15 @@ class Staff:
                 return bool(since_ns) and now_ns - since_ns > STALL_NS
             return self._leases.overdue(label, now_ns)
 
-        return self._supervisor.watch(label, make, overdue)
+        def rested() -> None:
+            self._unwatch(post, label)
+            if post.resting is not None:
+                post.resting.rest(label)
+
+        return self._supervisor.watch(label, make, overdue, rested)
 
     def _staffed(self, post: Post, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
-        host = self._host(post)
+        host = post.made.pop(label, None) or self._host(post)
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
         program = self._program(post, label, host, pulse)
@@ -236,6 +292,7 @@ class Staff:
             contract=contract_of(component, self._config, post.entry.effects),
             traces=Tracebacks(post.name, self._keep, self._mask.text),
             claimant=label if self._standing else "",
+            rest_ns=REST_NS if post.resting is not None else None,
         )
         if isinstance(host, AsyncHost):
             return work_side_by_side(feeding, host)

@@ -36,9 +36,12 @@ Tell = Callable[[str, str, int], None]  # component label, reason, times it was 
 class _Watch:
     """A supervised shell: how to make one, the state machine's view, the one that is at work."""
 
-    def __init__(self, make: Make, overdue: Callable[[int], bool]) -> None:
+    def __init__(
+        self, make: Make, overdue: Callable[[int], bool], rested: Callable[[], None]
+    ) -> None:
         self.make = make
         self.overdue = overdue
+        self.rested = rested
         self.watched = supervision.Watched()
         self.staffed: Staffed | None = None
         self.life = 0  # news of an earlier shell does not count
@@ -50,7 +53,7 @@ class _Watch:
 class _News(msgspec.Struct, frozen=True):
     label: str
     life: int
-    kind: str  # "begin", "started", "failed"
+    kind: str  # "begin", "started", "failed", "rested"
     reason: str = ""
 
 
@@ -70,19 +73,33 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="cortex-supervisor", daemon=True)
         self._begun = False
 
-    def watch(self, label: str, make: Make, overdue: Callable[[int], bool]) -> threading.Event:
-        """Start a shell and keep one alive from now on.
+    def watch(
+        self,
+        label: str,
+        make: Make,
+        overdue: Callable[[int], bool],
+        rested: Callable[[], None] = lambda: None,
+    ) -> threading.Event:
+        """Start a shell and keep one alive from now on; returns at once once `begin` was called.
 
         The event is set once it is ready, or has failed `START_TRIES` times before it ever was.
+        *rested* is called, on the shell's thread, where it ended for want of work: it is watched
+        no longer then.
         """
-        watch = _Watch(make, overdue)
+        watch = _Watch(make, overdue, rested)
         self._watches[label] = watch
         self._news.put(_News(label, 0, "begin"))
+        self.begin()
+        return watch.settled
+
+    def begin(self) -> None:
+        """Start the thread, unless that was done."""
+        if self._begun:  # not under the lock: who brings work must not wait for who starts shells
+            return
         with self._lock:
             if not self._begun:
                 self._begun = True
                 self._thread.start()
-        return watch.settled
 
     def look(self) -> None:
         """Look at the clock now: somebody has moved it."""
@@ -167,6 +184,9 @@ class Supervisor:
         watch = self._watches.get(news.label)
         if watch is None or news.life not in (0, watch.life):
             return
+        if news.kind == "rested":
+            del self._watches[news.label]
+            return
         if news.kind == "begin":
             result = supervision.begin(now_ns)
         elif news.kind == "started":
@@ -214,6 +234,7 @@ class Supervisor:
         hooks = Hooks(
             started=lambda: self._news.put(_News(label, life, "started")),
             failed=lambda reason: self._news.put(_News(label, life, "failed", reason)),
+            rested=lambda: self._rested(label, life, watch),
             is_news=lambda trace: self._is_news(label, trace),
         )
         try:
@@ -221,6 +242,10 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001  # a component that cannot even be made
             hooks.failed(f"{type(error).__name__}: {error}")
         watch.manned.set()
+
+    def _rested(self, label: str, life: int, watch: _Watch) -> None:
+        self._news.put(_News(label, life, "rested"))  # before: it may begin anew at once
+        watch.rested()
 
     def _is_news(self, label: str, trace: str) -> bool:
         """Whether *trace* is not what a shell of the same component failed with before."""

@@ -17,6 +17,7 @@ from .said import announced
 class HttpProvider(AsyncComponent):
     """Base of a provider; a subclass names itself and its dialect, and takes `model.invoke`."""
 
+    rests = True
     provider: ClassVar[str]
     dialect: ClassVar[type[Dialect]]
 

@@ -25,6 +25,11 @@ class McpTools(AsyncComponent):
 
     concurrent = 64
 
+    @classmethod
+    def may_rest(cls, config: Config, settings: Mapping[str, Any]) -> bool:
+        """Whether there is no server to keep a connection to."""
+        return not servers_of(config, settings)
+
     def __init__(
         self,
         config: Config,
