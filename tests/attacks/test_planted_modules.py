@@ -239,7 +239,7 @@ BANNED = {"multiprocessing", "runpy", "pty", "code", "pickle", "shelve", "marsha
 POOLS = {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell"}
 SHOWN = {  # what names the interpreter without starting it
     "runtime/isolation/interpreter.py": "the one function",
-    "runtime/cli/running/checks.py": "doctor says which Python this is",
+    "runtime/serving/doctor/checks.py": "doctor says which Python this is",
 }
 # Without `env=` a child gets every variable of ours.
 STARTS = {"Popen", "run", "call", "check_call", "check_output"}
