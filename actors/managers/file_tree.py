@@ -1,13 +1,17 @@
 """What stands below some folders, for when the system's own watching cannot tell what changed."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+
+from cortex.runtime.retrieval import Walk
 
 Found = dict[str, tuple[int, int]]  # when it changed and its size in bytes, by path
 
 
 class FileTree:
-    """The files below *folders* as they were when last looked at; links to folders are followed.
+    """The files below *folders* as they were when last looked at.
+
+    Links to folders are followed, wherever they lead, at most 32 folders below each other.
 
     Args:
         folders: Absolute.
@@ -38,42 +42,29 @@ class FileTree:
 
     def _look(self) -> Found:
         self.misnamed = False
-        visited: set[tuple[int, int]] = set()
         files: Found = {}
         for top in self._folders:
-            for path in self._below(top, visited):
-                if (found := _state(path)) is not None:
-                    files[path] = found
+            walk = Walk(top, counts=self._named, enters=self._enters, follows=True, outside=True)
+            for entry, _, is_folder in walk:
+                if not is_folder and self._counts(entry.path):
+                    found = _state(entry.path)
+                    if found is not None:
+                        files[entry.path] = found
         return files
 
-    def _below(self, top: str, visited: set[tuple[int, int]]) -> Iterator[str]:
-        for root, folders, files in os.walk(top, followlinks=True):
-            at = _identity(root)
-            if at is None or at in visited:  # it just went, or a link leads back
-                folders[:] = []
-                continue
-            visited.add(at)
-            folders[:] = [name for name in folders if self._taken(root, name)]
-            yield from (f"{root}/{name}" for name in files if self._taken(root, name))
+    def _enters(self, entry: os.DirEntry[str], _: tuple[str, ...]) -> bool:
+        return self._counts(entry.path)
 
-    def _taken(self, root: str, name: str) -> bool:
+    def _named(self, name: str) -> bool:
         if not name.isprintable() and any("\udc80" <= each <= "\udcff" for each in name):
             self.misnamed = True
             return False
-        return self._counts(f"{root}/{name}")
-
-
-def _identity(folder: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(folder)  # noqa: PTH116  # as `os.walk` gives it
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return True
 
 
 def _state(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116
+        found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  # no Path for each of very many
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

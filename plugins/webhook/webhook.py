@@ -84,7 +84,8 @@ class Webhook(Component):
                 "to the other; give each its own"
             )
         for hook in self._settings.hooks:
-            if hook.workspace and not os.path.isdir(hook.workspace):  # noqa: PTH112  # any name
+            # Not of `Path`, which raises for a name that is too long.
+            if hook.workspace and not os.path.isdir(hook.workspace):  # noqa: PTH112
                 raise PluginRefusedError(
                     f"[plugins.webhook] in config.toml: the workspace {hook.workspace} of the hook "
                     f"{hook.path} is no folder here: make it, or name another"
@@ -121,7 +122,7 @@ class Webhook(Component):
                 raise Refusal(HTTPStatus.NOT_FOUND, "there is no hook at this path")
             now_s = self._clock.now_ns() // 1_000_000_000
             event = trigger_in(hook, headers, body, self._keys[hook.secret], now_s)
-            if event.workspace and not os.path.isdir(event.workspace):  # noqa: PTH112  # any name, also a long one
+            if event.workspace and not os.path.isdir(event.workspace):  # noqa: PTH112  # as above
                 raise Refusal(
                     HTTPStatus.UNPROCESSABLE_ENTITY,
                     f"the workspace {event.workspace} is no folder here: make it, or name another",

@@ -156,12 +156,12 @@ class Component:
         return cls.serves
 
     @classmethod
-    def may_rest(cls, config: "Config", settings: Mapping[str, Any]) -> bool:  # noqa: ARG003  # as above
+    def may_rest(cls, config: "Config", settings: Mapping[str, Any]) -> bool:  # noqa: ARG003  # for who overrides it
         """Whether it rests in a home that is set up so, with these settings."""
         return cls.rests
 
     @classmethod
-    def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # as above
+    def listens(cls, settings: Mapping[str, Any]) -> str:  # noqa: ARG003  # for who overrides it
         """Where it takes connections of its own with these settings, for people; "" for nowhere."""
         return ""
 

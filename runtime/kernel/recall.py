@@ -132,7 +132,7 @@ class Ending(Exception):  # noqa: N818  # nothing is wrong
     """The component is to end, and was not brought to its cursor."""
 
 
-class Rest(Exception):  # noqa: N818  # nothing is wrong
+class Rest(Exception):  # noqa: N818  # a signal, like `Ending`
     """The component had no work for long: it needs no thread until there is some."""
 
 

@@ -144,7 +144,7 @@ class Staff:
                 construct(component, self._ports_for(post.entry))  # to see whether it can be
             elif not component.cpu:
                 self._make(post)
-        except Exception:  # noqa: BLE001  # as it fails on its own thread
+        except Exception:  # noqa: BLE001  # its own thread tells what is wrong
             self._leave_unmade(post)
             return False
         self._supervisor.begin()

@@ -204,7 +204,7 @@ def _list(path: Path, identity: Identity) -> _Folder:
 
 def _topic_name(entry: os.DirEntry[str]) -> str:
     """The last name of the topic that the file *entry* stands for; "" where it is none."""
-    name, suffix = os.path.splitext(entry.name)  # noqa: PTH122 - no Path an entry
+    name, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # no Path is made for each
     try:
         return name if suffix in SUFFIXES and is_name(name) and entry.is_file() else ""
     except OSError:  # a link that leads to itself

@@ -35,7 +35,7 @@ def shown(roots: Iterable[Root]) -> Shown:
         return True
 
     for top in {os.path.realpath(root.path) for root in roots}:
-        if top in folders or not os.path.isdir(top):  # noqa: PTH112  # as all here: of very many names
+        if top in folders or not os.path.isdir(top):  # noqa: PTH112  # no Path is made here
             continue
         folders.add(top)
         for entry, _, is_folder in Walk(top, counts=counts, enters=enters):

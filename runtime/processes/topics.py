@@ -43,7 +43,7 @@ class TopicTable:
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = dict(paths)
 
-    def problem(self, topic: str) -> str:  # noqa: ARG002  # the protocol's
+    def problem(self, topic: str) -> str:  # noqa: ARG002  # nothing is wrong with any here
         """Whatever is in the mapping can be used."""
         return ""
 

@@ -1,7 +1,8 @@
 """Walk a folder: what is in it and below it, by name; what is left out is an option.
 
-One walker for the files of knowledge, of processes and of a checkout: links lead nowhere or, where
-they are followed, to places inside the folder only, to each folder once and never back up.
+One walker for the files of knowledge, of processes, of a checkout and of triggers: links lead
+nowhere or, where they are followed, to places inside the folder only, unless those outside count,
+too; to each folder once and never back up.
 """
 
 import os
@@ -46,6 +47,7 @@ class Walk:
         counts: Whether an entry is looked at at all, by its name.
         enters: Whether a folder is entered.
         follows: Whether links are followed. Else a link comes as an entry, and that is all.
+        outside: Whether those are followed, too, that lead out of the folder.
         failed: Is given what cannot be looked at, by path, and why. Else nobody hears of it.
         entries: What is in a folder, where somebody remembers it; raises OSError.
     """
@@ -57,11 +59,12 @@ class Walk:
         counts: Callable[[str], bool] = lambda _: True,
         enters: Callable[[Entry, Parts], bool] = lambda *_: True,
         follows: bool = False,
+        outside: bool = False,
         failed: Callable[[str, Parts, OSError], None] | None = None,
         entries: Callable[[str], Iterable[Entry]] = listed,
     ) -> None:
         self._top, self._counts, self._enters, self._follows = top, counts, enters, follows
-        self._failed, self._entries = failed, entries
+        self._within, self._failed, self._entries = not outside, failed, entries
         self._real = os.path.realpath(top)
 
     def __iter__(self) -> Iterator[Visited]:
@@ -75,7 +78,7 @@ class Walk:
                 if not counts(entry.name):
                     continue
                 link = entry.is_symlink()
-                if link and follows and not is_inside(entry.path, self._real):
+                if link and follows and self._within and not is_inside(entry.path, self._real):
                     continue
                 is_folder = _is_folder(entry)
                 yield entry, folder.parts, is_folder
@@ -87,7 +90,7 @@ class Walk:
 
     def _topmost(self) -> Iterator[_Folder]:
         try:
-            above = (identity_of(os.stat(self._top)),) if self._follows else ()  # noqa: PTH116 - as all here
+            above = (identity_of(os.stat(self._top)),) if self._follows else ()  # noqa: PTH116  # no Path is made here
         except OSError as error:
             self._tell(self._top, (), error)
         else:

@@ -157,7 +157,9 @@ def test_a_file_whose_name_is_not_utf_8_is_rejected_and_the_others_run(home: Hom
     (found,) = rejected["caf\\xe9.yaml"].diagnostics
     assert (found["code"], found["remedy"]) == ("P003", "rename it")
     with Service(home), connected(home) as client:
-        assert not client.ask(ProcessList()).rejected  # type: ignore[attr-defined]
+        answer = client.ask(ProcessList())
+        assert isinstance(answer, ProcessAnswer)
+        assert not answer.rejected
 
 
 def test_no_process_is_watched_where_it_is_switched_off(home: Home) -> None:

@@ -75,6 +75,23 @@ def test_a_folder_that_is_not_there_is_told_and_gives_nothing(tmp_path: Path) ->
     assert told == [str(tmp_path / "gone")]
 
 
+def test_links_out_of_the_folder_are_followed_where_those_count_and_never_for_ever(
+    tmp_path: Path,
+) -> None:
+    top, outside = tmp_path / "top", tmp_path / "outside"
+    top.mkdir()
+    outside.mkdir()
+    (outside / "note").write_text("seen")
+    (top / "there").symlink_to(outside)
+    (outside / "back").symlink_to(top)
+
+    within = [*files(Walk(str(top), follows=True))]
+    beyond = [*files(Walk(str(top), follows=True, outside=True))]
+
+    assert not [name for name in within if name.endswith("note")]
+    assert len([name for name in beyond if name.endswith("note")]) == 1
+
+
 def test_one_text_and_many_at_once_are_scored_alike() -> None:
     import numpy as np
 
@@ -82,10 +99,10 @@ def test_one_text_and_many_at_once_are_scored_alike() -> None:
     often = {"parser": [1.0, 0.0], "comma": [3.0, 2.0]}
     lengths = [10.0, 30.0]
 
-    one_by_one = [
-        bm25.score(weights, lambda w, at=at: often[w][at], bm25.damping(lengths[at], 20.0), 0.0)  # type: ignore[misc]
-        for at in range(2)
-    ]
+    def one(at: int) -> float:
+        return bm25.score(weights, lambda w: often[w][at], bm25.damping(lengths[at], 20.0), 0.0)
+
+    one_by_one = [one(0), one(1)]
     together = bm25.score(
         weights,
         lambda word: np.array(often[word], np.float32),
