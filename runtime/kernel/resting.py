@@ -27,13 +27,13 @@ class Resting:
         self._ended = False
 
     def start(self) -> None:
-        """Ring with the work that comes from now on, and for what waits already."""
-        self._hub.watch(self._name, self.bell)
+        """Wake with the work that comes from now on, and for what waits already."""
+        self._hub.watch(self._name, self.wake)
         self._look()
 
-    def bell(self) -> None:
+    def wake(self) -> None:
         """Begin all that rest: there may be work. It returns at once, on any thread."""
-        if not self._labels:  # each event for the component rings: mostly all are at work
+        if not self._labels:  # each event for the component comes here: mostly all are at work
             return
         with self._lock:
             labels, self._labels = self._labels, frozenset()
@@ -51,13 +51,13 @@ class Resting:
         """Begin nothing any more."""
         with self._lock:
             self._ended, self._labels = True, frozenset()
-        self._hub.unwatch(self._name, self.bell)
+        self._hub.unwatch(self._name, self.wake)
 
     def _look(self) -> None:
-        """Ring where work waits already."""
+        """Wake where work waits already."""
         try:
             found = self._hub.ask_one(self._name, Claim(self._name, 0, 1))
         except CortexError:
             return  # the hub goes, and the component with it
         if isinstance(found, Claimed) and found.waiting:
-            self.bell()
+            self.wake()

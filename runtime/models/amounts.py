@@ -1,8 +1,6 @@
-"""What models took, as people read it: dollars, and tokens by class."""
+"""What models took, by class of tokens: as people read it, and added up."""
 
-from .description import Usage, dollars
-
-__all__ = ["counted", "dollars", "plus"]
+from .description import Usage
 
 
 def counted(usage: Usage) -> str:
