@@ -1,6 +1,7 @@
 """What stands below some folders, for when the system's own watching cannot tell what changed."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 
 from cortex.runtime.retrieval import Walk
@@ -11,7 +12,7 @@ Found = dict[str, tuple[int, int]]  # when it changed and its size in bytes, by 
 class FileTree:
     """The files below *folders* as they were when last looked at.
 
-    Links to folders are followed, wherever they lead, at most 32 folders below each other.
+    Links to folders are followed, wherever they lead, to each folder once.
 
     Args:
         folders: Absolute.
@@ -44,8 +45,14 @@ class FileTree:
         self.misnamed = False
         files: Found = {}
         for top in self._folders:
-            walk = Walk(top, counts=self._named, enters=self._enters, follows=True, outside=True)
-            for entry, _, is_folder in walk:
+            for entry, _, is_folder in Walk(
+                top,
+                counts=self._named,
+                enters=self._enters,
+                follows=True,
+                outside=True,
+                deepest=sys.maxsize,
+            ):
                 if not is_folder and self._counts(entry.path):
                     found = _state(entry.path)
                     if found is not None:

@@ -48,6 +48,7 @@ class Walk:
         enters: Whether a folder is entered.
         follows: Whether links are followed. Else a link comes as an entry, and that is all.
         outside: Whether those are followed, too, that lead out of the folder.
+        deepest: How many folders below each other are entered, where links are followed.
         failed: Is given what cannot be looked at, by path, and why. Else nobody hears of it.
         entries: What is in a folder, where somebody remembers it; raises OSError.
     """
@@ -60,11 +61,13 @@ class Walk:
         enters: Callable[[Entry, Parts], bool] = lambda *_: True,
         follows: bool = False,
         outside: bool = False,
+        deepest: int = DEEPEST,
         failed: Callable[[str, Parts, OSError], None] | None = None,
         entries: Callable[[str], Iterable[Entry]] = listed,
     ) -> None:
         self._top, self._counts, self._enters, self._follows = top, counts, enters, follows
-        self._within, self._failed, self._entries = not outside, failed, entries
+        self._within, self._deepest = not outside, deepest
+        self._failed, self._entries = failed, entries
         self._real = os.path.realpath(top)
 
     def __iter__(self) -> Iterator[Visited]:
@@ -109,7 +112,7 @@ class Walk:
             return
         # Two links to each other's folders would be followed twice, four times, eight times.
         again = identity in outer.above or (through and identity in linked)
-        if not again and len(outer.parts) < DEEPEST:
+        if not again and len(outer.parts) < self._deepest:
             if through:
                 linked.add(identity)
             yield from self._opened(entry.path, parts, (*outer.above, identity), linked=through)
