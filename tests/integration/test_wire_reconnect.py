@@ -215,7 +215,7 @@ def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_b
     one.publish(Said(number=1), Said(number=2))
     (first,), (second,) = mine.claim(lease_s=600.0), theirs.claim(lease_s=600.0)
 
-    for connection in list(coming.server._connections):
+    for connection in list(coming.server._connections.values()):
         connection.cut()
     until(lambda: not coming.server.clients())
     assert one.hub.head == other.hub.head  # each comes back by asking something

@@ -11,7 +11,7 @@ from cortex.bus import FrameError
 from cortex.runtime.log import MemoryBlobs
 
 WIRE: Any = {
-    name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames", "pipe", "stream")
+    name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames")
 }
 
 
