@@ -145,7 +145,7 @@ class Carrier:
         pipe, verified, name = _pipe(number), ffi.new("bool *"), ffi.new("char **")
         if lib.nng_pipe_get_bool(pipe, b"tls-verified", verified):
             return "", False
-        if lib.nng_pipe_get_string(pipe, b"tls-peer-cn", name):
+        if lib.nng_pipe_get_string(pipe, b"tls-peer-cn", name) or name[0] == ffi.NULL:
             return "", False
         try:
             return ffi.string(name[0]).decode("utf-8", "replace"), bool(verified[0])
