@@ -29,6 +29,7 @@ REQUEST_ID_BYTES = 4  # nng counts them with the frame
 JOIN_S = 5.0
 UNUSED = b""  # an answer that is not sent
 
+BRACKETS = str.maketrans("", "", "[]")  # which nng writes around an address of IPv6
 STUCK = 2  # answers of one connection that nng has not begun to send; with more it is cut
 STUCK_S = 10.0  # after which it is cut with fewer, too
 
@@ -236,7 +237,7 @@ class Carrier:
     def _before(self, pipe: Any) -> None:
         listener = lib.nng_listener_id(lib.nng_pipe_listener(pipe.pipe))
         carrier = self._carriers.get(listener, "tcp")
-        address = "" if carrier == "ipc" else str(pipe.remote_address)
+        address = "" if carrier == "ipc" else str(pipe.remote_address).translate(BRACKETS)
         if self._closed or not self._came(Pipe(pipe.id, listener, carrier, address)):
             pipe.close()
 

@@ -29,6 +29,7 @@ from .link import Link
 from .questions import Questions
 from .tls import ServerTls
 from .unnamed import UnnamedBlobs
+from .unopened import Unopened
 from .urls import checked_path, parse, with_port
 from .usage import Usage
 from .watchman import Watchman
@@ -40,6 +41,8 @@ KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
 # from each of them as from anybody.
 STRANGERS = 32
 AN_ADDRESS = 16  # of them from one address
+UNOPENED = 256  # and those that nng has not even greeted
+UNOPENED_AN_ADDRESS = 128
 HELLO_S = 10.0  # in which a client has to be let in, from nng's greeting to its hello
 A_CLIENT = 64  # connections of one client, whatever each calls itself
 # Within which a client that lost its last connection keeps the work that it holds. The kernel of a
@@ -87,7 +90,9 @@ class HubServer:
         self.outsiders: Strangers[Connection] = Strangers(STRANGERS, AN_ADDRESS, HELLO_S)
         # Apart, so that no network keeps this machine's own out.
         self.insiders: Strangers[Connection] = Strangers(STRANGERS, STRANGERS, HELLO_S)
+        self.unopened = Unopened(UNOPENED, UNOPENED_AN_ADDRESS, HELLO_S)
         self._urls: list[str] = []
+        self._ports: set[int] = set()
         self._waiting: dict[int, list[tuple[Connection, Context, bytes]]] = {}  # until `take`
         self._closed = False
         self._receiving = threading.local()  # jobs of a thread that receives, for after its answer
@@ -142,6 +147,9 @@ class HubServer:
                 self._waiting[listener] = []
 
         port = self.carrier.listen(address, tls, before)
+        if port:
+            self._ports.add(port)
+            self.due(self._hub.steady_ns())
         self._urls.append(with_port(address, port) if port else url)
         return self._urls[-1]
 
@@ -338,7 +346,7 @@ class HubServer:
             if self._closed or self._let_in >= CONNECTIONS - KEPT_FOR_IPC * connection.networked:
                 return False
             self._connections[pipe.number] = connection
-            host = pipe.address.rpartition(":")[0].strip("[]")
+            host = pipe.address.rpartition(":")[0]
             pushed = self._strangers(connection).came(connection, host, self._hub.steady_ns())
         for each in pushed:
             each.pushed = True
@@ -388,6 +396,10 @@ class HubServer:
             connections = list(self._connections.values())
         for connection in late:
             connection.cut("it said no hello in time")
+        if self._ports:
+            opened = {connection.pipe.address for connection in connections}
+            wait_s = self.unopened.look(self._ports, opened, now_ns)
+            waits_s += [] if wait_s is None else [wait_s]
         next_ns = [now_ns + int(wait_s * 1e9) for wait_s in waits_s]
         for connection in connections:
             at_ns = connection.look_at_the_time(now_ns)

@@ -7,7 +7,7 @@ import pytest
 
 from cortex.bus import ClientDeniedError, connect
 
-from .wire_world import LONG_S, Noting, Raw, Wired, access, raw, until, wired
+from .wire_world import GREETING, LONG_S, Noting, Raw, Wired, access, raw, until, wired
 
 __all__ = ["access", "raw", "wired"]  # fixtures
 
@@ -29,13 +29,19 @@ def test_a_hello_that_comes_too_late_is_cut_though_bytes_come(wired: Wired) -> N
     raw.close()
 
 
-def test_strangers_from_a_network_are_bounded_and_ipc_is_not_kept_out(wired: Wired) -> None:
-    wired.server.outsiders.most = 1
+@pytest.mark.parametrize("greets", [False, True])
+def test_strangers_from_a_network_are_bounded_and_ipc_is_not_kept_out(
+    wired: Wired, greets: bool
+) -> None:
+    bounded = wired.server.outsiders if greets else wired.server.unopened.strangers
+    bounded.most = 1
     port = int(wired.server.listen("tcp://127.0.0.1:0", insecure=True).rpartition(":")[2])
     with (
         socket.create_connection(("127.0.0.1", port), LONG_S) as stranger,
         socket.create_connection(("127.0.0.1", port), LONG_S) as another,
     ):
+        for each in (stranger, another) if greets else ():
+            each.sendall(GREETING)
         assert len(another.recv(8)) == 8
         while stranger.recv(8):  # what it was greeted with, and then the end
             pass

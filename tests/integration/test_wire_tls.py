@@ -134,7 +134,7 @@ def test_the_fingerprint_is_of_the_certificate_that_is_shown(secured: Secured) -
 
 @pytest.mark.parametrize("says", [b"", b"\x16\x03\x01\x40\x00"], ids=["silent", "dripping"])
 def test_a_handshake_that_does_not_come_is_cut(secured: Secured, says: bytes) -> None:
-    secured.wired.server.outsiders.patience_ns = 100_000_000
+    secured.wired.server.unopened.strangers.patience_ns = 100_000_000
     port = int(secured.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), LONG_S) as sock:
         sock.sendall(says)
