@@ -18,33 +18,35 @@ import pynng
 from pynng import ffi, lib
 
 from ..access import Peer
-from ..clock import lasting, steady_s
+from ..clock import lasting
 from ..errors import UrlError
 from .frames import FRAME_BYTES
 from .tls import ServerTls, server_config
 from .urls import Address
 
-RECEIVERS = 4  # threads that receive; each answers one request at a time
+RECEIVERS = 2  # threads that receive at least; each answers one request at a time
+MOST_RECEIVERS = 16  # where all of them are busy: so many share one write to the disk
+# After which a receiver that there need not be ends, and a connection that takes no answer.
+PATIENCE_MS = 10_000
 REQUEST_ID_BYTES = 4  # nng counts them with the frame
 JOIN_S = 5.0
 UNUSED = b""  # an answer that is not sent
 
 BRACKETS = str.maketrans("", "", "[]")  # which nng writes around an address of IPv6
 STUCK = 2  # answers of one connection that nng has not begun to send; with more it is cut
-STUCK_S = 10.0  # after which it is cut with fewer, too
 
 
 class Context:
     """A place for one request and its answer, with what nng waits by."""
 
-    __slots__ = ("_made", "aio", "number", "since_s")
+    __slots__ = ("_made", "aio", "number")
 
     def __init__(self, socket: Any) -> None:
         self._made = ffi.new("nng_ctx *"), ffi.new("nng_aio **")
         pynng.check_err(lib.nng_ctx_open(self._made[0], socket))
         pynng.check_err(lib.nng_aio_alloc(self._made[1], ffi.NULL, ffi.NULL))
         self.number, self.aio = self._made[0][0], self._made[1][0]
-        self.since_s = 0.0  # when an answer got stuck
+        lib.nng_aio_set_timeout(self.aio, PATIENCE_MS)
 
 
 Take = Callable[[int, Context, bytes], bytes | None]
@@ -78,23 +80,22 @@ class Carrier:
     ) -> None:
         self._take, self._rest, self._came = take, rest, came
         self._socket = pynng.Rep0(recv_max_size=FRAME_BYTES + REQUEST_ID_BYTES)
+        self._socket.tcp_keepalive = True
         self._socket.add_pre_pipe_connect_cb(self._before)
         self._socket.add_post_pipe_remove_cb(lambda pipe: went(pipe.id))
         self._free: deque[Context] = deque()
         self._all: list[Context] = []
-        self._kept: list[Any] = []  # what nng writes into, for as long as the socket lives
+        self._tls: pynng.TLSConfig | None = None  # which nng does not keep alive
         self._carriers: dict[int, str] = {}  # by listener
         self._listeners: list[Any] = []
-        self._closed = False
+        self._closed = self._ended = False
         self._stuck: dict[int, list[Context]] = {}  # by pipe
         self._sticking = threading.Lock()
-        self._receiving = [self._context() for _ in range(RECEIVERS)]
-        self._threads = [
-            threading.Thread(target=self._receive, args=(n,), name="cortex-receive", daemon=True)
-            for n in range(RECEIVERS)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._receiving: dict[threading.Thread, Context] = {}
+        self._idle: deque[None] = deque()  # as many as wait for a request; counted without a lock
+        self._starting = threading.Lock()
+        for _ in range(RECEIVERS):
+            self._start()
         _OPEN.add(self)
 
     def listen(self, address: Address, tls: ServerTls | None, before: Callable[[int], None]) -> int:
@@ -105,20 +106,14 @@ class Carrier:
         Raises:
             UrlError: It cannot be listened on.
         """
-        made = ffi.new("nng_listener *")
+        made, url = ffi.new("nng_listener *"), address.url.encode()
         try:
-            pynng.check_err(
-                lib.nng_listener_create(made, self._socket.socket, address.url.encode())
-            )
+            if tls is not None:  # nng hands it to the next listener
+                self._tls = self._socket.tls_config = server_config(tls)
+            pynng.check_err(lib.nng_listener_create(made, self._socket.socket, url))
             listener = made[0]
             if address.carrier == "ipc":
                 pynng.check_err(lib.nng_listener_set_int(listener, b"ipc:permissions", 0o600))
-            elif tls is not None:
-                config = server_config(tls)
-                self._kept.append(config)
-                pynng.check_err(
-                    lib.nng_listener_set_ptr(listener, b"tls-config", config._tls_config)
-                )
             number = lib.nng_listener_id(listener)
             self._carriers[number] = address.carrier
             before(number)
@@ -155,20 +150,23 @@ class Carrier:
 
     def silence(self) -> None:
         """Take no more connections and no more requests; those under way are answered first."""
-        self._closed = True
+        with self._starting:
+            self._closed = True
         for listener in self._listeners:
             lib.nng_listener_close(listener[0])
-        for context in self._receiving:
+        receiving = list(self._receiving.items())
+        for _, context in receiving:
             lib.nng_aio_cancel(context.aio)
-        for thread in self._threads:
+        for thread, _ in receiving:
             if thread is not threading.current_thread():
                 thread.join(lasting(JOIN_S))
 
     def close(self) -> None:
         """End all connections, after `silence`; a second call does nothing."""
         _OPEN.discard(self)
+        self._ended = True
         self._socket.close()
-        if not any(thread.is_alive() for thread in self._threads):
+        if not self._receiving:
             for context in self._all:
                 lib.nng_aio_free(context.aio)
         self._all = []
@@ -177,52 +175,79 @@ class Carrier:
         """Take requests again by contexts whose answers went out, and cut who takes none."""
         with self._sticking:
             for number, contexts in list(self._stuck.items()):
-                busy = [lib.nng_aio_busy(context.aio) for context in contexts]
-                stuck = [c for c, is_busy in zip(contexts, busy, strict=True) if is_busy]
-                self._free.extend(
-                    c for c, is_busy in zip(contexts, busy, strict=True) if not is_busy
-                )
-                self._stuck[number] = stuck
-                if not stuck:
+                done = [context for context in contexts if not lib.nng_aio_busy(context.aio)]
+                left = [context for context in contexts if context not in done]
+                if left:
+                    self._stuck[number] = left
+                else:
                     del self._stuck[number]
-                elif len(stuck) > STUCK or steady_s() - stuck[0].since_s > STUCK_S:
+                failed = [context for context in done if self._failed(context)]  # each is asked
+                if failed or len(left) > STUCK:
                     self.cut(number)
+                self._free.extend(done)
 
-    def _receive(self, place: int) -> None:
-        context = self._receiving[place]
+    def _failed(self, context: Context) -> bool:
+        """Whether an answer was not sent; then it is still ours."""
+        failed: bool = lib.nng_aio_result(context.aio) != 0
+        if failed:
+            lib.nng_msg_free(lib.nng_aio_get_msg(context.aio))
+        return failed
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._closed or len(self._receiving) >= MOST_RECEIVERS:
+                return
+            thread = threading.Thread(target=self._receive, name="cortex-receive", daemon=True)
+            self._receiving[thread] = self._context()
+            thread.start()
+
+    def _receive(self) -> None:
+        thread = threading.current_thread()
+        context = self._receiving[thread]
         while not self._closed:
-            lib.nng_ctx_recv(context.number, context.aio)
-            if self._closed:  # `silence` may have come before there was anything to cancel
-                lib.nng_aio_cancel(context.aio)
-            lib.nng_aio_wait(context.aio)
-            if lib.nng_aio_result(context.aio):
+            message = self._message(context)
+            if message is None:
+                if len(self._idle) > RECEIVERS:
+                    break
                 continue
-            message = lib.nng_aio_get_msg(context.aio)
+            if not self._idle:
+                self._start()
             number = lib.nng_msg_get_pipe(message).id
             body = ffi.buffer(lib.nng_msg_body(message), lib.nng_msg_len(message))[:]
             lib.nng_msg_free(message)
             data = self._take(number, context, body)
             if data is None or (data and not self._send(number, context, data)):
-                context = self._receiving[place] = self._context()
+                context = self._receiving[thread] = self._context()
             self._rest()
+        del self._receiving[thread]
+        self._free.append(context)
+
+    def _message(self, context: Context) -> Any:
+        """The next request; None where none came for a while, or none is wanted any more."""
+        self._idle.append(None)
+        lib.nng_ctx_recv(context.number, context.aio)
+        if self._closed:  # `silence` may have come before there was anything to cancel
+            lib.nng_aio_cancel(context.aio)
+        lib.nng_aio_wait(context.aio)
+        self._idle.pop()
+        if lib.nng_aio_result(context.aio):
+            return None
+        return lib.nng_aio_get_msg(context.aio)
 
     def _send(self, number: int, context: Context, data: bytes) -> bool:
         """Answer without waiting for anybody; whether *context* is free again."""
         made = ffi.new("nng_msg **")
-        if lib.nng_msg_alloc(made, 0):
-            self.cut(number)
+        if self._ended or lib.nng_msg_alloc(made, 0):
             return True
         message, aio = made[0], context.aio
         lib.nng_msg_append(message, data, len(data))
         lib.nng_aio_set_msg(aio, message)
         lib.nng_ctx_send(context.number, aio)
         if lib.nng_aio_busy(aio):
-            context.since_s = steady_s()
             with self._sticking:
                 self._stuck.setdefault(number, []).append(context)
             return False
-        if lib.nng_aio_result(aio):
-            lib.nng_msg_free(message)
+        self._failed(context)
         return True
 
     def _context(self) -> Context:

@@ -78,6 +78,7 @@ class Channel:
             recv_max_size=ANSWER_BYTES,
             reconnect_time_min=NEVER_MS,
         )
+        self._socket.tcp_keepalive = True
         self._socket.add_pre_pipe_connect_cb(self._come)
         self._socket.add_post_pipe_remove_cb(self._end)
         _OPEN.add(self)

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..access import Access, Open, Peer
@@ -96,10 +97,10 @@ class HubServer:
         self._waiting: dict[int, list[tuple[Connection, Context, bytes]]] = {}  # until `take`
         self._closed = False
         self._receiving = threading.local()  # jobs of a thread that receives, for after its answer
-        self._workers = Workers("cortex-wire")
+        self._workers = Workers("cortex-wire", self._fail)
         self.elsewhere = self._workers.do
         self.carrier = Carrier(self._take, self._rest, self._came, self._went)
-        self._watchman = Watchman(hub.steady_ns, self._look)
+        self._watchman = Watchman(hub.steady_ns, self._look, self._fail)
         self.due = self._watchman.due
         self._access.watch(self._changed)
         hub.limit_by(self._access.limits)
@@ -159,7 +160,7 @@ class HubServer:
             waiting, self._waiting = self._waiting, {}
         for early in waiting.values():
             for connection, context, body in early:
-                self._workers.do(lambda c=connection, x=context, b=body: c.go_on(x, b))
+                self._workers.do(partial(connection.go_on, context, body))
 
     def clients(self) -> list[Connected]:
         """The client programs that are connected now."""
@@ -218,8 +219,8 @@ class HubServer:
         self._watchman.close()
         for connection in connections:
             self._leave(connection, "the hub was closed")
-        self.carrier.close()
         self._workers.close()
+        self.carrier.close()
 
     def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> Link:
         """The link of a client that is let in."""
@@ -357,10 +358,8 @@ class HubServer:
         """A connection has ended; nng holds a lock meanwhile."""
         connection = self._connections.get(number)
         if connection is not None:
-            ended = connection
-            self._watchman.soon(
-                lambda: self._workers.do(lambda: self._leave(ended, "the client closed it"))
-            )
+            leaves = partial(self._leave, connection, "the client closed the connection")
+            self._watchman.soon(partial(self._workers.do, leaves))
 
     def _take(self, number: int, context: Context, body: bytes) -> bytes | None:
         """Answer a frame; None where its context is kept for that."""
@@ -382,6 +381,9 @@ class HubServer:
         jobs: deque[Callable[[], None]] = getattr(self._receiving, "jobs", deque())
         while jobs:
             jobs.popleft()()
+
+    def _fail(self, error: Exception) -> None:
+        self.failures.note("", error)
 
     def _strangers(self, connection: Connection) -> Strangers[Connection]:
         return self.outsiders if connection.networked else self.insiders

@@ -5,9 +5,9 @@ number. So they are looked for among the sockets of this process, and shut.
 """
 
 import contextlib
-import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..strangers import Strangers
 
@@ -53,10 +53,10 @@ class Unopened:
 
 def _connections(ports: set[int]) -> Iterator[tuple[str, socket.socket]]:
     """The sockets of this process that somebody dialled at one of *ports*, with whence."""
-    for name in os.listdir("/dev/fd"):
+    for path in Path("/dev/fd").iterdir():
         try:
             # Neither copied nor closed: to close a copy of a file's would drop the locks of SQLite.
-            sock = socket.socket(fileno=int(name))
+            sock = socket.socket(fileno=int(path.name))
         except OSError:  # it is no socket, or is closed by now
             continue
         try:

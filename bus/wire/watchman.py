@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 from ..clock import lasting
 
 LONGEST_S = 1.0  # between two looks
+SHORTEST_NS = 1_000_000  # the same, where something is due all the time
 JOIN_S = 5.0
 
 Job = Callable[[], None]
@@ -19,10 +20,16 @@ class Watchman:
         steady_ns: The clock.
         look: Does what is due by a time (ns), and says when something is due next; None for
             nothing that is known now. It must not wait for anybody.
+        failed: What becomes of an exception of `look`.
     """
 
-    def __init__(self, steady_ns: Callable[[], int], look: Callable[[int], int | None]) -> None:
-        self._steady_ns, self._look_at = steady_ns, look
+    def __init__(
+        self,
+        steady_ns: Callable[[], int],
+        look: Callable[[int], int | None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._steady_ns, self._look_at, self._failed = steady_ns, look, failed
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._next_ns = 0
         self._closed = False
@@ -50,16 +57,23 @@ class Watchman:
         while not self._closed:
             now_ns = self._steady_ns()
             self._next_ns = now_ns + int(LONGEST_S * 1e9)
-            due_ns = self._look_at(now_ns)
+            try:
+                due_ns = self._look_at(now_ns)
+            except Exception as error:  # noqa: BLE001  # the next look may be at others
+                due_ns = None
+                self._failed(error)
             if due_ns is not None:
-                self._next_ns = min(self._next_ns, max(due_ns, now_ns + 1_000_000))
-            while not self._closed:
-                left_s = (self._next_ns - self._steady_ns()) / 1e9
-                if left_s <= 0:
-                    break
-                try:
-                    job = self._jobs.get(timeout=lasting(left_s))
-                except Empty:
-                    break
-                if job is not None:
-                    job()
+                self._next_ns = min(self._next_ns, max(due_ns, now_ns + SHORTEST_NS))
+            self._do_until_then()
+
+    def _do_until_then(self) -> None:
+        while not self._closed:
+            left_s = (self._next_ns - self._steady_ns()) / 1e9
+            if left_s <= 0:
+                return
+            try:
+                job = self._jobs.get(timeout=lasting(left_s))
+            except Empty:
+                return
+            if job is not None:
+                job()

@@ -14,10 +14,16 @@ Job = Callable[[], None]
 
 
 class Workers:
-    """Does jobs, in the order in which they come; a job lets nothing escape."""
+    """Does jobs, in the order in which they come.
 
-    def __init__(self, name: str, most: int = MOST) -> None:
-        self._name, self._most = name, most
+    Args:
+        name: Of the threads.
+        failed: What becomes of an exception that a job lets escape.
+        most: Threads at the same time.
+    """
+
+    def __init__(self, name: str, failed: Callable[[Exception], None], most: int = MOST) -> None:
+        self._name, self._failed, self._most = name, failed, most
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._lock = threading.Lock()
@@ -48,7 +54,10 @@ class Workers:
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
-            job()
+            try:
+                job()
+            except Exception as error:  # noqa: BLE001  # the next job is another's
+                self._failed(error)
         with self._lock:
             self._threads.discard(threading.current_thread())
 

@@ -111,7 +111,8 @@ def test_reading_after_the_largest_number_gives_nothing(raw: Raw) -> None:
 def test_a_grant_that_runs_out_ends_a_wait(
     raw: Raw, access: Noting, waiting: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.bus.wire.connection.SHORT_S", 0.01)
+    for module in ("connection", "waiting"):
+        monkeypatch.setattr(f"cortex.bus.wire.{module}.SHORT_NS", 10_000_000)
     raw.hello()
     raw.ask(["subscribe", "raw/s", "ordered", [["x.wire.said", None]]])
     raw.frame(waiting)

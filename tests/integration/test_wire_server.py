@@ -80,7 +80,7 @@ def test_a_hello_over_its_own_bound_is_refused(raw: Raw, access: Noting) -> None
 def waits(wired: Wired, name: str) -> bool:
     """Whether the hub owes *name* an answer."""
     connections = list(wired.server._connections.values())
-    return any(c._owed and c.link and c.link.client == name for c in connections)
+    return any(c.waits and c.link and c.link.client == name for c in connections)
 
 
 def test_a_request_before_the_answer_ends_the_connection(
