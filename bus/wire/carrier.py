@@ -207,7 +207,7 @@ class Carrier:
         while not self._closed:
             message = self._message(context)
             if message is None:
-                if len(self._idle) > RECEIVERS:
+                if len(self._idle) >= RECEIVERS:
                     break
                 continue
             if not self._idle:
