@@ -1,8 +1,8 @@
 """Threads for what may take its time: started when one is wanted, ended when none is."""
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 
 from ..clock import lasting
 
@@ -24,30 +24,29 @@ class Workers:
 
     def __init__(self, name: str, failed: Callable[[Exception], None], most: int = MOST) -> None:
         self._name, self._failed, self._most = name, failed, most
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._jobs: deque[Job] = deque()
+        self._idle = 0
         self._threads: set[threading.Thread] = set()
         self._closed = False
 
     def do(self, job: Job) -> None:
         """Do *job* in one of the threads; it does not wait for that."""
-        self._jobs.put(job)
-        if self._idle.acquire(blocking=False):
-            return
-        with self._lock:
-            if len(self._threads) < self._most and not self._closed:
+        with self._changed:
+            self._jobs.append(job)
+            if len(self._jobs) <= self._idle:
+                self._changed.notify()
+            elif len(self._threads) < self._most and not self._closed:
                 thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._threads.add(thread)
                 thread.start()
 
     def close(self) -> None:
         """Do what is waiting, and wait for it."""
-        with self._lock:
+        with self._changed:
             self._closed = True
             threads = list(self._threads)
-        for _ in threads:
-            self._jobs.put(None)
+            self._changed.notify_all()
         for thread in threads:
             if thread is not threading.current_thread():
                 thread.join(lasting(JOIN_S))
@@ -58,17 +57,14 @@ class Workers:
                 job()
             except Exception as error:  # noqa: BLE001  # the next job is another's
                 self._failed(error)
-        with self._lock:
-            self._threads.discard(threading.current_thread())
 
     def _next(self) -> Job | None:
-        try:
-            return self._jobs.get_nowait()
-        except Empty:
-            self._idle.release()
-        while True:
-            try:
-                return self._jobs.get(timeout=lasting(IDLE_S))
-            except Empty:
-                if self._idle.acquire(blocking=False):
-                    return None  # and nobody counts on it
+        with self._changed:
+            while not self._jobs:
+                self._idle += 1
+                woken = not self._closed and self._changed.wait(lasting(IDLE_S))
+                self._idle -= 1
+                if not woken and not self._jobs:
+                    self._threads.discard(threading.current_thread())
+                    return None
+            return self._jobs.popleft()
