@@ -43,8 +43,8 @@ class Desk(HubWorld):
 
     def stand(self, claimant: str = "Writer/1", limit: int = 1) -> Sequence[Lease]:
         request = StandingClaim("Writer", limit, LEASE_NS, claimant=claimant)
-        answer = self.hub.fetch_leased(request, self.now_ns) if self.quick else None
-        answer = self.one(request) if answer is None else answer
+        leased = self.hub.fetch_leased(request, self.now_ns) if self.quick else None
+        answer = self.one(request) if leased is None else leased
         assert isinstance(answer, Claimed)
         return answer.leases
 
