@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cortex.actors.gates import Command
 from cortex.actors.handlers import RunTests, SendNotification, Shell
-from cortex.actors.programs import (
+from cortex.runtime.code.programs import (
     KEPT_BYTES,
     ProgramError,
     ProgramOutcome,
