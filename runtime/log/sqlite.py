@@ -71,6 +71,7 @@ class EventLog:
         durability: Durability = "normal",
         readonly: bool = False,
         busy_s: float = BUSY_S,
+        held_for: str = "",
     ) -> Self:
         """Open the log at *path*, and make it if it is to be written and is not there.
 
@@ -79,12 +80,13 @@ class EventLog:
             durability: "normal" survives the kill of the process, "full" the loss of power.
             readonly: Works beside the owner and takes no lock.
             busy_s: How long to wait for a program that locks the file without owning it.
+            held_for: What the owner is, in a word, for whoever finds the log held.
 
         Raises:
             LogError: It cannot be used; the subclass says why and what to do.
         """
         path = Path(path)
-        log = cls(path, busy_s, None if readonly else OwnerLock(path))
+        log = cls(path, busy_s, None if readonly else OwnerLock(path, held_for))
         try:
             with log._translated:
                 if not readonly:
