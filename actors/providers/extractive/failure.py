@@ -10,7 +10,7 @@ from cortex.runtime.context import Passage
 from cortex.runtime.retrieval import TextScores, content_words
 
 from .extract import Role, Span
-from .question import sentences
+from .question import FOUND, sentences
 
 MOST: Final[dict[Role, int]] = {
     "failed": 20,
@@ -24,7 +24,7 @@ TOLD_WHOLE: Final = 3  # findings whose proof is quoted; of the others only what
 MESSAGES_EACH: Final = 3
 PROOF_EACH: Final = 2
 SOURCE_KINDS: Final = ("code", "source", "snippet")
-BACKGROUND_KINDS: Final = ("knowledge", "memory", "package")
+BACKGROUND_KINDS: Final = ("knowledge", "memory", "package", FOUND)
 FRAME_WORDS: Final = ('File "', "at ")
 PYTHON_FRAMEWORKS: Final = ("pytest", "unittest", "python", "exception")
 SHORT_GAP: Final = 6  # lines; the blank ones between two of one block are no more
