@@ -1,39 +1,44 @@
 """Repairing a checkout: edits applied in a worktree, tests found and read, commits, the news."""
 
-from .apart import NO_TREE, work_tree
-from .before import keep_before, restore_before
-from .checkout import Sources, sources_at, uncommitted
-from .commands import PYTHONS, find_command, looked_at
-from .commits import check_branch, commit, made_by, message_of, push, trailers_of
-from .dropped import WRITES, drop, locked
-from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
-from .errors import (
-    CheckoutUnusableError,
-    GitFailedError,
-    HookFailedError,
-    HookRefusedError,
-    HookUnansweredError,
-    PatchRefusedError,
-    RepairError,
-)
-from .git import Git
-from .leftovers import clear_leftovers
-from .outcome import Said, read_output
-from .patch import planned, write
-from .paths import PathRefusedError, checked_path
-from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
-from .tree import changed_since, tree_of
-from .web_hook import hook_secret, hook_signature, hook_url, post_hook
-from .worktree import (
-    Worktree,
-    branch_of,
-    find_worktree,
-    folder_of,
-    fresh_worktree,
-    head_of,
-    owner_of,
-    remove_worktree,
-)
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .apart import NO_TREE, work_tree
+    from .before import keep_before, restore_before
+    from .checkout import Sources, sources_at, uncommitted
+    from .commands import PYTHONS, find_command, looked_at
+    from .commits import check_branch, commit, made_by, message_of, push, trailers_of
+    from .dropped import WRITES, drop, locked
+    from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
+    from .errors import (
+        CheckoutUnusableError,
+        GitFailedError,
+        HookFailedError,
+        HookRefusedError,
+        HookUnansweredError,
+        PatchRefusedError,
+        RepairError,
+    )
+    from .git import Git
+    from .leftovers import clear_leftovers
+    from .outcome import Said, read_output
+    from .patch import planned, write
+    from .paths import PathRefusedError, checked_path
+    from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
+    from .tree import changed_since, tree_of
+    from .web_hook import hook_secret, hook_signature, hook_url, post_hook
+    from .worktree import (
+        Worktree,
+        branch_of,
+        find_worktree,
+        folder_of,
+        fresh_worktree,
+        head_of,
+        owner_of,
+        remove_worktree,
+    )
 
 __all__ = [
     "NO_TREE",
@@ -94,3 +99,5 @@ __all__ = [
     "work_tree",
     "write",
 ]
+
+lazily(__name__)

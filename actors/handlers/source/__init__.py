@@ -1,14 +1,19 @@
 """From the text of a failure to the lines of a checkout that it points at."""
 
-from .checkout import Checkout
-from .errors import (
-    CheckoutError,
-    CheckoutUnreadableError,
-    GitMissingError,
-    NotAFolderError,
-)
-from .frames import Frame, parse_frames
-from .rank import Location, find_relevant_code
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .checkout import Checkout
+    from .errors import (
+        CheckoutError,
+        CheckoutUnreadableError,
+        GitMissingError,
+        NotAFolderError,
+    )
+    from .frames import Frame, parse_frames
+    from .rank import Location, find_relevant_code
 
 __all__ = [
     "Checkout",
@@ -21,3 +26,5 @@ __all__ = [
     "find_relevant_code",
     "parse_frames",
 ]
+
+lazily(__name__)

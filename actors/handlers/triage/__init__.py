@@ -1,13 +1,18 @@
 """What failed in a CI log: read it, report it, condense it; pure but for the reading."""
 
-from .blocks import Reference
-from .condense import GAP, Excerpt, condense, excerpt
-from .errors import LogBinaryError, LogError, LogUnreadableError
-from .findings import Analysis, analyse
-from .reader import Log, parse_log, read_log
-from .report import Evidence, Finding, Report, report_of, triage
-from .signals import STRENGTH_MAX, strength
-from .templates import TemplateCounts, template
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .blocks import Reference
+    from .condense import GAP, Excerpt, condense, excerpt
+    from .errors import LogBinaryError, LogError, LogUnreadableError
+    from .findings import Analysis, analyse
+    from .reader import Log, parse_log, read_log
+    from .report import Evidence, Finding, Report, report_of, triage
+    from .signals import STRENGTH_MAX, strength
+    from .templates import TemplateCounts, template
 
 __all__ = [
     "GAP",
@@ -33,3 +38,5 @@ __all__ = [
     "template",
     "triage",
 ]
+
+lazily(__name__)
