@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ from .staff_world import ANSWERING, QUICK, World
 STATE = tempfile.mkdtemp(prefix="cortex-tests-")
 os.environ["XDG_STATE_HOME"] = STATE
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+
+# As users have it: without bytecode each of the many processes that tests start would compile all
+# that it imports. Images for containers often switch it off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples on every run, and as many as it takes: whether a test passes is up to the code
 # alone, not to the draw nor to how busy the machine is. `--hypothesis-profile=default` looks for
