@@ -24,6 +24,8 @@ from cortex.runtime.code.programs import (
 
 from .actors_world import PYTHON, ends_with_its_group
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 RUN = """
 import sys
 from pathlib import Path

@@ -32,6 +32,8 @@ from .actors_world import (
     verdict,
 )
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 
 def python(code: str, *words: str) -> list[str]:
     return [PYTHON, "-c", code, *words]

@@ -11,6 +11,8 @@ import pytest
 from cortex.bus.events import ExecutionRequest
 from cortex.runtime.kernel import Home, Runtime, built_in, load
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 IMPORTED = """
 import json, sys
 from cortex.runtime.cli import main
