@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from cortex.actors.handlers.triage import Evidence, Finding, Log, Reference, triage
+from cortex.runtime.code.triage import Evidence, Finding, Log, Reference, triage
 from cortex.runtime.context import Passage
 from cortex.runtime.retrieval import TextScores, content_words
 
