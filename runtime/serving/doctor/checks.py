@@ -243,7 +243,7 @@ def _load(name: str, home: Home) -> None:
 def _owner(home: Home) -> Check:
     if not is_held(home):
         return Check("runtime", "ok", "none runs on this home")
-    pid = lock_of(home).read_text(errors="replace").strip() or "?"
+    pid, *_ = lock_of(home).read_text(errors="replace").split() or "?"  # and what it is
     if hub_on(home):
         return Check("runtime", "ok", f"process {pid} is its hub, which commands that record use")
     return Check(
