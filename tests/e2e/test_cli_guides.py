@@ -39,6 +39,22 @@ def test_the_lines_of_the_readme_run(tmp_path: Path, env: dict[str, str]) -> Non
     assert done.stdout == "Hello, Ada!\n"
 
 
+def test_the_compiled_process_of_the_readme_reports_what_failed(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```python\n")[2]
+    (tmp_path / "compiled.py").write_text(text.partition("```")[0])
+
+    subprocess.run([str(CORTEX), "init"], cwd=tmp_path, env=env, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "compiled.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+
+    assert done.stdout.startswith("2 failing tests (pytest): tests/test_items.py::")
+
+
 def test_the_process_of_the_first_guide_does_what_the_guide_says(
     tmp_path: Path, env: dict[str, str]
 ) -> None:
