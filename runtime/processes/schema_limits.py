@@ -144,7 +144,8 @@ def _comparable(value: Any) -> Hashable:
         return "map", frozenset((name, _comparable(each)) for name, each in value.items())
     if isinstance(value, list | tuple):
         return "list", tuple(map(_comparable, value))
-    return value
+    scalar: Hashable = value
+    return scalar
 
 
 def _additional_properties(validator: Any, part: Any, value: Any, schema: Any) -> Iterator[Any]:
