@@ -144,8 +144,8 @@ def _comparable(value: Any) -> Hashable:
         return "map", frozenset((name, _comparable(each)) for name, each in value.items())
     if isinstance(value, list | tuple):
         return "list", tuple(map(_comparable, value))
-    scalar: Hashable = value
-    return scalar
+    plain: Hashable = value
+    return plain
 
 
 def _additional_properties(validator: Any, part: Any, value: Any, schema: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from itertools import count as numbers
 
 import pytest
 
-from cortex.actors.handlers.triage import analyse, excerpt, parse_log, read_log, strength, triage
+from cortex.runtime.code.triage import analyse, excerpt, parse_log, read_log, strength, triage
 
 room = triage.__module__.rpartition(".")[0]
 flood_part, names_part, tally_part = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.actors.handlers.triage import Finding, Report, parse_log, read_log, triage
+from cortex.runtime.code.triage import Finding, Report, parse_log, read_log, triage
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 

@@ -239,7 +239,7 @@ def _below(
     blank = deeper = False
     for i in range(last + 1, min(len(texts), last + 1 + _MAX_LINES_BELOW[shape])):
         text = texts[i]
-        if numbers[i] != numbers[i - 1] + 1 or i in starts or hit.rule.pattern.match(text):
+        if numbers[i] != numbers[i - 1] + 1 or i in starts or hit.rule.match(text):
             break
         if is_panic_of_test(i, texts):
             shape = "section"  # with its goroutines, to the verdict on the package

@@ -285,7 +285,7 @@ def _held(place: Path) -> bool:
 _CHILD = """
 import sys
 from pathlib import Path
-from cortex.actors.programs import run_ordered
+from cortex.runtime.code.programs import run_ordered
 from cortex.runtime.isolation import enter_process
 enter_process()
 run_ordered(Path(sys.argv[1]))
