@@ -8,9 +8,10 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV ?= .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
-JOBS ?= 2
+# Tests start processes and wait for them: three workers keep two cores busy.
+JOBS ?= 3
 
-.PHONY: demo test lint types docs check bench-check chaos fan-kills clean
+.PHONY: demo test lint types stubs mypy pyright docs check bench-check chaos fan-kills clean
 
 # In a home of its own beside the sources, so that `cortex trace` finds the execution again.
 demo: $(VENV)/.installed
@@ -26,9 +27,15 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.installed-dev
+types: stubs mypy pyright
+
+stubs: $(VENV)/.installed-dev
 	$(BIN)/python dev/stubs.py --check
+
+mypy: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+pyright: $(VENV)/.installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # The references that are generated; `make docs` writes them, the tests say when they are stale.

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from measure import Ratios, quickly
 
-from cortex.actors.handlers.source import Checkout, find_relevant_code, parse_frames
+from cortex.runtime.code.source import Checkout, find_relevant_code, parse_frames
 
 CHECKOUTS = Path(__file__).parents[1] / "tests" / "fixtures" / "checkouts"
 FILES = 5_000

@@ -24,7 +24,7 @@ from types import ModuleType
 
 from hostile_logs import HOSTILE, numbered_tests, write_hostile
 
-from cortex.actors.handlers.triage import (
+from cortex.runtime.code.triage import (
     Finding,
     analyse,
     condense,

@@ -36,7 +36,7 @@ def load_measure() -> ModuleType:
 
 
 def commit() -> str:
-    asked = ["git", "log", "-1", "--format=%h", "--", "actors/handlers/triage"]
+    asked = ["git", "log", "-1", "--format=%h", "--", "runtime/code/triage"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .policy import Plain, WorkPolicy
     from .port import HubPort
     from .requests import (
+        LOOKED_AT,
         Answer,
         Appended,
         Attempt,
@@ -117,6 +118,7 @@ __all__ = [
     "FORMAT",
     "FREE",
     "ID_BITS",
+    "LOOKED_AT",
     "OWNER",
     "RESERVED",
     "SUBSCRIPTIONS",

@@ -31,6 +31,7 @@ from .requests import (
     Answer,
     Attempt,
     Claim,
+    Claimed,
     Commit,
     Done,
     Fetch,
@@ -295,6 +296,29 @@ class Hub:
         if seen is None or request.subscription in self._state.queues:
             raise SubscriptionError(request.subscription, "is no ordered one: subscribe first")
         return self._pages.page(request, seen, head, self._state.epoch)
+
+    def fetch_leased(self, request: StandingClaim, steady_ns: int) -> Claimed | None:
+        """What was leased to a claim while it stood, where nothing is to be written for that.
+
+        None where only `handle` can tell: there is none, a lease is nearly over, or the stream of
+        an event went on meanwhile, so that it may be wanted no more.
+        """
+        claims, name = self._state.standing_claims, request.subscription
+        unfetched, queue = claims.leased.get(request.claimant), self._state.queues.get(name)
+        if unfetched is None or unfetched.subscription != name or queue is None or self.torn:
+            return None
+        long_enough_ns = steady_ns + request.lease_ns * 2 // 3
+        for lease in unfetched.leases:
+            record, work = lease.record, queue.get(lease.record.position)
+            if (
+                work is None
+                or work.epoch != lease.epoch
+                or work.not_before_ns < long_enough_ns
+                or self._state.versions.get(record.stream) != record.version
+            ):
+                return None
+        del claims.leased[request.claimant]
+        return Claimed(unfetched.leases)
 
     def _transaction(
         self, now_ns: int, steady_ns: int | None, *, routing: bool = True

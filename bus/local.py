@@ -28,7 +28,7 @@ from .hub import Hub
 from .limits import Allowance, Allowed
 from .log_clock import LogClock
 from .port import Asked, Wake
-from .requests import Answer, Fetch, Page, Pair, Refused, Request
+from .requests import Answer, Fetch, Page, Pair, Refused, Request, StandingClaim
 from .vocabulary import Vocabulary
 
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
@@ -130,8 +130,12 @@ class LocalHub:
             LogError: The log could not be written; nothing of these requests was kept.
             HubClosedError: The hub was closed before.
         """
-        if len(requests) == 1 and isinstance(requests[0], Fetch):
-            return [self._fetched(requests[0])]
+        if len(requests) == 1:
+            (request,) = requests
+            if isinstance(request, Fetch):
+                return [self._fetched(request)]
+            if isinstance(request, StandingClaim) and (leased := self._leased(request)):
+                return [leased]
         ticket = _Ticket(client, requests)
         self._waiting.append(ticket)
         with self._writer:
@@ -327,6 +331,10 @@ class LocalHub:
             return self._hub.fetch(request)
         except CortexError as error:
             return Refused.of(error)
+
+    def _leased(self, request: StandingClaim) -> Answer | None:
+        with self._writer:
+            return None if self._closed else self._hub.fetch_leased(request, self.steady_ns())
 
     def _drain(self) -> None:
         tickets: list[_Ticket] = []

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from .event import Recorded, decode
 from .filter import Filter
 from .log import Log
-from .requests import Fetch, Page
+from .requests import LOOKED_AT, Fetch, Page
 from .tail import Tail
 
-LOOKED_AT = 4_096  # records one page looks at before it is given, so that none takes long
 RING = 4_096  # ephemeral events kept; the oldest leave first
 BACKLOG_BYTES = 4 << 20
 BACKLOG_READ = 1_024  # records read from disk at once for a subscriber that is behind the tail

@@ -34,6 +34,7 @@ from .errors import (
 from .event import Draft, Recorded
 from .limits import NAME_BYTES, is_too_long
 
+LOOKED_AT = 4_096  # events that one page looks at, at most, so that none takes long
 Pair = tuple[str, str | None]  # topic, "family.*" or "*"; key, None for every key
 
 
@@ -253,7 +254,10 @@ class Subscribed(Answer, frozen=True, tag="subscribed"):
 
 
 class Page(Answer, frozen=True, tag="page"):
-    """Matching events in order; *through* is the last position looked at."""
+    """Matching events in order; *through* is the last position looked at.
+
+    One without events that looked at fewer than `LOOKED_AT` has reached the end of the log.
+    """
 
     records: tuple[Recorded, ...]
     through: int

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,16 @@ STATE = tempfile.mkdtemp(prefix="cortex-tests-")
 os.environ["XDG_STATE_HOME"] = STATE
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 
+# As users have it: without bytecode each of the many processes that tests start would compile all
+# that it imports. Images for containers often switch it off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# What is pure is seen once, from the checkout, and not again from the wheel; a file in these that
+# starts a process says `pytestmark = pytest.mark.wheel`.
+TESTS = Path(__file__).parent
+PURE = {"conformance", "contracts", "simulation", "test_front_doors.py", "test_layers.py", "unit"}
+
 # The same examples on every run, and as many as it takes: whether a test passes is up to the code
 # alone, not to the draw nor to how busy the machine is. `--hypothesis-profile=default` looks for
 # other ones.
@@ -33,6 +44,14 @@ settings.load_profile("steady")
 # A shell that starts a command in the background has it ignore Ctrl-C, and so all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark with `once` what `.ci/run` leaves out where it tests the wheel."""
+    for item in items:
+        pure = any(TESTS / each in (item.path, *item.path.parents) for each in PURE)
+        if pure and item.get_closest_marker("wheel") is None:
+            item.add_marker(pytest.mark.once)
 
 
 @pytest.fixture(scope="module")

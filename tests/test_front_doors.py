@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 ROOT = Path(__file__).parents[1]
 LAYERS = ["bus", "runtime", "actors", "plugins"]
 

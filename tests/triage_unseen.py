@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.actors.handlers.triage import GAP, excerpt, parse_log, triage
+from cortex.runtime.code.triage import GAP, excerpt, parse_log, triage
 
 FIRST, SECOND = (
     Path(__file__).parent / "fixtures" / name for name in ("triage_unseen", "triage_unseen_2")

@@ -1,10 +1,15 @@
 """Engines: what leads executions, and what compiles the contexts of their steps."""
 
-from .choosing import NOBODY_CHOOSES, choose
-from .compilation import CompilationEngine
-from .contexts import request_of
-from .found import found_items
-from .process_execution import ProcessExecutionEngine
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .choosing import NOBODY_CHOOSES, choose
+    from .compilation import CompilationEngine
+    from .contexts import request_of
+    from .found import found_items
+    from .process_execution import ProcessExecutionEngine
 
 __all__ = [
     "NOBODY_CHOOSES",
@@ -14,3 +19,5 @@ __all__ = [
     "found_items",
     "request_of",
 ]
+
+lazily(__name__)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,6 @@ from cortex.bus.events import (
     ToolListed,
 )
 from cortex.runtime.context import (
-    ContextCompiler,
     ContextRefusedError,
     EditNote,
     EditUnfitError,
@@ -50,6 +49,9 @@ from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
 from .streams import History, Streams
 from .turns import OF_TURNS, Told, turns_of
+
+if TYPE_CHECKING:
+    from cortex.runtime.context import ContextCompiler
 
 # What is wrong with the request itself: compiling it again would come to the same.
 REFUSALS = (
@@ -96,6 +98,10 @@ class CompilationEngine(Component):
         self._config = config
         self._home = home
         self._streams = Streams(history, vocabulary)
+        # Not above: a runtime that has it run in a process of its own needs no numpy.
+        from cortex.runtime.context import ContextCompiler
+
+        self._new_compiler = ContextCompiler
         self._compilers: dict[str, ContextCompiler] = {}  # by encoding
         self._registry = Registry()
 
@@ -248,9 +254,9 @@ class CompilationEngine(Component):
         digest = sha256(data).hexdigest()
         return digest if self._blobs.has(digest) else self._blobs.put(data)
 
-    def _compiler(self, encoding: str) -> ContextCompiler:
+    def _compiler(self, encoding: str) -> "ContextCompiler":
         if encoding not in self._compilers:
-            self._compilers[encoding] = ContextCompiler(counter_for(encoding))
+            self._compilers[encoding] = self._new_compiler(counter_for(encoding))
         return self._compilers[encoding]
 
 

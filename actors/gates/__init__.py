@@ -1,12 +1,17 @@
 """Gate evaluators: each answers one kind of precondition, with evidence."""
 
-from .approved import Approved
-from .branch_clean import BranchClean
-from .command import Command
-from .execution_context_exists import ExecutionContextExists
-from .file_exists import FileExists
-from .model_available import ModelAvailable
-from .tests_pass import TestsPass
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .approved import Approved
+    from .branch_clean import BranchClean
+    from .command import Command
+    from .execution_context_exists import ExecutionContextExists
+    from .file_exists import FileExists
+    from .model_available import ModelAvailable
+    from .tests_pass import TestsPass
 
 __all__ = [
     "Approved",
@@ -17,3 +22,5 @@ __all__ = [
     "ModelAvailable",
     "TestsPass",
 ]
+
+lazily(__name__)

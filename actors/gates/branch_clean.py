@@ -8,10 +8,9 @@ import subprocess
 from pathlib import Path
 
 from cortex.bus.events import GateEvaluate
+from cortex.runtime.code.programs import GitConfigurationError, run_git
 from cortex.runtime.functions import GateStep, StepError, Verdict, gate
 from cortex.runtime.kernel import Component, Home, many
-
-from ..programs import GitConfigurationError, run_git
 
 NAMED = 3  # those that the reason names
 STATE = len("?? ")  # before a path

@@ -4,12 +4,17 @@ from typing import Any
 
 import msgspec
 
+from cortex.runtime.code.programs import (
+    History,
+    ProgramError,
+    Seconds,
+    Waiters,
+    argv_of,
+    run_program,
+)
+from cortex.runtime.code.repair import RepairError, work_tree
 from cortex.runtime.functions import GateStep, StepError, Verdict, gate
 from cortex.runtime.kernel import Component, Config, Home, key_names
-
-from ..handlers.repair import RepairError, work_tree
-from ..programs import ProgramError, Seconds, argv_of, run_program
-from ..programs.wanted import History, Waiters
 
 
 class CommandParameters(msgspec.Struct, frozen=True):

@@ -6,10 +6,7 @@ from typing import Any
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import GateEvaluate
-from cortex.runtime.functions import GateStep, Verdict, gate
-from cortex.runtime.kernel import Component, Home
-
-from ..handlers.repair import (
+from cortex.runtime.code.repair import (
     RepairError,
     RepairRecord,
     find_worktree,
@@ -18,6 +15,8 @@ from ..handlers.repair import (
     recorded_repair,
     tree_of,
 )
+from cortex.runtime.functions import GateStep, Verdict, gate
+from cortex.runtime.kernel import Component, Home
 
 SHOWN = 10  # failing tests that the evidence names
 EXCERPT_CHARS = 2_000

@@ -1,15 +1,20 @@
 """Step handlers: each carries out one kind of action."""
 
-from .analyze_failure import AnalyzeFailure
-from .answer_question import AnswerQuestion
-from .commit_and_push import CommitAndPush
-from .find_relevant_code import FindRelevantCode
-from .read_ci_log import ReadCiLog
-from .run_tests import RunTests
-from .send_notification import SendNotification
-from .shell import Shell
-from .text_files import TextFiles
-from .write_code import WriteCode
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .analyze_failure import AnalyzeFailure
+    from .answer_question import AnswerQuestion
+    from .commit_and_push import CommitAndPush
+    from .find_relevant_code import FindRelevantCode
+    from .read_ci_log import ReadCiLog
+    from .run_tests import RunTests
+    from .send_notification import SendNotification
+    from .shell import Shell
+    from .text_files import TextFiles
+    from .write_code import WriteCode
 
 __all__ = [
     "AnalyzeFailure",
@@ -23,3 +28,5 @@ __all__ = [
     "TextFiles",
     "WriteCode",
 ]
+
+lazily(__name__)

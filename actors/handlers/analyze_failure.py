@@ -2,12 +2,12 @@
 
 import msgspec
 
+from cortex.runtime.code.source import Location
+from cortex.runtime.code.triage import Finding
 from cortex.runtime.functions import ActionStep, action
 from cortex.runtime.kernel import Component, many
 
 from .failure_report import write_report
-from .source import Location
-from .triage import Finding
 
 
 class AnalyzeFailureParameters(msgspec.Struct, frozen=True):

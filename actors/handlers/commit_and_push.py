@@ -7,10 +7,7 @@ import msgspec
 
 from cortex.bus import Recorded, Vocabulary
 from cortex.bus.events import StepExecute
-from cortex.runtime.functions import ActionStep, StepError, action
-from cortex.runtime.kernel import Component, Config, Home, key_names
-
-from .repair import (
+from cortex.runtime.code.repair import (
     CheckoutUnusableError,
     GitFailedError,
     RepairError,
@@ -28,6 +25,9 @@ from .repair import (
     remove_worktree,
     sources_at,
 )
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, key_names
+
 from .write_code import NO_HOME
 
 NOTHING = "hold nothing to commit: no step of this execution wrote anything since"

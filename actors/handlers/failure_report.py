@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from .source import Location
-from .triage import Finding
+from cortex.runtime.code.source import Location
+from cortex.runtime.code.triage import Finding
 
 FINDINGS = 3
 PROOF_LINES = 4  # of one finding

@@ -5,12 +5,11 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from cortex.runtime.code.source import Checkout, CheckoutError, Location, find_relevant_code
 from cortex.runtime.context import Offer
 from cortex.runtime.functions import ActionStep, StepError, action
 from cortex.runtime.kernel import Component
 from cortex.runtime.processes import ALSO_FROM
-
-from .source import Checkout, CheckoutError, Location, find_relevant_code
 
 AROUND = 6  # lines of code on each side that a model may want to see
 MOST = 20  # locations, whatever is asked for

@@ -6,12 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from cortex.runtime.context import Offer, TokenCounter
-from cortex.runtime.functions import ActionStep, StepError, action
-from cortex.runtime.kernel import Component
-
-from .plain_file import open_plain, reason_of
-from .triage import (
+from cortex.runtime.code.triage import (
     Finding,
     Log,
     LogError,
@@ -22,6 +17,11 @@ from .triage import (
     read_log,
     report_of,
 )
+from cortex.runtime.context import Offer, TokenCounter
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component
+
+from .plain_file import open_plain, reason_of
 
 EXCERPT_TOKENS = 3_000
 FINDINGS = 10

@@ -9,26 +9,21 @@ from subprocess import TimeoutExpired
 import msgspec
 
 from cortex.bus.events import StepExecute
-from cortex.runtime.context import Offer, cut_middle
-from cortex.runtime.functions import ActionStep, StepError, action
-from cortex.runtime.kernel import Component, Config, Home, key_names, many
-from cortex.runtime.log import Blobs
-from cortex.runtime.secrets import Mask
-
-from ..programs import (
+from cortex.runtime.code.programs import (
     EffectInterruptedError,
     Effects,
+    History,
     ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
     Seconds,
+    Waiters,
     argv_of,
     run_program,
 )
-from ..programs.wanted import History, Waiters
-from .repair import (
+from cortex.runtime.code.repair import (
     PYTHONS,
     TESTS_FAILED,
     RepairError,
@@ -47,6 +42,11 @@ from .repair import (
     tree_of,
     work_tree,
 )
+from cortex.runtime.context import Offer, cut_middle
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, key_names, many
+from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
 
 LARGEST_BYTES = 1 << 20  # of a file that is looked at for the command
 FILES = 2_000  # of a folder that are looked at

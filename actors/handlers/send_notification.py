@@ -9,23 +9,19 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from cortex.bus.events import StepExecute
-from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
-from cortex.runtime.isolation import interpreter
-from cortex.runtime.kernel import Component, Config, Home, key_names
-from cortex.runtime.secrets import Mask
-
-from ..programs import (
+from cortex.runtime.code.programs import (
     EffectInterruptedError,
     Effects,
+    History,
     ProgramError,
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
     Seconds,
+    Waiters,
     argv_of,
 )
-from ..programs.wanted import History, Waiters
-from .repair import (
+from cortex.runtime.code.repair import (
     HookFailedError,
     HookRefusedError,
     HookUnansweredError,
@@ -33,6 +29,11 @@ from .repair import (
     hook_url,
     post_hook,
 )
+from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
+from cortex.runtime.isolation import interpreter
+from cortex.runtime.kernel import Component, Config, Home, key_names
+from cortex.runtime.secrets import Mask
+
 from .shell import UNKEPT
 
 TIMEOUT_S = 30.0

@@ -5,24 +5,24 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
-from cortex.runtime.kernel import Component, Config, Home, Serves, key_names
-from cortex.runtime.log import Blobs
-from cortex.runtime.secrets import Mask
-
-from ..programs import (
+from cortex.runtime.code.programs import (
     EffectInterruptedError,
     Effects,
+    History,
     ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
     Seconds,
+    Waiters,
     argv_of,
 )
-from ..programs.wanted import History, Waiters
-from .repair import RepairError, work_tree
+from cortex.runtime.code.repair import RepairError, work_tree
+from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
+from cortex.runtime.kernel import Component, Config, Home, Serves, key_names
+from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
 
 INLINE_BYTES = 16 * 1024  # of output that stands in the event; all of it is a blob
 SAID_LINES = 3  # of a program that failed, in the error

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from cortex.bus.events import StepExecute
+from cortex.runtime.code.repair import RepairError, work_tree
 from cortex.runtime.context import Offer
 from cortex.runtime.functions import ActionStep, StepError, action
 from cortex.runtime.kernel import Component, Home
 from cortex.runtime.secrets import MaskedTextError, refuse_masked
 
 from .plain_file import open_plain, reason_of, replace_plain, target_of
-from .repair import RepairError, work_tree
 
 LARGEST_BYTES = 128 * 1024  # more does not stand in an event
 SHOWN = 300  # characters of a path that cannot be used

@@ -10,13 +10,7 @@ from msgspec.structs import replace
 
 from cortex.bus import Recorded
 from cortex.bus.events import StepExecute, StepReopened
-from cortex.runtime.context import Offer
-from cortex.runtime.functions import ActionStep, StepError, action
-from cortex.runtime.kernel import Component, Delivery, Home, many, on
-from cortex.runtime.log import Blobs
-from cortex.runtime.secrets import MaskedTextError
-
-from .repair import (
+from cortex.runtime.code.repair import (
     WRITES,
     PatchRefusedError,
     RepairError,
@@ -37,9 +31,15 @@ from .repair import (
     uncommitted,
     write,
 )
-from .source import Location
+from cortex.runtime.code.source import Location
+from cortex.runtime.code.triage import Finding
+from cortex.runtime.context import Offer
+from cortex.runtime.functions import ActionStep, StepError, action
+from cortex.runtime.kernel import Component, Delivery, Home, many, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import MaskedTextError
+
 from .text_files import MASKED
-from .triage import Finding
 
 INLINE_LINES = 400  # of the patch that stand in the event; all of it is a blob
 INLINE_CHARS = 16_000

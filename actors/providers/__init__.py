@@ -1,10 +1,15 @@
 """Model providers: each answers `model.invoke` for the models it announces."""
 
-from .anthropic_provider import AnthropicDialect, AnthropicProvider
-from .extractive_provider import ExtractiveProvider
-from .human_provider import HumanProvider
-from .openai_provider import OpenAIDialect, OpenAIProvider
-from .replay_provider import ReplayProvider
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .anthropic_provider import AnthropicDialect, AnthropicProvider
+    from .extractive_provider import ExtractiveProvider
+    from .human_provider import HumanProvider
+    from .openai_provider import OpenAIDialect, OpenAIProvider
+    from .replay_provider import ReplayProvider
 
 __all__ = [
     "AnthropicDialect",
@@ -15,3 +20,5 @@ __all__ = [
     "OpenAIProvider",
     "ReplayProvider",
 ]
+
+lazily(__name__)

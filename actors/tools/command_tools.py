@@ -10,23 +10,24 @@ from msgspec import Meta
 
 from cortex.bus import Event
 from cortex.bus.events import ToolCall
-from cortex.runtime.functions import ToolStep
-from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
-from cortex.runtime.log import Blobs
-from cortex.runtime.secrets import Mask
-
-from ..programs import (
+from cortex.runtime.code.programs import (
     EffectInterruptedError,
     Effects,
+    History,
     ProgramError,
     ProgramOutcome,
     ProgramRefusedError,
     ProgramTimeoutError,
     ProgramUnwantedError,
     Seconds,
+    Waiters,
     argv_of,
 )
-from ..programs.wanted import History, Waiters
+from cortex.runtime.functions import ToolStep
+from cortex.runtime.kernel import Component, Config, Delivery, Home, Serves, key_names, on
+from cortex.runtime.log import Blobs
+from cortex.runtime.secrets import Mask
+
 from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError, ToolRefusedError, ToolUnknownError

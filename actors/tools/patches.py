@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cortex.runtime.code.repair import GitFailedError, PathRefusedError, Worktree, checked_path
 from cortex.runtime.secrets import refuse_masked
 
-from ..handlers.repair import GitFailedError, PathRefusedError, Worktree, checked_path
 from .errors import ToolError
 
 LARGEST_CHARS = 2_000_000

@@ -14,9 +14,7 @@ import msgspec
 
 from cortex.bus import Recorded
 from cortex.bus.events import ToolCall
-from cortex.runtime.kernel import Home
-
-from ..handlers.repair import (
+from cortex.runtime.code.repair import (
     NO_TREE,
     CheckoutUnusableError,
     PathRefusedError,
@@ -33,6 +31,8 @@ from ..handlers.repair import (
     restore_before,
     sources_at,
 )
+from cortex.runtime.kernel import Home
+
 from .errors import ToolError
 
 GIT_TIMEOUT_S = 60.0

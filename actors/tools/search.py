@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from cortex.runtime.code.programs import ProgramError, ProgramTimeoutError, run_program
+from cortex.runtime.code.source import Checkout, CheckoutError
 from cortex.runtime.isolation import interpreter
 
-from ..handlers.source import Checkout, CheckoutError
-from ..programs import ProgramError, ProgramTimeoutError, run_program
 from . import searching
 from .errors import ToolError
 from .globs import glob_of

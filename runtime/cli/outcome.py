@@ -13,8 +13,10 @@ from cortex.runtime.executions.view import (
     Dialogue,
     ExecutionDocument,
     GivenAnswer,
+    ItemRow,
     brief_value,
     edit_line,
+    failed_items,
     items_line,
     log_lines,
     named_values,
@@ -226,6 +228,7 @@ def _show_steps(screen: Screen, document: ExecutionDocument) -> None:
             said = chosen_line(chosen[step])
         line = f"  {status:<10} {step:<{widest}}  {said}".rstrip()
         screen.line(screen.cut(line, lines=2))
+        _show_rows(screen, failed_items(document.results.get(step)), "    ")
 
 
 def _show_items(screen: Screen, document: ExecutionDocument) -> None:
@@ -235,9 +238,13 @@ def _show_items(screen: Screen, document: ExecutionDocument) -> None:
         return
     screen.line()
     screen.paragraph(items_line(items), lead=f"{items.step:<10} ")
-    for row in (*items.failures, *items.waiting):
-        told = row.question or row.reason
-        screen.line(screen.cut(f"  {row.name}  {row.execution}  {row.status}: {told}", lines=2))
+    _show_rows(screen, (*items.failures, *items.waiting), "  ")
+
+
+def _show_rows(screen: Screen, rows: Iterable[ItemRow], indent: str) -> None:
+    for row in rows:
+        told = f"{row.status}: {row.question or row.reason}"
+        screen.line(screen.cut(f"{indent}{row.name}  {row.execution}  {told}", lines=2))
 
 
 def chosen_line(chosen: Chosen) -> str:

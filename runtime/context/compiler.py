@@ -34,7 +34,8 @@ from .selection.gather import gather, scope
 from .selection.item_index import Views
 from .selection.material import Clean, Left, clean, deduplicate
 from .selection.preselect import preselect
-from .selection.rank import Ranked, question_of, rank
+from .selection.rank import question_of, rank
+from .selection.ranked import Ranked
 from .selection.room import reserve
 from .tokens import Counter, TokenCounter
 from .trace_notes import (

@@ -23,7 +23,7 @@ from .request import SECTIONS, Bounds, Request, Section
 from .segments import Epoch, Segment
 from .selection.fit import Choice
 from .selection.material import Left
-from .selection.rank import Ranked
+from .selection.ranked import Ranked
 from .tokens import Counter
 
 

@@ -7,7 +7,7 @@ from .manifest import Measured
 from .prompt import PassedOver
 from .selection.fit import Choice
 from .selection.material import Clean, Left
-from .selection.rank import Ranked
+from .selection.ranked import Ranked
 from .tracing import Note, ScoredChunk, Watch
 
 

@@ -1,16 +1,14 @@
 """Paths that stay in the workspace."""
 
 import pathlib
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
+from cortex.runtime.code import repair
 from cortex.runtime.kernel import Home
 
 from .errors import StepError
 
 SHOWN = 200  # characters of a path that cannot be used
-# Started by name, as components are: the work trees of executions are kept by the actors.
-WORK_TREES = "cortex.actors.handlers.repair"
 NO_WORKSPACE = "the execution has no workspace: start it with --workspace"
 
 
@@ -23,13 +21,8 @@ class Path(pathlib.PosixPath):
     """
 
 
-class Placed(Protocol):
+class Placed(repair.AskedThere, Protocol):
     """An event that says where an execution works."""
-
-    @property
-    def workspace(self) -> str:
-        """The folder; "" for none."""
-        ...
 
     @property
     def worktree(self) -> bool:
@@ -47,10 +40,9 @@ def root_of(event: Placed, home: Home | None) -> pathlib.Path:
         raise StepError(NO_WORKSPACE, retry=False, kind="refused")
     if not event.worktree:
         return pathlib.Path(event.workspace).resolve()
-    trees: Any = import_module(WORK_TREES)
     try:
-        place: pathlib.Path = trees.work_tree(home, event)
-    except trees.RepairError as error:
+        place = repair.work_tree(home, event)
+    except repair.RepairError as error:
         raise StepError(str(error), retry=False, kind="refused") from error
     return place.resolve()
 

@@ -5,14 +5,9 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-import structlog
-from structlog.contextvars import bound_contextvars
-
 from cortex.bus import Draft, Event, Recorded
 
-from .logs import LEVEL
-
-log = structlog.get_logger("cortex.kernel")
+LEVEL = "CORTEX_LOG"
 
 
 class Detail:
@@ -31,6 +26,11 @@ class Detail:
     @contextmanager
     def of(self, record: Recorded, event: Event, attempt: int) -> "Iterator[Handled]":
         """Bind component, execution and step while *event* is handled, and say how that went."""
+        # Not above: a spawned component that logs nothing would start 0.1 s later.
+        import structlog
+        from structlog.contextvars import bound_contextvars
+
+        log = structlog.get_logger("cortex.kernel")
         bound = {
             "component": self._component,
             "execution": getattr(event, "execution_id", "") or record.correlation,

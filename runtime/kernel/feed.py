@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from cortex.bus import (
+    LOOKED_AT,
     Answer,
     Appended,
     Attempt,
@@ -133,7 +134,9 @@ def ordered(feeding: Feeding, host: Host, recall: Recall) -> Program:
         if contract is not None:
             page = up_to_once(contract, page)
         page, again = up_to_retry(page, feeding.name)
-        idle, seen, ring = page.through == seen, page.through, page.ring_through
+        # Of an empty page that looked at less than it may, the end is that of the log.
+        idle = page.through - seen < LOOKED_AT
+        seen, ring = page.through, page.ring_through
         if not page.records and not page.ephemeral:
             if seen - cursor >= IDLE_COMMIT or (quiet and handled > cursor):
                 cursor = yield from _commit(feeding, cursor, seen, ())

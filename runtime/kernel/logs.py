@@ -8,7 +8,8 @@ import structlog
 
 from cortex.runtime.secrets import Mask, Redactor
 
-LEVEL = "CORTEX_LOG"
+from .detail import LEVEL
+
 # With "trace" as with "debug", and of each event what its handler gave.
 LEVELS = {"trace": logging.DEBUG, "debug": logging.DEBUG, "info": logging.INFO}
 LEVELS |= {"warning": logging.WARNING, "error": logging.ERROR}

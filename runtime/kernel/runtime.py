@@ -70,6 +70,7 @@ class Runtime:
         clock: Where the hub's time comes from.
         log: Instead of the home's log.
         name: The source of what the runtime itself publishes.
+        held_for: What this runtime is, in a word, for whoever finds the home's log held.
 
     Raises:
         UntrustedHomeError: The user has not trusted the home.
@@ -86,6 +87,7 @@ class Runtime:
         clock: Clock | None = None,
         log: Log | None = None,
         name: str = "runtime",
+        held_for: str = "",
     ) -> None:
         if home is not None:
             home.require_trust()  # first: its log hands out what waits in it, and fires deadlines
@@ -104,7 +106,7 @@ class Runtime:
             if home
             else MaskedBlobs(MemoryBlobs(), self.mask)
         )
-        self.log: Log = log or _open_log(home, self.config)
+        self.log: Log = log or _open_log(home, self.config, held_for)
         owners = RecordedOwners(self.log, self.vocabulary)
         hub = Hub(self.log, self.vocabulary, system_entropy, owners, self.mask.drafts, AgentWork())
         hub.ready = self.config.limits.waiting
@@ -296,7 +298,7 @@ class Runtime:
         )
 
 
-def _open_log(home: Home | None, config: Config) -> Log:
+def _open_log(home: Home | None, config: Config, held_for: str) -> Log:
     if home is None:
         return MemoryLog()
-    return EventLog.open(home.log_path, durability=config.durability)
+    return EventLog.open(home.log_path, durability=config.durability, held_for=held_for)

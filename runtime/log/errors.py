@@ -105,9 +105,10 @@ class LogFullError(LogDiskError, DiskFullError):
 class LogHeldError(LogError):
     """Another process owns the log; a log has one writer."""
 
-    def __init__(self, path: str, pid: int | None) -> None:
-        super().__init__(path, pid)
+    def __init__(self, path: str, pid: int | None, held_for: str = "") -> None:
+        super().__init__(path, pid, held_for)
         self.path, self.pid = path, pid
+        self.held_for = held_for  # what the holder is, in a word, where it says so
 
     def __str__(self) -> str:
         holder = "another process" if self.pid is None else f"process {self.pid}"

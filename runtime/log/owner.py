@@ -17,16 +17,21 @@ class OwnerLock:
 
     The file itself is there afterwards, if only as an empty one that its owner alone may read.
 
+    Args:
+        log_path: The log.
+        held_for: What the holder is, in a word, for whoever finds the log held.
+
     Raises:
         LogHeldError: Another process, or another log object of this one, holds it.
         LogAccessError: The lock file, or the file itself, cannot be made.
         NotALogError: A folder stands in the file's place.
     """
 
-    def __init__(self, log_path: Path) -> None:
+    def __init__(self, log_path: Path, held_for: str = "") -> None:
         if log_path.is_dir():
             raise NotALogError(str(log_path), "it is a folder")
         self._log_path = log_path
+        self._held_for = held_for
         self._path = log_path.with_name(log_path.name + ".lock")
         self._looked_s = 0.0
         for _ in range(TRIES):
@@ -67,11 +72,11 @@ class OwnerLock:
             # Not on log.db itself: closing any descriptor of it would drop SQLite's own locks.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            pid = _holder(self._descriptor)
+            pid, held_for = _holder(self._descriptor)
             self.release()
-            raise LogHeldError(str(self._log_path), pid) from error
+            raise LogHeldError(str(self._log_path), pid, held_for) from error
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+        os.pwrite(self._descriptor, f"{os.getpid()} {self._held_for}".rstrip().encode(), 0)
 
     def _is_there(self) -> bool:
         """Whether the file that is locked is the one that stands under its name."""
@@ -89,6 +94,6 @@ class OwnerLock:
             self._descriptor = None
 
 
-def _holder(descriptor: int) -> int | None:
-    text = os.pread(descriptor, 32, 0)
-    return int(text) if text.isdigit() else None
+def _holder(descriptor: int) -> tuple[int | None, str]:
+    pid, _, held_for = os.pread(descriptor, 64, 0).decode(errors="replace").partition(" ")
+    return (int(pid), held_for) if pid.isascii() and pid.isdigit() else (None, "")

@@ -29,7 +29,8 @@ from .failures import BUSY_S, Translated
 from .owner import OwnerLock
 from .schema import EPOCHS_FORMAT, Durability, Meta, open_reader, open_writer, read_meta
 from .standing import misplaced
-from .statements import delete_many, put_flat, put_many
+from .state_tables import StateTables
+from .statements import put_flat, put_many
 from .verify import ends, verify
 
 FULL = 2  # what SQLite calls `synchronous = full`
@@ -60,6 +61,7 @@ class EventLog:
         self._reading = threading.Lock()
         self._head = 0
         self._opening: opening.Opening | None = None  # None for a log that is only read
+        self._tables = StateTables()
 
     @classmethod
     def open(
@@ -69,6 +71,7 @@ class EventLog:
         durability: Durability = "normal",
         readonly: bool = False,
         busy_s: float = BUSY_S,
+        held_for: str = "",
     ) -> Self:
         """Open the log at *path*, and make it if it is to be written and is not there.
 
@@ -77,12 +80,13 @@ class EventLog:
             durability: "normal" survives the kill of the process, "full" the loss of power.
             readonly: Works beside the owner and takes no lock.
             busy_s: How long to wait for a program that locks the file without owning it.
+            held_for: What the owner is, in a word, for whoever finds the log held.
 
         Raises:
             LogError: It cannot be used; the subclass says why and what to do.
         """
         path = Path(path)
-        log = cls(path, busy_s, None if readonly else OwnerLock(path))
+        log = cls(path, busy_s, None if readonly else OwnerLock(path, held_for))
         try:
             with log._translated:
                 if not readonly:
@@ -119,9 +123,6 @@ class EventLog:
     def write(self, batch: Batch) -> None:
         """Make *batch* durable, whole or not at all; back only once it is.
 
-        What is removed goes before what is put, but for finished work, which goes last: work that
-        was claimed and finished in one batch stays finished.
-
         Raises:
             RowRefusedError: The rows do not continue the log.
             LogError: Nothing of the batch was kept; the message says why.
@@ -131,7 +132,7 @@ class EventLog:
         values = self._columns(batch.rows)
         records = values[3::EVENT_COLUMNS]
         runs = tiles.runs(self._head, records)
-        writer = self._writing()
+        writer, tables = self._writing(), self._tables
         with self._translated:
             level = _sync_fully(writer) if batch.sync else FULL
             try:
@@ -139,11 +140,12 @@ class EventLog:
                 if records:
                     _put_events(writer, values)
                     put_many(writer, f"{ADD} tiles", runs)
-                _put_standing(writer, batch)
+                tables.put(writer, batch)
                 if batch.told:
                     mending.forget_noted(writer)
                 writer.execute("commit")
             except BaseException:
+                tables.undone()
                 if writer.in_transaction:  # SQLite rolls back by itself when the disk fails
                     writer.execute("rollback")
                 raise
@@ -337,34 +339,3 @@ def _put_events(writer: sqlite3.Connection, values: list[Any]) -> None:
         put_flat(writer, f"{ADD} events", EVENT_COLUMNS, values)
     except sqlite3.IntegrityError as error:
         raise RowRefusedError(values[0], str(error)) from error
-
-
-def _put_standing(writer: sqlite3.Connection, batch: Batch) -> None:
-    if batch.dropped:
-        dropped = [(name,) for name in batch.dropped]
-        delete_many(writer, "delete from subscriptions where (name)", dropped)
-        delete_many(writer, "delete from work where (subscription)", dropped)
-    if batch.standings:
-        standings = [_columns_of(standing) for standing in batch.standings.values()]
-        put_many(writer, "replace into subscriptions", standings)
-    if batch.work:
-        put_many(writer, "replace into work", _tuples(batch.work.values()))
-    if batch.finished:
-        delete_many(writer, "delete from work where (subscription, position)", batch.finished)
-    if batch.forgotten:
-        delete_many(writer, "delete from deadlines where (name)", [(n,) for n in batch.forgotten])
-    if batch.deadlines:
-        put_many(writer, "replace into deadlines", _tuples(batch.deadlines.values()))
-    if batch.voided:
-        delete_many(writer, "delete from receipts where (client)", [(n,) for n in batch.voided])
-    if batch.receipts:
-        put_many(writer, "replace into receipts", _tuples(batch.receipts.values()))
-
-
-def _columns_of(standing: Standing) -> tuple[Any, ...]:
-    name, kind, seen, *rest = msgspec.structs.astuple(standing)
-    return name, kind, msgspec.json.encode(seen).decode(), *rest
-
-
-def _tuples(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
-    return list(map(msgspec.structs.astuple, structs))

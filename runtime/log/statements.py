@@ -1,7 +1,7 @@
 """One statement for many rows, as few of them as SQLite's limits allow."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -21,37 +21,50 @@ def put_many(connection: sqlite3.Connection, verb: str, rows: Sequence[tuple[Any
 
 def put_flat(connection: sqlite3.Connection, verb: str, width: int, values: list[Any]) -> None:
     """The same for rows of *width* columns that stand one after the other in *values*."""
-    _in_steps(connection, values, width, f"{verb} values", "")
+    for chunk in _chunks(values, width):
+        connection.execute(_insertion(verb, width, len(chunk) // width), chunk)
 
 
-def delete_many(connection: sqlite3.Connection, verb: str, keys: Sequence[tuple[Any, ...]]) -> None:
-    """Run *verb* (``delete from t where (a, b)``) for all *keys*; nothing where there are none."""
-    if keys:
-        _in_steps(connection, _flat(keys), len(keys[0]), f"{verb} in (values", ")")
+def delete_many(
+    connection: sqlite3.Connection, verb: str, keys: Sequence[Any], *first: Any
+) -> None:
+    """Run *verb* (``delete from t where a = ? and b``) for all *keys*, each a value of the column.
+
+    Args:
+        connection: Where to run it.
+        verb: The statement up to the column whose value is one of *keys*.
+        keys: What to delete; nothing is run where there are none.
+        *first: Values of the parameters in *verb*.
+    """
+    for chunk in _chunks(keys, 1):
+        connection.execute(_deletion(verb, len(chunk)), (*first, *chunk))
 
 
 def _flat(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
     return list(chain.from_iterable(rows))
 
 
-def _in_steps(
-    connection: sqlite3.Connection, values: list[Any], width: int, verb: str, end: str
-) -> None:
+def _chunks(values: Sequence[Any], width: int) -> Iterator[Sequence[Any]]:
+    """*values*, *width* of them to a row, in as few pieces of as few sizes as one may."""
     start, rows = 0, len(values) // width
     if 0 < rows <= STEP:  # mostly it is one or two
-        connection.execute(_statement(verb, width, rows, end), values)
+        yield values
         return
     most = min(ROWS, SAFE_VARIABLES // width // STEP * STEP)
     while start < rows:
         size = min(rows - start, most)
         if size > STEP:
             size -= size % STEP
-        chunk = values[start * width : (start + size) * width]
-        connection.execute(_statement(verb, width, size, end), chunk)
+        yield values[start * width : (start + size) * width]
         start += size
 
 
 @lru_cache(maxsize=512)
-def _statement(verb: str, width: int, rows: int, end: str) -> str:
+def _insertion(verb: str, width: int, rows: int) -> str:
     row = f"({', '.join('?' * width)})"
-    return f"{verb} {', '.join([row] * rows)}{end}"
+    return f"{verb} values {', '.join([row] * rows)}"
+
+
+@lru_cache(maxsize=512)
+def _deletion(verb: str, rows: int) -> str:
+    return f"{verb} in ({', '.join('?' * rows)})"

@@ -5,12 +5,13 @@ without the network: a reference that leads out of a schema leads nowhere.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from .linked import Field
+from .references import reference_problem, references
 from .shapes import schema_of_type
 
 PROBLEM_CHARS: Final = 400
@@ -51,16 +52,18 @@ def schema_problem(schema: Any) -> str | None:
 
     if not isinstance(schema, dict):
         return "it is no map"
-    foreign = next((ref for ref in _references(schema) if not ref.startswith("#")), None)
-    if foreign is not None:
-        return f"it refers to {foreign[:100]!r}: only what stands in the schema itself is looked up"
     try:
         Draft202012Validator.check_schema(schema)
+        applied = object_schema(schema)
+        if problem := reference_problem(schema) or reference_problem(applied):
+            return problem
     except SchemaError as error:
         return f"{error.json_path} {_first_line(error.message)}"
     except RecursionError:
         return "it is too deep"
-    if object_schema(schema).get("type") != "object":
+    except ValueError as error:
+        return f"an `$id` in it is no URL: {error}"
+    if applied.get("type") != "object":
         return "its type is not `object`: an answer has named fields"
     return None
 
@@ -126,17 +129,6 @@ def _first_line(text: str) -> str:
     return f"{line[:half]} … {line[-half:]}"
 
 
-def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        for key, value in schema.items():
-            if key in ("$ref", "$dynamicRef") and isinstance(value, str):
-                yield value
-            else:
-                yield from _references(value)
-    elif isinstance(schema, list):
-        for each in schema:
-            yield from _references(each)
-
-
 def _names(schema: Any, name: str) -> bool:
-    return f"{_DEFS}{name}" in _references(schema)
+    place = f"{_DEFS}{name}"
+    return any(each == place or each.startswith(f"{place}/") for each in references(schema))

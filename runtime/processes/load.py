@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cortex.runtime.registry import Symbols
-from cortex.runtime.retrieval import Walk
+from cortex.runtime.retrieval import Walk, leads_to_itself
 
 from .compilation import Compilation
 from .compile import compile_sources
@@ -49,13 +49,22 @@ def read_folder(folder: Path) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
     sources: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []
     for entry, parts, is_folder in Walk(str(folder), counts=lambda name: name[0] != "."):
-        if not is_folder and entry.name.endswith(SUFFIXES):
+        looped = not is_folder and leads_to_itself(entry)
+        if looped or (not is_folder and entry.name.endswith(SUFFIXES)):
             file = "/".join((*parts, entry.name))
-            text, found = _misnamed(file) or read_source(Path(entry.path), file)
+            text, found = (
+                _misnamed(file) or (looped and _looped(file)) or read_source(Path(entry.path), file)
+            )
             diagnostics += found
             if text is not None:
                 sources[file] = text
     return sources, tuple(diagnostics)
+
+
+def _looped(file: str) -> tuple[None, tuple[Diagnostic, ...]]:
+    reporter = Reporter(file)
+    reporter.report("P014", "this is a link that leads to itself", _START, remedy="remove the link")
+    return None, tuple(reporter.found)
 
 
 def _misnamed(file: str) -> tuple[None, tuple[Diagnostic, ...]] | None:

@@ -7,7 +7,7 @@ and since references multiply what is applied, the number of keywords is bounded
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, Final
@@ -17,9 +17,11 @@ import regex
 PATTERNS_S: Final = 2.0  # all searches of one value together
 KEYWORDS: Final = 500_000  # applied to one value; one that fills an event has some 250,000
 
+DEEPEST: Final = 220  # keywords within each other; Python's own stack ends soon behind them
+
 
 class SchemaLimitError(ValueError):
-    """Applying a schema takes longer than any schema may."""
+    """Applying a schema takes longer than any schema may, or it is no schema."""
 
 
 class _Left:
@@ -27,6 +29,7 @@ class _Left:
 
     def __init__(self) -> None:
         self.keywords = KEYWORDS
+        self.deeper = DEEPEST
         self.patterns_s = PATTERNS_S
 
 
@@ -37,14 +40,21 @@ def schema_errors(schema: Mapping[str, Any], value: Any) -> list[Any]:
     """What is wrong with *value*, as jsonschema says it.
 
     Raises:
-        SchemaLimitError: It takes too long to tell.
+        SchemaLimitError: It takes too long to tell, or *schema* is none.
+        Unresolvable: A reference in *schema* leads nowhere.
     """
     from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
     token = _LEFT.set(_Left())
     try:
         # An empty registry: without one a reference to a URL would be fetched.
         return list(_validator()(schema, registry=Registry()).iter_errors(value))
+    except (SchemaLimitError, Unresolvable, RecursionError):
+        raise
+    # What is no schema, or refers to what is none, is applied until Python cannot go on.
+    except Exception as error:
+        raise SchemaLimitError(f"it is no schema: {error}") from error
     finally:
         _LEFT.reset(token)
 
@@ -56,6 +66,7 @@ def _validator() -> Any:
 
     own = {
         "pattern": _pattern,
+        "uniqueItems": _unique_items,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "unevaluatedProperties": partial(
@@ -72,7 +83,13 @@ def _counted(keyword: Any, *given: Any) -> Iterator[Any]:
     left.keywords -= 1
     if left.keywords < 0:
         raise SchemaLimitError(f"it takes more than {KEYWORDS:,} steps")
-    yield from keyword(*given) or ()
+    if left.deeper <= 0:
+        raise SchemaLimitError(f"it goes more than {DEEPEST} steps into each other")
+    left.deeper -= 1
+    try:
+        yield from keyword(*given) or ()
+    finally:
+        left.deeper += 1
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -107,6 +124,28 @@ def _pattern_properties(
         for name, each in value.items():
             if _matches(pattern, name):
                 yield from validator.descend(each, part, path=name, schema_path=pattern)
+
+
+def _unique_items(validator: Any, unique: bool, value: Any, _schema: Any) -> Iterator[Any]:
+    # jsonschema compares each map with each, which takes hours for some 10,000.
+    from jsonschema import ValidationError
+
+    if not unique or not validator.is_type(value, "array"):
+        return
+    if len({_comparable(each) for each in value}) < len(value):
+        yield ValidationError(f"{value!r} has non-unique elements")
+
+
+def _comparable(value: Any) -> Hashable:
+    """*value* so that two are equal where JSON says so: 1 is 1.0, and true is not 1."""
+    if isinstance(value, bool):
+        return "bool", value
+    if isinstance(value, Mapping):
+        return "map", frozenset((name, _comparable(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return "list", tuple(map(_comparable, value))
+    plain: Hashable = value
+    return plain
 
 
 def _additional_properties(validator: Any, part: Any, value: Any, schema: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .ranking import WEIGHTS, Weights
     from .records import Record, RecordFinder
     from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
-    from .walk import Identity, Walk, identity_of, is_inside, listed
+    from .walk import Identity, Walk, identity_of, is_inside, leads_to_itself, listed
     from .words import content_words
 else:
     lazily(__name__)
@@ -59,6 +59,7 @@ __all__ = [
     "fused",
     "identity_of",
     "is_inside",
+    "leads_to_itself",
     "listed",
     "near_duplicates",
 ]

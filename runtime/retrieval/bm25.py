@@ -10,14 +10,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # a float is scored without numpy, and most processes score nothing else
+    import numpy as np
+    import numpy.typing as npt
 
 DECIMALS: Final = 6  # the last bits of a logarithm differ from one C library to the next
 
-Amount = TypeVar("Amount", float, npt.NDArray[np.float32])
+Amount = TypeVar("Amount", float, "npt.NDArray[np.float32]")
 
 
 class Bm25(NamedTuple):

@@ -5,6 +5,7 @@ nowhere or, where they are followed, to places inside the folder only, unless th
 too; to each folder once and never back up.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
@@ -135,6 +136,15 @@ def _is_folder(entry: Entry) -> bool:
         return entry.is_dir()
     except OSError:  # a link that leads to itself: whoever reads it is told
         return False
+
+
+def leads_to_itself(entry: Entry) -> bool:
+    """Whether *entry* is a symbolic link that leads, by whatever way, to itself."""
+    try:
+        entry.is_file()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def is_inside(path: str, real_top: str) -> bool:

@@ -15,6 +15,9 @@ LogHeldError (in the log)
 from cortex.bus import CortexError
 from cortex.runtime.log import LogHeldError
 
+HELD_FOR_HUB = "hub"  # what a hub says of itself to whoever finds the home's log held
+_BETWEEN = "a hub that is just starting or ending"
+
 
 class ServingError(CortexError):
     """A hub cannot be served, found, or brought to an end."""
@@ -38,14 +41,17 @@ class NotUpError(ServingError):
 class AlreadyUpError(ServingError):
     """Another process serves the home, or runs a runtime on it."""
 
-    def __init__(self, home: str, pid: int | None, serving: bool) -> None:
-        super().__init__(home, pid, serving)
+    def __init__(self, home: str, pid: int | None, serving: bool, between: bool = False) -> None:
+        super().__init__(home, pid, serving, between)
         self.home, self.pid, self.serving = home, pid, serving
+        self.between = between  # whether it is a hub that does not listen yet, or no longer
 
     def __str__(self) -> str:
         holder = f"process {self.pid}" if self.pid else "another process"
         if self.serving:
             return f"{self.home} is up already, in {holder}: `cortex down` ends it"
+        if self.between:
+            return f"{self.home} is held by {holder}, {_BETWEEN}: look with `cortex status`"
         return (
             f"{self.home} is held by {holder}, a command with a runtime of its own: wait until it "
             "has ended, or interrupt it"
@@ -95,6 +101,8 @@ class HomeHeldError(LogHeldError):
     def __str__(self) -> str:
         if self.pid is None:
             return f"{self.path} is held by another process: repeat this once that has ended"
+        if self.held_for == HELD_FOR_HUB:
+            return f"{self.path} is held by process {self.pid}, {_BETWEEN}: repeat this in a moment"
         return (
             f"{self.path} is held by process {self.pid}, which runs executions on it: Ctrl-C there "
             f"or `kill -INT {self.pid}` pauses them; repeat this once it has ended"

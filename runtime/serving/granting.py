@@ -36,7 +36,7 @@ def granting(home: Home) -> Iterator[Client]:
     try:
         log = EventLog.open(home.log_path, durability=Config.load(home).durability)
     except LogHeldError as error:
-        raise HomeHeldError(str(home.path), error.pid) from None
+        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
     served = Hub(log, VOCABULARY, system_entropy, RecordedOwners(log, VOCABULARY))
     with (
         closing(log),

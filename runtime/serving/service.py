@@ -18,7 +18,7 @@ from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
 from cortex.runtime.log import EventLog, LogHeldError
 from cortex.runtime.processes import compile_home
 
-from .errors import AlreadyUpError, NotUpError
+from .errors import HELD_FOR_HUB, AlreadyUpError, NotUpError
 from .note import Note, found, remove, url_of, write
 
 # While a hub is up: files start something, and processes are compiled and knowledge is indexed
@@ -141,11 +141,14 @@ class Service:
 
     def _opened(self, home: Home, opened: contextlib.ExitStack) -> Runtime:
         try:
-            runtime = Runtime(home, components=self._components, clock=self._clock)
+            runtime = Runtime(
+                home, components=self._components, clock=self._clock, held_for=HELD_FOR_HUB
+            )
         except LogHeldError as error:
             up = found(home)
             pid = up.pid if up and up.pid else error.pid
-            raise AlreadyUpError(str(home.path), pid, up is not None) from None
+            between = error.held_for == HELD_FOR_HUB
+            raise AlreadyUpError(str(home.path), pid, up is not None, between) from None
         opened.callback(runtime.stop)
         return runtime
 

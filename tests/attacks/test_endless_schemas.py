@@ -1,5 +1,6 @@
 """Whoever announces a schema, or answers to one, cannot hold up whoever compares the two."""
 
+import time
 from typing import Any
 
 import pytest
@@ -77,3 +78,62 @@ def test_patterns_hold_as_ever(value: Any, problem: str | None) -> None:
     }
 
     assert wrong_answer(value, schema) == problem
+
+
+def test_a_schema_that_leads_back_to_itself_is_ended_before_the_stack_is() -> None:
+    """At the end of Python's own stack jsonschema panics, which nothing catches."""
+    back = {"type": "object", "$ref": "#"}
+
+    problem = wrong_answer({"a": 1}, back)
+
+    assert problem == "its schema cannot be applied: it goes more than 220 steps into each other"
+
+
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "#/type"}, {"$ref": "#/allOf/x", "allOf": [{}]}, {"properties": 3}]
+)
+def test_what_is_no_schema_is_a_problem_and_no_defect(schema: Any) -> None:
+    problem = wrong_answer({"a": 1}, {"type": "object", **schema})
+
+    assert problem is not None
+    assert "its schema cannot be applied: it is no schema: " in problem
+
+
+def test_a_tree_of_some_depth_is_compared() -> None:
+    tree = {"type": "object", "properties": {"left": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
+    value: Any = None
+    for _ in range(60):
+        value = {"left": value}
+
+    assert wrong_answer(value, tree) is None
+
+
+def test_many_maps_are_compared_with_each_other_in_a_moment() -> None:
+    schema = {"type": "object", "properties": {"a": {"uniqueItems": True}}}
+    maps = [{"id": n, "of": {"n": [n]}} for n in range(30_000)]
+
+    began_s = time.monotonic()
+    assert wrong_answer({"a": maps}, schema) is None
+    problem = wrong_answer({"a": [*maps, {"of": {"n": [7.0]}, "id": 7}]}, schema)
+
+    assert time.monotonic() - began_s < 20  # each with each takes minutes
+    assert problem is not None
+    assert problem.endswith("has non-unique elements")
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ([1, 1.0], False),
+        ([{"a": [1]}, {"a": [1.0]}], False),
+        ([None, None], False),
+        ([1, True], True),
+        ([0, False, None, "", [], {}], True),
+        ([[0], [False]], True),
+        (["1", 1], True),
+    ],
+)
+def test_items_are_unique_as_json_has_it(items: Any, unique: bool) -> None:
+    schema = {"type": "object", "properties": {"a": {"uniqueItems": True}}}
+
+    assert (wrong_answer({"a": items}, schema) is None) is unique

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from cortex.actors.engines import CompilationEngine
-from cortex.actors.handlers.repair import recorded_repair
 from cortex.bus import BegunError, Client, Draft, Event, Publish, Recorded
 from cortex.bus.events import (
     ComponentAnnounced,
@@ -39,6 +38,7 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.cli import main
+from cortex.runtime.code.repair import recorded_repair
 from cortex.runtime.kernel import Home
 
 from ..staff_world import QUICK

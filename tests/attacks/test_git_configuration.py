@@ -18,16 +18,16 @@ from pathlib import Path
 import pytest
 
 from cortex.actors.gates import BranchClean
-from cortex.actors.handlers.repair import Git, GitFailedError
-from cortex.actors.handlers.source import Checkout
-from cortex.actors.programs import (
+from cortex.bus.events import GateEvaluate, GateEvaluated, ToolReturned
+from cortex.runtime.code.programs import (
     GitConfigurationError,
     GitGrant,
     Setting,
     overridden,
     run_git,
 )
-from cortex.bus.events import GateEvaluate, GateEvaluated, ToolReturned
+from cortex.runtime.code.repair import Git, GitFailedError
+from cortex.runtime.code.source import Checkout
 
 from ..integration.repair_world import CART, CART_TEST, FIX, Bench, done, git, repository
 from ..integration.tools_world import Toolbox
@@ -594,4 +594,4 @@ def test_nothing_else_starts_git() -> None:
     ]
 
     assert [place.partition(":")[0] for place in starting] == ["git.py"]
-    assert (Path(str(files("cortex.actors"))) / "programs/git.py").exists()
+    assert (Path(str(files("cortex.runtime"))) / "code/programs/git.py").exists()

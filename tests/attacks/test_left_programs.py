@@ -68,7 +68,7 @@ def test_a_gates_program_ends_with_its_hub(world: EffectsWorld, how: str) -> Non
 # process was told of it, or right after.
 KILLED = """
 import os, signal, sys
-from cortex.actors.programs import leash, run_program
+from cortex.runtime.code.programs import leash, run_program
 
 def killed(self, group, *, held):
     if sys.argv[1] == "told":

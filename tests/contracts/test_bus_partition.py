@@ -14,6 +14,8 @@ import pytest
 
 from cortex.bus import Event, connect
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 LONG_S = 120.0
 NUMBER = os.getpid() % 250
 SPACE, NEAR, FAR = f"cortex{os.getpid()}", f"cxn{os.getpid()}", f"cxf{os.getpid()}"

@@ -146,6 +146,24 @@ def test_a_source_that_is_wrong_shows_every_diagnostic_with_its_remedy(tmp_path:
     assert "1 file, 2 errors" in done.stdout or "1 file, 1 error" in done.stdout
 
 
+def test_a_rejected_source_whose_file_is_removed_is_rejected_no_more(tmp_path: Path) -> None:
+    a_home(tmp_path)
+    processes = tmp_path / ".cortex" / "processes"
+    for name in ("one", "two"):
+        text = f"process: {name}\nversion: 1\nsteps:\n  - {{ id: a, action: nosuch }}\n"
+        (processes / f"{name}.yaml").write_text(text)
+    rejected = cortex(tmp_path, "process", "list")
+    before = cortex(tmp_path, "doctor")
+    for name in ("one", "two"):
+        (processes / f"{name}.yaml").unlink()
+    cortex(tmp_path, "process", "list")
+    after = cortex(tmp_path, "doctor")
+
+    assert "one.yaml (and 1 more) were rejected: see `cortex process validate`" in rejected.stderr
+    assert "one.yaml is rejected: P401" in before.stdout
+    assert "ok    processes   all that were compiled can run" in after.stdout
+
+
 def test_a_fix_is_shown_and_written(tmp_path: Path) -> None:
     sources(tmp_path)
 

@@ -191,6 +191,8 @@ def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) 
         (*resume, skipped, "--skip", "one", "--result", "one=x"),
         (*resume, given, "--result", "one"),
         (*resume, given, "--result", 'one={"output": 3}'),
+        (*resume, given, "--result", f'one={{"output": {"[" * 3000}{"]" * 3000}}}'),
+        (*resume, given, "--result", f"one={'[' * 60_000}"),
         (*resume, given, "--result", "onne=1"),
     )
     done = desk.run(*resume, skipped, "--skip", "one", "--note", "by hand")
@@ -198,10 +200,11 @@ def test_a_step_is_skipped_or_its_result_given_and_who_did_is_shown(desk: Desk) 
     result = f"one={json.dumps(fields)}"
     gave = desk.run(*resume, given, "--result", result)
 
-    assert [each.returncode for each in wrong] == [1, 2, 2, 2, 1, 1], wrong
+    assert [each.returncode for each in wrong] == [1, 2, 2, 2, 1, 1, 1, 1], wrong
     assert "did you mean `one`?" in wrong[0].stderr
     assert "opened has no step 'onne': did you mean `one`?" in wrong[-1].stderr
     assert all("Traceback" not in each.stderr for each in wrong)
+    assert all(each.stderr.count("\n") == 1 and len(each.stderr) < 2_000 for each in wrong[4:])
     assert (done.returncode, gave.returncode) == (0, 0), (done, gave)
     assert document(desk, skipped)["steps"] == {"one": "skipped", "two": "completed"}
     assert document(desk, given)["results"]["one"]["stdout"] == "fine"

@@ -371,3 +371,20 @@ def test_doctor_misses_a_component_that_is_not_there(folder: Path, use: str) -> 
     assert found["state"] == "fail"
     assert "there is no module" in found["found"]
     assert "cannot be imported" in refusal(cortex(folder, "run", "--goal", "x"))
+
+
+def test_a_link_that_leads_to_itself_is_reported_and_the_rest_of_the_home_works(
+    tmp_path: Path,
+) -> None:
+    home = Home.create(tmp_path / ".cortex")
+    (home.processes / "say.yaml").write_text(ECHO)
+    home.config_path.write_text('[handlers.shell]\nallow = ["echo"]\n')
+    for place in ("processes/loop", "processes/loop.yaml", "knowledge/loop.md", "skills"):
+        (home.path / place).symlink_to(Path(place).name)
+
+    checked = cortex(tmp_path, "process", "validate")
+    for file in ("processes/loop", "processes/loop.yaml"):
+        assert f"{file}:1:1: error P014 this is a link that leads to itself" in checked.stdout
+    assert checked.stdout.count("remove the link") == 2
+    assert "say" in cortex(tmp_path, "process", "list").stdout
+    assert cortex(tmp_path, "run", "say").returncode == 0

@@ -55,12 +55,19 @@ ASK = each(
     "action: shell",
     'with: { run: [echo, "${name}"] }',
 )
+COLLECT = each(
+    "collect",
+    "failures: collect",
+    "action: shell",
+    """with: { run: [sh, -c, 'test "$0" != bad', "${name}"] }""",
+)
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
-    for name, source in (("check", CHECK), ("slow", SLOW), ("stop", STOP), ("ask", ASK)):
+    sources = {"check": CHECK, "slow": SLOW, "stop": STOP, "ask": ASK, "collect": COLLECT}
+    for name, source in sources.items():
         (desk.home.processes / f"{name}.yaml").write_text(source)
     return desk
 
@@ -72,6 +79,15 @@ def names(*values: str) -> tuple[str, str]:
 def begun(desk: Desk, *command: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(desk.run("run", *command, "--json").stdout)
     return found
+
+
+def test_items_that_failed_are_named_when_the_step_is_done_all_the_same(desk: Desk) -> None:
+    document = begun(desk, "collect", *names("a", "bad", "c"))
+    shown = desk.run("execution", "show", document["id"]).stdout
+
+    (failed,) = document["results"]["each"]["failures"]
+    assert document["status"] == "completed"
+    assert f"item 2  {failed['execution']}  failed: sh ended with 1" in shown
 
 
 def test_a_failed_item_halts_the_run_and_a_resume_does_only_that(desk: Desk) -> None:

@@ -119,3 +119,19 @@ def test_what_a_worker_served_names_its_component(desk: Desk) -> None:
     running.communicate(timeout=STUCK_S)
 
     assert "start the worker that hosts Greet" in said
+
+
+def test_a_worker_is_said_to_need_a_hub_where_none_is_up(desk: Desk) -> None:
+    worker = desk.worker("steps:Greet")
+    assert desk.run("run", "greeting").returncode == 0
+    worker.terminate()
+    worker.communicate()
+    with_a_hub = desk.run("run", "greeting", "--wait", "0.1")
+    assert desk.run("down").returncode == 0
+    alone = desk.run("run", "greeting", "--wait", "0.1")
+    desk.serve()
+
+    hint = "no hub is up that a worker could come to: `cortex up --background`, then start it"
+    assert "start the worker that hosts Greet: cortex worker MODULE:NAME" in alone.stderr
+    assert hint in alone.stderr
+    assert hint not in with_a_hub.stderr

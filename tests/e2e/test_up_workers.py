@@ -76,7 +76,7 @@ def test_a_step_that_waits_is_shown_and_is_carried_out_by_nobody_once_it_is_canc
     ((_, later, _),) = desk.many(("run", "greeting"))  # the worker takes the oldest first
 
     assert "hello: nobody carries out greet" in told_of
-    assert "start the worker that hosts Greet: cortex worker MODULE:Greet" in told_of
+    assert "start the worker that hosts Greet: cortex worker MODULE:NAME" in told_of
     assert row["waiting"] == "nobody carries out greet"
     assert "waiting    hello: nobody carries out greet" in shown
     assert "nobody carries out greet" in listed

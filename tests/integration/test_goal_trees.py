@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cortex.actors.handlers.repair import restore_before
 from cortex.bus import Event
+from cortex.runtime.code.repair import restore_before
 
 from .repair_world import CART, CART_TEST, Bench, done, git, only, repository
 

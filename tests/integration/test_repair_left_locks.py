@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.actors.handlers.repair import find_worktree
-from cortex.actors.programs import run_program, unused
+from cortex.runtime.code.programs import run_program, unused
+from cortex.runtime.code.repair import find_worktree
 
 from .repair_world import CART, CART_TEST, FIX, Bench, done, git, repository
 from .test_goal_trees import OTHER, text, write
@@ -86,7 +86,7 @@ def test_a_lock_stays_while_a_program_of_ours_is_at_work_in_the_tree(bench: Benc
     # As a commit of a runtime that is gone: it works in the tree, and outlives whoever started it.
     holder = (
         "import subprocess, sys; from pathlib import Path\n"
-        "from cortex.actors.programs.output import start\n"
+        "from cortex.runtime.code.programs.output import start\n"
         "say = 'import sys, time; print(1, flush=True); sys.stdin.read()'\n"
         "program = start((sys.executable, '-c', say), sys.argv[1], {}, stdin=subprocess.PIPE)\n"
         "program.stdout.read(1)\n"

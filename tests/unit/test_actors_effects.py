@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cortex.actors.programs import (
+from cortex.runtime.code.programs import (
     KEPT_BYTES,
     EffectInterruptedError,
     Effects,
@@ -24,10 +24,12 @@ from cortex.actors.programs import (
 
 from .actors_world import PYTHON, ends_with_its_group
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 RUN = """
 import sys
 from pathlib import Path
-from cortex.actors.programs import Effects
+from cortex.runtime.code.programs import Effects
 Effects(Path(sys.argv[1])).run("key", sys.argv[3:], sys.argv[2], 60.0)
 """
 

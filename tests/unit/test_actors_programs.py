@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cortex.actors.gates import Command
 from cortex.actors.handlers import RunTests, SendNotification, Shell
-from cortex.actors.programs import (
+from cortex.runtime.code.programs import (
     KEPT_BYTES,
     ProgramError,
     ProgramOutcome,
@@ -31,6 +31,8 @@ from .actors_world import (
     step_execute,
     verdict,
 )
+
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
 
 
 def python(code: str, *words: str) -> list[str]:

@@ -13,6 +13,8 @@ import pytest
 from ..e2e.command_lines import CORTEX, environment, run_many
 from ..installed_packages import install
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

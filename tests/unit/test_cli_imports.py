@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from cortex.bus.events import ExecutionRequest
-from cortex.runtime.kernel import Home, Runtime
+from cortex.runtime.kernel import Home, Runtime, built_in, load
+
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
 
 IMPORTED = """
 import json, sys
@@ -31,6 +33,7 @@ FEW = {
 CORTEX = Path(sys.executable).with_name("cortex")
 ISOLATED = "cortex.runtime.isolation"  # what closes the process to its neighbours
 HEAVY = {"asyncio", "numpy", "pykka", "pynng", "rich", "structlog", "tiktoken", "yaml"}
+SPAWNED = [each.component for each in built_in() if load(each.component).cpu]
 
 
 def imported(*args: str) -> tuple[int, set[str]]:
@@ -115,3 +118,28 @@ def test_a_front_has_no_name_that_it_does_not_say(tmp_path: Path) -> None:
     )
 
     assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize("component", SPAWNED)
+def test_a_component_that_is_spawned_imports_no_actors_sockets_nor_logs(component: str) -> None:
+    assert imported_by_child(component).isdisjoint({"pykka", "pynng", "rich", "structlog"})
+
+
+def test_a_component_imports_nothing_for_its_neighbours() -> None:
+    assert imported_by_child("cortex.actors.handlers:Shell").isdisjoint(HEAVY)
+
+
+def imported_by_child(component: str) -> set[str]:
+    """The modules that a process imports to serve *component*."""
+    script = """
+import sys
+from cortex.runtime.kernel.manifest import load
+from cortex.runtime.kernel.spawned_child import main
+load(sys.argv[1])
+print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, component],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return set(done.stdout.split())

@@ -76,17 +76,18 @@ def test_of_a_long_text_a_result_in_short_has_the_beginning_and_says_where_the_r
 
     assert lines[:2] == ["stdout:", "  0"]
     assert lines[19] == "... 12 more lines: cortex execution show e"
-    assert lines[20] == f"line: {'x' * 194}… cortex execution show e"
-    assert len(lines) == 21
+    assert lines[20] == f"line: {'x' * 194}…"
+    assert lines[21:] == ["... the rest of a line that ends in …: cortex execution show e"]
 
 
-def test_each_long_line_of_a_text_is_cut_not_the_first_alone() -> None:
-    said = f"short\n{'y' * 5_000}\nlast"
+def test_each_long_line_of_a_text_is_cut_and_where_the_rest_is_stands_once() -> None:
+    said = f"short\n{'y' * 5_000}\n{'y' * 5_000}\nlast"
 
     lines = list(scalars({"stdout": said}, "cortex execution show e"))
 
-    cut = f"  {'y' * 198}… cortex execution show e"
-    assert lines == ["stdout:", "  short", cut, "  last"]
+    cut = f"  {'y' * 198}…"
+    rest = "... the rest of a line that ends in …: cortex execution show e"
+    assert lines == ["stdout:", "  short", cut, cut, "  last", rest]
 
 
 @pytest.mark.parametrize(

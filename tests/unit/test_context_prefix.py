@@ -31,6 +31,8 @@ from cortex.runtime.context import (
 from cortex.runtime.context.prefix import CacheBlock, ProviderCache, RentOrBuy, bill_of
 from cortex.runtime.models import Caching, Price, Usage
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 MARKED = Caching(minimum_tokens=1_000, breakpoints=4, look_back=20, lifetimes_s=(300, 3_600))
 UNMARKED = Caching(minimum_tokens=1_024, granularity_tokens=128, lifetimes_s=(300,))
 PRICE = Price(input=3.0, cached_read=0.3, cached_write=3.75, output=15.0)

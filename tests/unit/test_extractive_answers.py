@@ -355,6 +355,28 @@ def test_a_short_answer_keeps_what_failed_and_says_that_there_is_more() -> None:
     assert short.text.endswith("(Further lines did not fit this answer.)")
 
 
+def test_passages_that_were_found_are_knowledge_and_no_log_of_a_failure() -> None:
+    context = [
+        passage(
+            "engineering.tests:1",
+            "# Flaky tests\n\nWe quarantine flaky tests on the day they flake.\n",
+            kind="passage",
+        ),
+        passage(
+            "engineering.ci_failures:5",
+            "The first failure in time is usually the cause; what follows often fails by it.\n"
+            "An error in an installation step makes every later message suspect.\n",
+            kind="passage",
+            first_line=5,
+        ),
+    ]
+
+    extract = answer(context, "What do we do with flaky tests?", max_tokens=2_000, count=COUNT)
+
+    assert quotes(extract, "answer")[0] == "We quarantine flaky tests on the day they flake."
+    assert quotes(extract, "failed") == quotes(extract, "error") == []
+
+
 def test_no_room_for_the_shortest_answer_is_an_error() -> None:
     with pytest.raises(AnswerTooSmallError, match=r"needs at least \d+ tokens, 3 are allowed"):
         answer([passage("ci.log", PYTEST_LOG)], WHAT_FAILED, max_tokens=3, count=COUNT)

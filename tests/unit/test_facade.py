@@ -14,6 +14,8 @@ import pytest
 
 import cortex
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 ROOT = Path(__file__).parents[2]
 FACADE = ROOT / "dev" / "facade"
 ALL_NAMES = """

@@ -12,6 +12,7 @@ from cortex.bus import (
     Commit,
     CursorError,
     Event,
+    Fetch,
     Finish,
     Publish,
     Release,
@@ -75,6 +76,16 @@ def test_a_page_is_one_transaction(writer: Fed) -> None:
     commits = [r for r in writer.sent if isinstance(r, Commit)]
     assert [(c.after, c.through, len(c.events)) for c in commits] == [(0, 3, 3)]
     assert writer.results() == [("plan.written", 1), ("plan.written", 2), ("plan.written", 3)]
+
+
+def test_it_rests_after_one_page_that_had_nothing_for_it(writer: Fed) -> None:
+    started(writer)
+    publish(writer, "a", "b")
+    program = writer.ordered()
+    writer.run(program)
+
+    fetches = [r.after for r in writer.sent if isinstance(r, Fetch)]
+    assert fetches == [0, 0, 2]  # at its start; then what came; then past what itself has said
 
 
 def test_an_event_that_fails_is_tried_three_times_and_then_parked(writer: Fed) -> None:

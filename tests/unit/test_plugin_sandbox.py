@@ -6,7 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import cortex
+
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 
 # Behind the front door: only the supervisor of plugins makes sandboxes.
 sandbox: Any = importlib.import_module("cortex.plugins.hosting.sandbox")

@@ -1,5 +1,6 @@
 """What a model has to answer: told by fields, by schema or by a Struct, and checked."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -303,3 +304,49 @@ def test_whatever_is_answered_to_whatever_schema_there_is_an_end(
         assert wrong is None or "\n" not in wrong
         assert data is None or found == data
     assert typed_answer({"data": data}, ANSWER)[0] == data
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"$ref": "#"}, "it refers to '#', which leads back to itself"),
+        ({"type": "object", "$ref": "#"}, "it refers to '#', which leads back to itself"),
+        ({"type": "object", "not": {"$ref": "#"}}, "it refers to '#', which leads back to itself"),
+        (
+            {"type": "object", "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}},
+            "it refers to '#/$defs/a', which leads back to itself",
+        ),
+        ({"type": "object", "$ref": "#/nowhere"}, "it refers to '#/nowhere', which is not there"),
+        ({"$ref": "#/$defs/none"}, "it refers to '#/$defs/none', which is not there"),
+        (
+            {"type": "object", "properties": {"a": {"$dynamicRef": "#x"}}},
+            "refers to '#x', which is not",
+        ),
+        ({"type": "object", "$ref": "#/allOf/x", "allOf": [{}]}, "it refers to '#/allOf/x', which"),
+        ({"type": "object", "$ref": "#/type"}, "it refers to '#/type', which is no schema"),
+        (
+            {"type": "object", "$ref": "https://x.org/a"},
+            "to 'https://x.org/a': only what",
+        ),
+        ({"type": "object", "$id": "http://["}, "an `$id` in it is no URL"),
+    ],
+)
+def test_references_that_lead_nowhere_or_back_are_a_diagnostic(schema: Any, problem: str) -> None:
+    (found,) = compiled(
+        f"  - id: a\n    action: ask_model\n    output: {{schema: {json.dumps(schema)}}}\n"
+    ).diagnostics
+
+    assert (found.code, found.severity) == ("P413", "error")
+    assert problem in found.message
+
+
+def test_what_is_looked_up_within_the_object_at_the_top_is_kept() -> None:
+    inner = {
+        "type": "object",
+        "properties": {"x": {"type": "string"}, "y": {"$ref": "#/$defs/A/properties/x"}},
+    }
+    schema = {"$ref": "#/$defs/A", "$defs": {"A": inner}}
+
+    assert schema_problem(schema) is None
+    assert typed_answer({"data": {"y": "text"}}, object_schema(schema))[1] is None
+    assert typed_answer({"data": {"y": 3}}, object_schema(schema))[1] is not None

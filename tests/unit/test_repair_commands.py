@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortex.actors.handlers.repair import find_command
+from cortex.runtime.code.repair import find_command
 
 UNITTEST = ("python3", "-m", "unittest", "discover")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.handlers.repair import (
+from cortex.runtime.code.repair import (
     EditError,
     PathRefusedError,
     apply_edit,

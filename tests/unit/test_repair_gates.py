@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.actors import gates
-from cortex.actors.handlers.repair import repair_of
 from cortex.bus import FORMAT, Draft, Event, Recorded
 from cortex.bus.events import (
     VOCABULARY,
@@ -21,6 +20,7 @@ from cortex.bus.events import (
     StepExecute,
     StepFailed,
 )
+from cortex.runtime.code.repair import repair_of
 from cortex.runtime.kernel import Config
 
 from .actors_world import gate_evaluate, verdict

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.handlers.repair import message_of, trailers_of
+from cortex.runtime.code.repair import message_of, trailers_of
 
 OURS = {"Cortex-Execution": "e1", "Cortex-Step": "commit"}
 

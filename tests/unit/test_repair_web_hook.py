@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from cortex.actors.handlers.repair import HookRefusedError, hook_secret, hook_signature, hook_url
+from cortex.runtime.code.repair import HookRefusedError, hook_secret, hook_signature, hook_url
 
 
 @pytest.mark.parametrize(

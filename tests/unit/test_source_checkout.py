@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.actors.handlers.source import (
+from cortex.runtime.code.source import (
     Checkout,
     CheckoutUnreadableError,
     GitMissingError,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.handlers.source import Frame, parse_frames
+from cortex.runtime.code.source import Frame, parse_frames
 
 SHAPES = [
     ('  File "/srv/app/cart.py", line 12, in total', "/srv/app/cart.py", 12, "total"),

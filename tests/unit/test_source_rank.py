@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.handlers.source import Checkout, Location, find_relevant_code
+from cortex.runtime.code.source import Checkout, Location, find_relevant_code
 
 CHECKOUTS = Path(__file__).parents[1] / "fixtures" / "checkouts"
 LANGUAGES = sorted(path.stem for path in CHECKOUTS.glob("*.yaml"))

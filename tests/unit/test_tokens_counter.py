@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from cortex.runtime.context import ENCODINGS, EncodingUnknownError, TokenCounter
 
+pytestmark = pytest.mark.wheel  # it starts what the wheel installs
+
 EVALUATION = Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 RANK_FILES = {
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortex.actors.handlers.triage import (
+from cortex.runtime.code.triage import (
     GAP,
     STRENGTH_MAX,
     TemplateCounts,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.actors.handlers.triage import Finding, Report, parse_log, read_log, triage
+from cortex.runtime.code.triage import Finding, Report, parse_log, read_log, triage
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 
@@ -195,7 +195,25 @@ def test_a_reason_that_ends_in_a_colon_has_the_line_that_follows() -> None:
     first = next(f for f in report("node_tap").findings if "keeps the total" in f.title)
 
     assert first.message.startswith("Expected values to be strictly equal:")
-    assert first.reason().removeprefix("Expected values to be strictly equal: ").strip()
+    assert first.reason() == "Expected values to be strictly equal: 7 !== 3"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (["could not load:", "", "no such file"], "could not load: no such file"),
+        (["should hold:", "  more"], "should hold: more"),
+        (["could not load:"], "could not load:"),
+        (["did not match /x/. Input:", "", "'abc'", ""], "did not match /x/. Input: 'abc'"),
+    ],
+)
+def test_the_reason_of_a_tap_verdict_goes_on_behind_its_colon(said: list[str], reason: str) -> None:
+    body = ["failureType: 'testCodeFailure'", "error: |-", *(f"  {line}" for line in said)]
+    body += ["code: 'ERR_TEST_FAILURE'", "stack: |-", "  Test.run (node:internal/x:1:2)"]
+    log = ["TAP version 13", "# Subtest: loads", "not ok 1 - loads", "  ---"]
+    log += [*(f"  {line}" for line in body), "  ...", "1..1", "# fail 1", ""]
+
+    assert triage(parse_log("\n".join(log))).findings[0].reason() == reason
 
 
 @pytest.mark.parametrize("log", sorted({row[0] for row in EXPECTED}))
@@ -413,3 +431,16 @@ def test_of_several_compile_errors_the_first_is_first_whatever_else_the_last_one
     )
 
     assert triage(log).findings[0].title == f"{where}:[8,5] enum constant not expected here"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("AssertionError: -3 != 3", "-3 != 3. Failed command: "),
+        ("Error: it ended.", "ended. Failed"),
+    ],
+)
+def test_the_failed_command_begins_a_sentence_of_its_own(reason: str, told: str) -> None:
+    log = f"FAILED tests/test_cart.py::test_total - {reason}\n1 failed in 0.1s\nmake: *** [test] Error 1\n"
+
+    assert told in triage(parse_log(log)).summary

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from cortex.actors.handlers.triage import Evidence, Finding, Log, Reference, triage
+from cortex.runtime.code.triage import Evidence, Finding, Log, Reference, triage
 from cortex.runtime.context import Passage
 from cortex.runtime.retrieval import TextScores, content_words
 
 from .extract import Role, Span
-from .question import sentences
+from .question import FOUND, sentences
 
 MOST: Final[dict[Role, int]] = {
     "failed": 20,
@@ -24,7 +24,7 @@ TOLD_WHOLE: Final = 3  # findings whose proof is quoted; of the others only what
 MESSAGES_EACH: Final = 3
 PROOF_EACH: Final = 2
 SOURCE_KINDS: Final = ("code", "source", "snippet")
-BACKGROUND_KINDS: Final = ("knowledge", "memory", "package")
+BACKGROUND_KINDS: Final = ("knowledge", "memory", "package", FOUND)
 FRAME_WORDS: Final = ('File "', "at ")
 PYTHON_FRAMEWORKS: Final = ("pytest", "unittest", "python", "exception")
 SHORT_GAP: Final = 6  # lines; the blank ones between two of one block are no more

@@ -17,7 +17,7 @@ from typing import Final
 
 import platformdirs
 
-from cortex.actors.programs import ProgramError, run_program
+from cortex.runtime.code.programs import ProgramError, run_program
 from cortex.runtime.isolation import interpreter
 from cortex.runtime.tools import McpServer
 

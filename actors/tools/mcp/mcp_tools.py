@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
-from cortex.bus import Event, Recorded, Vocabulary, effect_of
+from cortex.bus import OWNER, Event, Recorded, Vocabulary, effect_of
 from cortex.bus.events import RuntimeStarted, ToolCall, ToolListed, ToolUnclaimed
 from cortex.runtime.kernel import AsyncComponent, Config, Delivery, Home, on
 from cortex.runtime.log import Blobs
+from cortex.runtime.registry import registry_of
 
 from ..answers import failed, late, returned, unknown
 from .environments import Environments
@@ -150,10 +151,7 @@ class McpTools(AsyncComponent):
                 await asyncio.to_thread(publish, *news)
 
     def _recorded(self, name: str) -> ToolListed | None:
-        """What was recorded last of a server."""
-        stream = ToolListed(server=name).stream()
-        found: ToolListed | None = None
-        for record in self._history(stream) if self._history else ():
-            event = self._vocabulary.read(record)
-            found = event if isinstance(event, ToolListed) else found
-        return found
+        """What this component, or the owner, recorded last of a server; what others say is none."""
+        records = self._history(ToolListed(server=name).stream()) if self._history else ()
+        listing = registry_of(records, self._vocabulary.read).listings.get(name)
+        return listing.newest if listing is not None and listing.by == OWNER else None

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cortex.runtime.retrieval import leads_to_itself
+
 from .errors import TrustStoreError
 from .git_index import folded, text_of
 
@@ -141,6 +143,8 @@ def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
         each, before, linked = waiting.pop()
         path = before + text_of(os.fsencode(each.name))
         linked = linked or each.is_symlink()
+        if leads_to_itself(each):
+            continue  # as a link that leads nowhere: there is nothing that could act
         if each.is_file():
             yield path, Path(each.path), linked
         elif each.is_dir():
@@ -156,6 +160,8 @@ def _files_below(top: os.DirEntry[str]) -> Iterator[tuple[str, Path, bool]]:
 
 
 def _is_filled(each: os.DirEntry[str]) -> bool:
+    if leads_to_itself(each):
+        return False
     if each.is_dir():
         return bool(_entries(each))
     return each.is_file() and each.stat().st_size > 0  # a reader leaves an empty log.db-wal

@@ -77,7 +77,7 @@ def _mend(home: Home, report: StateReport, how: How, screen: Screen) -> int:
     try:
         done = mend(home.log_path, how, BY)
     except LogHeldError as error:
-        raise HomeHeldError(str(home.path), error.pid) from None
+        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
     with granting(home):
         pass  # its hub records what was done
     document = mended_document(done)

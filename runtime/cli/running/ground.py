@@ -82,7 +82,7 @@ def _on_own(home: Home) -> Iterator[Ground]:
                 failure = error
                 raise
     except LogHeldError as error:
-        raise HomeHeldError(str(home.path), error.pid) from None
+        raise HomeHeldError(str(home.path), error.pid, error.held_for) from None
     except LogError:
         # What the command failed with says more than that the end could not be recorded.
         if failure is not None:

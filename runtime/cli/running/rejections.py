@@ -90,6 +90,9 @@ def refuse_older(
 def in_passing(rejected: list[RejectedError], before: Catalog) -> str:
     """One line about *rejected*, for a command that does not need them."""
     first = rejected[0]
-    more = f" (and {len(rejected) - 1} more)" if len(rejected) > 1 else ""
-    stays = " and stays as it was" if first.file in before.sources else ""
-    return f"{first.file}{more} was rejected{stays}: see `cortex process validate`"
+    stays = first.file in before.sources
+    if len(rejected) == 1:
+        told = "was rejected" + (" and stays as it was" if stays else "")
+    else:
+        told = f"(and {len(rejected) - 1} more) were rejected"
+    return f"{first.file} {told}: see `cortex process validate`"

@@ -36,7 +36,7 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
     with History.open(home) as history:
         catalog = Catalog(history)
         sources = sources_of(home)
-        stale = bool(changed(sources.texts, catalog) or gone(sources, catalog.sources))
+        stale = bool(changed(sources.texts, catalog) or gone(sources, catalog.known))
         stale = stale or moved(home, catalog)
         if not stale:
             yield history

@@ -84,9 +84,9 @@ class Submitter:
         sources, catalog = sources_of(self._home), Catalog(self._history)
         for problem in sources.unreadable:
             self._screen.note(str(problem), "yellow")
-        texts, left = changed(sources.texts, catalog), gone(sources, catalog.sources)
-        known = None if left or moved(self._home, catalog) else standing(texts, catalog)
-        rejected = self._submit(texts, left) if known is None else known
+        texts, left = changed(sources.texts, catalog), gone(sources, catalog.known)
+        stands = None if left or moved(self._home, catalog) else standing(texts, catalog)
+        rejected = self._submit(texts, left) if stands is None else stands
         return _Outcome(rejected, sources.texts, catalog)
 
     def _submit(self, texts: dict[str, str], removed: Iterable[str] = ()) -> list[RejectedError]:

@@ -7,11 +7,13 @@ from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.executions.view import UNHELD, History, only_child
 from cortex.runtime.processes.catalog import ways_back
 from cortex.runtime.projections import STREAM
-from cortex.runtime.serving import is_untaken
+from cortex.runtime.serving import found, is_untaken
 from cortex.runtime.serving.doctor import is_held
 
 from ..screen import Screen
 from .telling import HOW_LONG, nobody, what_is_missing
+
+NO_HUB = "no hub is up that a worker could come to: `cortex up --background`, then start it"
 
 
 def untaken_action(history: History, log: Log, execution_id: str) -> str:
@@ -64,8 +66,11 @@ def say_what_is_missing(
         said, missing = f"{event.step_id}: {nobody(event)}", (f"action {event.action}",)
     if quiet:
         screen.note(said, "yellow")
-    for way in ways_back(missing, history.stream, history.event):
+    ways = ways_back(missing, history.stream, history.event)
+    for way in ways:
         screen.note(way, "cyan")
+    if found(history.home) is None and any("the worker" in way for way in ways):
+        screen.note(NO_HUB, "cyan")
     if isinstance(event, ExecutionDeferred):
         screen.note(HOW_LONG)
 

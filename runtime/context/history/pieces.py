@@ -12,7 +12,7 @@ from ..segments import Epoch
 from ..selection.compress import Shorten, is_json
 from ..selection.fit import Choice, Count, size
 from ..selection.material import Left, clean_text
-from ..selection.rank import Ranked
+from ..selection.ranked import Ranked
 
 LEAST_TOKENS: Final = 48  # below which nothing is cut
 SHORT_CHARS: Final = 200  # of what a model said, after an epoch

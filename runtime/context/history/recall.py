@@ -17,7 +17,8 @@ from ..request import Bounds, Item, Step, Turn, TurnPart
 from ..selection.compress import is_json
 from ..selection.fit import Choice, Count, size
 from ..selection.material import clean_text
-from ..selection.rank import Ranked, cut_words, question_of
+from ..selection.rank import cut_words, question_of
+from ..selection.ranked import Ranked
 
 SHARE: Final = 1 / 16  # of the effective window: what is recalled takes at most
 READ_CHARS: Final = 40_000  # of one text

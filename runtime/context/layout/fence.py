@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from cortex.runtime.retrieval import Remembered
 
-from ..selection.rank import Ranked
+from ..selection.ranked import Ranked
 from ..selection.sanitise import ORDERS, sanitise
 from .tools import ToolItem
 

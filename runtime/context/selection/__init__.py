@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from .gather import Gathered, gather, scope
     from .material import Clean, Left, clean, deduplicate
     from .preselect import preselect
-    from .rank import Ranked, rank
+    from .rank import rank
+    from .ranked import Ranked
     from .room import reserve
     from .sanitise import sanitise
 else:

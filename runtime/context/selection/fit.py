@@ -15,7 +15,7 @@ from ..layout.fence import Run, all_lines, body, fence
 from ..layout.tools import ToolItem
 from ..request import Section
 from .material import Left
-from .rank import Ranked
+from .ranked import Ranked
 
 Count = Callable[[str], int]
 

@@ -24,44 +24,15 @@ from cortex.runtime.retrieval import (
 )
 
 from ..errors import ItemLinesError
-from ..prompt import Form, Neutralised
 from ..request import Item, Section, Step
 from .material import Clean
+from .ranked import Ranked, Worth
 
 LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
 RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none
 HALF_LIFE: Final = 8  # items
 DENSITY: Final = 0.05
 DECIMALS: Final = 6
-
-
-class Worth(NamedTuple):
-    """What the score of an item's best chunk is made of."""
-
-    retrieved: float
-    relevance: float
-    linked: float
-    recency: float
-    density: float
-
-
-class Ranked(NamedTuple):
-    """An item cut into chunks, each with its score."""
-
-    item: Item
-    lines: list[str]
-    numbers: Sequence[int]  # of the lines, in the source
-    chunks: tuple[Chunk, ...]
-    scores: tuple[float, ...]  # one a chunk
-    neutralised: tuple[Neutralised, ...]
-    form: Form = ""
-    saved: int = 0  # tokens that its form takes less than its own text
-    worth: Worth | None = None
-
-    @property
-    def score(self) -> float:
-        """The score of the best chunk."""
-        return max(self.scores)
 
 
 class _Cut(NamedTuple):

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from .fortune import Fared, fared
     from .history import History
     from .items import (
+        ItemRow,
         ItemsDocument,
         asking_items,
+        failed_items,
         items_document,
         items_line,
         only_child,
@@ -56,6 +58,7 @@ __all__ = [
     "History",
     "Hit",
     "Hits",
+    "ItemRow",
     "ItemsDocument",
     "ModelCall",
     "ModelChoice",
@@ -71,6 +74,7 @@ __all__ = [
     "document_of",
     "edit_line",
     "edit_of",
+    "failed_items",
     "fared",
     "find_executions",
     "find_processes",

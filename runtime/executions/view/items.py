@@ -1,6 +1,7 @@
 """The items of a step that works on several at once, as commands look at them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -87,6 +88,36 @@ def items_document(state: Execution) -> ItemsDocument | None:
         waiting=sorted(waiting, key=lambda row: row.status == "halted")[:SHOWN],
         failures=failures[:SHOWN],
     )
+
+
+def failed_items(result: Any) -> list[ItemRow]:
+    """The first of the items that failed, by the *result* of a step that is done all the same."""
+    failures = result.get("failures") if isinstance(result, dict) else None
+    if not isinstance(failures, list | tuple):
+        return []
+    rows: list[ItemRow] = []
+    for each in failures[:SHOWN]:
+        try:
+            failed = msgspec.convert(each, _Failure)
+        except msgspec.ValidationError:
+            return []  # an action's own field of that name
+        rows.append(
+            ItemRow(
+                item=failed.item,
+                step=failed.step,
+                execution=failed.execution,
+                status="failed",
+                reason=failed.error,
+            )
+        )
+    return rows
+
+
+class _Failure(msgspec.Struct):
+    item: int
+    error: str
+    execution: str
+    step: str = ""
 
 
 def items_line(items: ItemsDocument) -> str:

@@ -51,11 +51,15 @@ def scalars(result: dict[str, Any], rest: str) -> Iterator[str]:
     if isinstance(result.get(REPORT), str):
         yield from _text(result[REPORT], "")
         return
+    cut = False
     for name, value in result.items():
         if isinstance(value, dict | list | tuple) or hidden(name, value):
             continue
-        lines = bounded(list(_named(f"{name}:", value, "")), TEXT_LINES, rest)
-        yield from (cut_line(line, rest) for line in lines)
+        for line in bounded(list(_named(f"{name}:", value, "")), TEXT_LINES, rest):
+            cut = cut or len(line) > LONGEST_SCALAR
+            yield _beginning(line)
+    if cut:
+        yield f"... the rest of a line that ends in …: {rest}"
 
 
 def brief_value(value: Any) -> str:
@@ -79,7 +83,12 @@ def bounded(lines: list[str], most: int, rest: str) -> list[str]:
 
 def cut_line(line: str, rest: str) -> str:
     """*line*; of a long one the beginning, and *rest*, which says where all of it is."""
-    return line if len(line) <= LONGEST_SCALAR else f"{line[:LONGEST_SCALAR]}… {rest}"
+    short = _beginning(line)
+    return line if short == line else f"{short} {rest}"
+
+
+def _beginning(line: str) -> str:
+    return line if len(line) <= LONGEST_SCALAR else f"{line[:LONGEST_SCALAR]}…"
 
 
 def _element(value: Any, indent: str) -> Iterator[str]:

@@ -61,6 +61,11 @@ class Catalog:
         if not event.process_version or keys <= self._outdated:
             self.retired[event.name] = event.reason
 
+    @property
+    def known(self) -> dict[str, str]:
+        """Digest of the newest text, by file, of all that were accepted or rejected."""
+        return {**self.sources, **{f: each.source for f, each in self.rejected.items()}}
+
     def names(self) -> list[str]:
         """Names of all that is offered, sorted."""
         return sorted({name for name, _ in self.compiled} - self.retired.keys())

@@ -43,4 +43,4 @@ def _way(missing: str, served: Registration | None) -> str:
     component = served.announced.component
     if served.plugin:
         return f"cortex plugin load {served.plugin}"
-    return f"start the worker that hosts {component}: cortex worker MODULE:{component}"
+    return f"start the worker that hosts {component}: cortex worker MODULE:NAME"

@@ -165,7 +165,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         code: int,
         msg: str,
         headers: http.client.HTTPMessage,
-        newurl: str,
+        newurl: str,  # noqa: ARG002  # urllib gives it by position
     ) -> NoReturn:
         raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
 

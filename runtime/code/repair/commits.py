@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from ...programs import GitGrant
+from ..programs import GitGrant
 from .checkout import Sources
 from .errors import CheckoutUnusableError, GitFailedError
 from .git import Git

@@ -23,6 +23,7 @@ _SAYS_IT_ALONE = frozenset({"error", "failing_command"})
 _MAX_BESIDE = 3  # lines at the depth of an error of which nothing shows that they belong to it
 _MAX_TITLE_LINES = 7
 _MAX_REASONS, _MAX_MESSAGES, _MAX_FRAMES = 3, 4, 3
+_MAX_OPENED = 2  # lines below a reason that only opens
 _MAX_EXTENSION_CHARS = 6
 _PLACE_CLOSES = re.compile(r"(?:,\d+){0,3}\)")  # of `Cart.cs(12,5)`
 _MAX_CHARS = 400  # of a line, where its role is decided
@@ -44,15 +45,16 @@ _FRAME = re.compile(
     r"(?<![\w./\\-])(?P<path>(?:[A-Za-z]:[\\/]|file://)?[\w./\\@+~-]{1,240}\.[A-Za-z]\w{0,9})"
     r"(?::\[?|\(|\", line |: line |:line | line |:in line )(?P<line>\d{1,6})\b"
 )
+# `*+`: spaces are never given back, or a line that begins with hundreds would be tried from each.
 _REASON = re.compile(  # what an exception, an assertion or a panic says
-    r"\s*(?:\[\w+\] +)*(?:E +|=> )?(?:Caused by:|panic: |Failed asserting|Failure/Error:|what\(\):"
+    r"\s*+(?:\[\w+\] +)*(?:E +|=> )?(?:Caused by:|panic: |Failed asserting|Failure/Error:|what\(\):"
     r"|(?:fatal )?error(?:\[\w+\])?:"
     r"|(?:Uncaught |Unhandled )?[\w$.\\:]*(?:Error|Exception|Failure|Failed)\b(?:\s\[\w+\])?(?::|$)"
     r"|.{0,120}\b(?:panicked at|Assertion [`'\w]|[Tt]imed out\b|Timeout of \d)"
     r"|\S+:\d+:? (?:Failure|error:))"
 )
 _DETAIL = re.compile(
-    r"\s*(?:\[\w+\] +|# +)?(?:"
+    r"\s*+(?:\[\w+\] +|# +)?(?:"
     r"E   ?\s*(?!File )\S|(?:[Ee]xpect(?:ed|ing|ation)?|[Rr]eceived|[Aa]ctual|[Gg]ot|but was"
     r"|to equal|Which is|left|right|want|wanted|have)\b.{0,40}[:=(]"
     r"|.*\b(?:[Aa]ssert(?:ion)?\b|did not|should (?:be|have|equal)|[Ee]xpected .{1,200}(?:but"
@@ -60,7 +62,7 @@ _DETAIL = re.compile(
     r"|Error Message:|Message:|message:|fatal|> {2,}\S|CHECK|REQUIRE|Diff:|[| ]*\^+ \S|reason:"
     r"|Stack Trace:|stacktrace:|[-+] \S|❯|.{1,80} didn't )"
 )
-_COMPARED = re.compile(r"\S.{0,200} [!=]==? \S")
+_COMPARED = re.compile(r"\s*\S.{0,200} [!=]==? \S")
 _PLACE = re.compile(r"\s*(?:at |in |# |❯ |--> )?[\w./\\@-]{1,240}\.\w{1,9}:\d+(?::\d+)?:?$")
 _SAYS = re.compile(r"[^\W\d]{2}")
 _NO_REASON = re.compile(  # where it happened, and the source that a compiler quotes
@@ -170,14 +172,20 @@ def _messages(body: list[int], texts: Sequence[str]) -> list[int]:
 
 
 def _with_what_follows(reasons: list[int], body: list[int], texts: Sequence[str]) -> list[int]:
-    """A reason that only opens, as `RuntimeError:`, stands in the line after it."""
-    after = dict(pairwise(body))
+    """A reason that only opens, as `RuntimeError:` or `error: |-`, stands in what follows it."""
+    after = dict(pairwise(i for i in body if texts[i].strip()))
     told: dict[int, None] = {}
     for i in reasons:
         told[i] = None
-        if i in after and texts[i].endswith((":", "|-")):
-            told[after[i]] = None
+        last, left = i, _MAX_OPENED
+        while left and last in after and _opens(texts[last], texts[after[last]]):
+            last, left = after[last], left - 1
+            told[last] = None
     return list(told)
+
+
+def _opens(text: str, below: str) -> bool:
+    return text.endswith((":", "|-")) and _indent(below) >= _indent(text)
 
 
 def _is_detail(text: str) -> bool:
@@ -231,7 +239,7 @@ def _below(
     blank = deeper = False
     for i in range(last + 1, min(len(texts), last + 1 + _MAX_LINES_BELOW[shape])):
         text = texts[i]
-        if numbers[i] != numbers[i - 1] + 1 or i in starts or hit.rule.pattern.match(text):
+        if numbers[i] != numbers[i - 1] + 1 or i in starts or hit.rule.match(text):
             break
         if is_panic_of_test(i, texts):
             shape = "section"  # with its goroutines, to the verdict on the package

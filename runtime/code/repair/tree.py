@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from ...programs import GitConfigurationError, run_git
+from ..programs import GitConfigurationError, run_git
 from ..source import Checkout, CheckoutError
 from .errors import CheckoutUnusableError
 

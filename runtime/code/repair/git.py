@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from ...programs import GitConfigurationError, GitGrant, run_git
+from ..programs import GitConfigurationError, GitGrant, run_git
 from .errors import GitFailedError
 
 _MISSING = "is not installed: install it, then resume"

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cortex.runtime.retrieval import Walk
 
-from ...programs import GitConfigurationError, run_git
+from ..programs import GitConfigurationError, run_git
 from .errors import CheckoutUnreadableError, GitMissingError, NotAFolderError
 from .paths import installed_name, is_library, normalise
 

@@ -7,7 +7,7 @@ stands in that folder is taken away: whatever locks the user's own checkout, or 
 import re
 from pathlib import Path
 
-from ...programs import unused
+from ..programs import unused
 
 LOCKS = "*.lock"
 _LINK = re.compile(r"gitdir: (.+?)\r?\n?\Z", re.DOTALL)

@@ -1,1 +1,0 @@
-from actors.handlers.source import *

@@ -1,0 +1,46 @@
+"""Programs: run from argument lists in bounded time, and where it matters only once."""
+
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .effects import Effects, run_ordered
+    from .errors import (
+        EffectInterruptedError,
+        ProgramError,
+        ProgramRefusedError,
+        ProgramTimeoutError,
+        ProgramUnwantedError,
+    )
+    from .git import GitConfigurationError, GitGrant, run_git
+    from .git_configuration import Setting, overridden
+    from .in_use import unused
+    from .output import KEPT_BYTES
+    from .running import ProgramOutcome, Seconds, argv_of, run_program
+    from .wanted import History, Waiters
+else:
+    lazily(__name__)
+
+__all__ = [
+    "KEPT_BYTES",
+    "EffectInterruptedError",
+    "Effects",
+    "GitConfigurationError",
+    "GitGrant",
+    "History",
+    "ProgramError",
+    "ProgramOutcome",
+    "ProgramRefusedError",
+    "ProgramTimeoutError",
+    "ProgramUnwantedError",
+    "Seconds",
+    "Setting",
+    "Waiters",
+    "argv_of",
+    "overridden",
+    "run_git",
+    "run_ordered",
+    "run_program",
+    "unused",
+]

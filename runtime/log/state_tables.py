@@ -1,0 +1,94 @@
+"""How subscriptions, work, deadlines and receipts are written, in the transaction of their events.
+
+A cursor moves with nearly every transaction, and its filter, which is long, hardly ever: so only
+the cursor is written where the rest of its row is as it was.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from cortex.bus import Batch, Standing
+
+from .statements import delete_many, put_many
+
+MOVE = "update subscriptions set cursor = ?, attempts = ? where name = ?"
+
+
+class StateTables:
+    """Writes what stands beside the events; `write` of the log calls it, one thread at a time."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, Standing] = {}  # as they are in the table, by name
+
+    def put(self, writer: sqlite3.Connection, batch: Batch) -> None:
+        """Write what *batch* changes of the tables.
+
+        What is removed goes before what is put, but for finished work, which goes last: work that
+        was claimed and finished in one batch stays finished.
+        """
+        if batch.dropped:
+            self._drop(writer, batch.dropped)
+        if batch.standings:
+            self._put_standings(writer, batch.standings)
+        if batch.work:
+            put_many(writer, "replace into work", _tuples(batch.work.values()))
+        if batch.finished:
+            _end(writer, batch.finished)
+        if batch.forgotten:
+            delete_many(writer, "delete from deadlines where name", list(batch.forgotten))
+        if batch.deadlines:
+            put_many(writer, "replace into deadlines", _tuples(batch.deadlines.values()))
+        if batch.voided:
+            delete_many(writer, "delete from receipts where client", batch.voided)
+        if batch.receipts:
+            put_many(writer, "replace into receipts", _tuples(batch.receipts.values()))
+
+    def undone(self) -> None:
+        """Take in that the transaction was rolled back: what was written in it is not there."""
+        self._written.clear()
+
+    def _drop(self, writer: sqlite3.Connection, names: list[str]) -> None:
+        delete_many(writer, "delete from subscriptions where name", names)
+        delete_many(writer, "delete from work where subscription", names)
+        for name in names:
+            self._written.pop(name, None)
+
+    def _put_standings(self, writer: sqlite3.Connection, standings: dict[str, Standing]) -> None:
+        whole = [each for each in standings.values() if not self._moved(writer, each)]
+        if whole:
+            put_many(writer, "replace into subscriptions", list(map(_columns, whole)))
+            self._written.update((standing.name, standing) for standing in whole)
+
+    def _moved(self, writer: sqlite3.Connection, standing: Standing) -> bool:
+        """Write only where *standing* is now, if the rest of its row is as it was."""
+        name, before = standing.name, self._written.get(standing.name)
+        if (
+            before is None
+            or before.filter is not standing.filter
+            or (before.kind, before.created) != (standing.kind, standing.created)
+        ):
+            return False
+        moved = writer.execute(MOVE, (standing.cursor, standing.attempts, name))
+        return moved.rowcount == 1  # or another program has removed it: it is put back whole
+
+
+def _end(writer: sqlite3.Connection, finished: list[tuple[str, int]]) -> None:
+    # By subscription: for pairs, `(subscription, position) in (...)`, SQLite would look at all the
+    # work of the subscription, once for each.
+    for name, ended in groupby(sorted(finished), key=itemgetter(0)):
+        positions = [position for _, position in ended]
+        delete_many(writer, "delete from work where subscription = ? and position", positions, name)
+
+
+def _columns(standing: Standing) -> tuple[Any, ...]:
+    name, kind, seen, *rest = msgspec.structs.astuple(standing)
+    return name, kind, msgspec.json.encode(seen).decode(), *rest
+
+
+def _tuples(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
+    return list(map(msgspec.structs.astuple, structs))
