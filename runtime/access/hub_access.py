@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-import structlog
-
 import msgspec
+import structlog
 
 from cortex.bus import (
     OWNER,
