@@ -283,6 +283,19 @@ def test_who_stops_reading_costs_the_others_nothing(wired: Wired, raw: Raw) -> N
             got += len(feed.next(LONG_S))
 
 
+def test_who_asks_on_and_takes_no_answer_is_cut(wired: Wired, raw: Raw) -> None:
+    with connect(wired.url, name="busy", vocabulary=WORDS) as busy:
+        raw.hello("stopped")
+        raw.ask(["subscribe", "stopped/s", "ordered", [["*", None]], "beginning"])
+        busy.publish(*(Said(text="x" * 100_000) for _ in range(8)))
+
+        for _ in range(8):
+            raw.frame(["fetch", "stopped/s", 0, 256, 1 << 20])
+
+        until(lambda: [c.name for c in wired.server.clients()] == ["busy"])
+        assert busy.publish(Said()) == 9
+
+
 def test_what_a_client_left_behind_goes_with_its_last_connection(wired: Wired) -> None:
     gone = connect(wired.url, name="gone", vocabulary=WORDS)
     gone.hub.answer(Twice, lambda q, _: Doubled(number=2 * getattr(q, "number", 0)))
