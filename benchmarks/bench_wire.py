@@ -323,11 +323,11 @@ def lines(found: dict[str, Figures]) -> Iterator[str]:
 
 
 def quick() -> Ratios:
-    """Single events over ipc and TLS, to a bare socket."""
+    """Single events over ipc and TLS, to a bare round trip of nng."""
 
     def one(carrier: str) -> float:
         found: float = ratio(
-            lambda: 1 / single(carrier)["p50_us"], lambda: 1 / bare_socket()["p50_us"]
+            lambda: 1 / single(carrier)["p50_us"], lambda: 1 / nng_request()["p50_us"]
         )
         return found
 
