@@ -38,9 +38,10 @@ from .workers import Workers
 
 CONNECTIONS = 1_024  # of all clients together that are let in
 KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
-# Connections from networks that are not let in yet; as many by ipc. Few: nng takes as large a frame
-# from each of them as from anybody.
+# Connections from networks that are not let in yet. Few: nng takes as large a frame from each of
+# them as from anybody.
 STRANGERS = 32
+NEIGHBOURS = 256  # those by ipc, which are its owner's own
 AN_ADDRESS = 16  # of them from one address
 UNOPENED = 256  # and those that nng has not even greeted
 UNOPENED_AN_ADDRESS = 128
@@ -90,7 +91,7 @@ class HubServer:
         self._let_in = 0  # of them; the others are strangers
         self.outsiders: Strangers[Connection] = Strangers(STRANGERS, AN_ADDRESS, HELLO_S)
         # Apart, so that no network keeps this machine's own out.
-        self.insiders: Strangers[Connection] = Strangers(STRANGERS, STRANGERS, HELLO_S)
+        self.insiders: Strangers[Connection] = Strangers(NEIGHBOURS, NEIGHBOURS, HELLO_S)
         self.unopened = Unopened(UNOPENED, UNOPENED_AN_ADDRESS, HELLO_S)
         self._urls: list[str] = []
         self._ports: set[int] = set()
