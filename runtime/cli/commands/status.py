@@ -195,7 +195,7 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
     if document.plugins:
         screen.line()
         screen.table(
-            ("plugin", "version", "state", "reason"),
+            ("plugin", "version", "state", "about"),
             ((p.name, p.version, p.state, p.reason) for p in document.plugins),
         )
     if document.clients:
