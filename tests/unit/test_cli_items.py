@@ -16,8 +16,14 @@ from cortex.bus.events import (
     StepItemChanged,
     StepReopened,
 )
-from cortex.runtime.cli.running import Tally, Teller
-from cortex.runtime.executions.view import ItemsDocument, items_document, items_line, spans_of
+from cortex.runtime.executions.view import (
+    ItemsDocument,
+    Tally,
+    Teller,
+    items_document,
+    items_line,
+    spans_of,
+)
 
 from .execution_fan_world import answer, branches, each_of, fail, item, started
 from .execution_world import World, action_step, answer_to, compare, constant, gate

@@ -34,8 +34,8 @@ from cortex.bus.events import (
     ToolDenied,
     ToolReturned,
 )
-from cortex.runtime.cli.running import LiveView, Tally, Teller, in_order
-from cortex.runtime.executions.view import asked_of_person
+from cortex.runtime.cli.running import LiveView, in_order
+from cortex.runtime.executions.view import Tally, Teller, asked_of_person
 
 STEP: dict[str, Any] = {"execution_id": "e1", "step_id": "mend"}
 ASKED = ModelInvoke(**STEP, model="m", provider="openai", prompt="p")

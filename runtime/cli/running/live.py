@@ -4,12 +4,11 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from cortex.runtime.executions.view import Activity, Tally, Told
 from cortex.runtime.kernel import duration
 from cortex.runtime.models import dollars
 
 from ..screen import clean
-from .tally import Activity, Tally
-from .telling import Told
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

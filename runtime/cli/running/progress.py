@@ -24,15 +24,13 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
-from cortex.runtime.executions.view import OpenQuestions
+from cortex.runtime.executions.view import OpenQuestions, Tally, Teller
+from cortex.runtime.sessions import Ailments
 
 from ..errors import UnwritableError
 from ..screen import Screen, is_terminal
-from .ailments import Ailments
 from .keyboard import Interrupts
 from .live import LiveView
-from .tally import Tally
-from .telling import Teller
 
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = (

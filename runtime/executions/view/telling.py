@@ -47,11 +47,12 @@ from cortex.bus.events import (
     ToolReturned,
     ToolUnclaimed,
 )
-from cortex.runtime.executions import ENGINE, VERDICTS, Execution
-from cortex.runtime.executions.view import edit_line, edit_of, unedited_line
 from cortex.runtime.kernel import duration, many
 from cortex.runtime.models import PERSON, Usage, counted, dollars
 from cortex.runtime.processes import absence
+
+from .. import ENGINE, VERDICTS, Execution
+from . import edit_line, edit_of, unedited_line
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
