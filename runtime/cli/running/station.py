@@ -26,7 +26,7 @@ from cortex.runtime.executions import GOAL, VERDICTS, Execution
 from cortex.runtime.executions.view import (
     ExecutionDocument,
     History,
-    Tally,
+    LiveState,
     asked_of_person,
     document_of,
     open_gate,
@@ -368,7 +368,9 @@ class Station:
     def _progress(self, execution_id: str) -> Progress:
         """What follows the execution, and counts from what it took before."""
         state = self.history.execution(execution_id)
-        tally = Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
+        tally = LiveState(
+            state.usage, state.cost, state.started.max_cost if state.started else None
+        )
         told = None if self.quiet else self.screen
         return Progress(
             self.client,

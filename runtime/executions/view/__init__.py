@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from .live_state import (
         Activity,
-        Tally,
+        LiveState,
     )
     from .meaning import Hit, Hits, find_executions, find_processes
     from .next_step import BREAKPOINT
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         LEFT_TO_PAUSE,
         LEFT_WAITING,
         UNTAKEN,
+        FinishedLine,
         Teller,
-        Told,
         nobody,
         what_is_missing,
         what_pausing_does,
@@ -78,19 +78,19 @@ __all__ = [
     "ExecutionDocument",
     "ExecutionSummary",
     "Fared",
+    "FinishedLine",
     "GivenAnswer",
     "History",
     "Hit",
     "Hits",
     "ItemRow",
     "ItemsDocument",
+    "LiveState",
     "ModelCall",
     "ModelChoice",
     "OpenQuestions",
     "Span",
-    "Tally",
     "Teller",
-    "Told",
     "WhyDocument",
     "asked_of_person",
     "asking_items",
