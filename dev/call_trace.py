@@ -6,7 +6,7 @@ counts two of them.
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -35,7 +35,7 @@ class Trace:
         self._places: dict[str, str | None] = {}
 
     @contextmanager
-    def installed(self) -> Iterator[None]:
+    def installed(self) -> Generator[None]:
         """Watch this thread, and those that begin in the block."""
         threading.setprofile(self._called)
         sys.setprofile(self._called)
@@ -46,7 +46,7 @@ class Trace:
             threading.setprofile(None)  # type: ignore[arg-type]  # documented so
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self) -> Generator[None]:
         """Record what is called in the block."""
         self.on = True
         try:

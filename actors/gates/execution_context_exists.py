@@ -26,7 +26,9 @@ class ExecutionContextExists(Component):
         ]
         evidence = {"trigger": event.trigger, "goal": event.goal, "workspace": event.workspace}
         if missing:
-            reason = f"the execution has no {' and no '.join(missing)}: start it with one"
+            how = " (`--goal TEXT`)" if "goal" in missing else ""
+            lacks = " and no ".join(missing)
+            reason = f"the execution has no {lacks}: start another with one{how}"
             return Verdict.failed(reason, **evidence)
         return Verdict.passed(**evidence)
 

@@ -47,6 +47,7 @@ def describe(
     *,
     confined: bool,
     logged: bool = False,
+    within_s: float = DESCRIBE_S,
 ) -> Description:
     """What a plugin's own code says it is; it runs in a process that has been granted nothing.
 
@@ -55,6 +56,7 @@ def describe(
         home: That nothing is seen of.
         confined: Whether that process is walled in.
         logged: Whether the end of what it prints is kept in its log where something is wrong.
+        within_s: Seconds that it may take.
 
     Raises:
         UnconfinedError: It is to be, and cannot be.
@@ -66,11 +68,7 @@ def describe(
     process = PluginProcess(spec, walls, {}, printed.take)
     told: Told | None = None
     try:
-        until = time.monotonic() + DESCRIBE_S
-        while told is None and not process.ended and time.monotonic() < until:
-            told = next(iter(process.tidings(until - time.monotonic())), None)
-            if told is None and printed.size_bytes > PRINTED_BYTES:
-                told = Told(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
+        told = _heard_from(process, printed, within_s)
     finally:
         code = process.end(kill=told is None or told.described is None)
     found = told.described if told is not None else None
@@ -82,6 +80,19 @@ def describe(
         return found
     why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
     raise PluginSilentError(plugin.name, why)
+
+
+def _heard_from(process: PluginProcess, printed: "_Printed", within_s: float) -> Told | None:
+    """What comes of looking at a plugin; None where its process ended without a word."""
+    until = time.monotonic() + within_s
+    while not process.ended:
+        if printed.size_bytes > PRINTED_BYTES:
+            return Told(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
+        if time.monotonic() >= until:
+            return Told(failed=f"it is still being imported after {within_s:g} s")
+        if told := next(iter(process.tidings(until - time.monotonic())), None):
+            return told
+    return None
 
 
 class _Printed:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from .note import Note, found
 SAID = "up.log"  # in the home: what a hub in the background writes
 LOOK_S = 0.05
 SHOWN = 2_000  # bytes of it that may hold the reason
+LEAST_FREE = 1 << 20  # bytes on the disk of a home; with less, nothing may have room
 LONGEST = 1 << 20  # bytes of it that are kept for the next hub
 COMPLAINT = "cortex: "  # before the one line in which a command says why it ends
 
@@ -77,6 +79,9 @@ def _said(path: Path, begin: int) -> str:
     complaints = [line for line in lines if line.startswith(COMPLAINT)]
     for line in (complaints or lines)[-1:]:
         return line.removeprefix(COMPLAINT)
+    free = shutil.disk_usage(path.parent).free
+    if free < LEAST_FREE:  # what it said had no room either
+        return f"its disk has {free >> 10:,} KiB left: free some space, then try again"
     return f"it said nothing; see {path}"
 
 

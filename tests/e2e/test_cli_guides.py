@@ -1,5 +1,6 @@
 """What the README and the first guide show works as it stands there."""
 
+import json
 import os
 import re
 import subprocess
@@ -36,6 +37,22 @@ def test_the_lines_of_the_readme_run(tmp_path: Path, env: dict[str, str]) -> Non
     )  # fmt: skip
 
     assert done.stdout == "Hello, Ada!\n"
+
+
+def test_the_compiled_process_of_the_readme_reports_what_failed(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```python\n")[2]
+    (tmp_path / "compiled.py").write_text(text.partition("```")[0])
+
+    subprocess.run([str(CORTEX), "init"], cwd=tmp_path, env=env, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "compiled.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+
+    assert done.stdout.startswith("2 failing tests (pytest): tests/test_items.py::")
 
 
 def test_the_process_of_the_first_guide_does_what_the_guide_says(
@@ -91,3 +108,32 @@ def test_the_first_example_of_the_language_compiles_beside_the_library(
 
     assert validated.returncode == 0, validated.stdout + validated.stderr
     assert source.splitlines()[0].removeprefix("process: ") not in library
+
+
+def test_the_manifest_that_its_guide_shows_is_that_of_the_demo(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    def cortex(*args: str) -> str:
+        return subprocess.run(
+            [str(CORTEX), *args],
+            cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True,
+        ).stdout  # fmt: skip
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    log, checkout = "log=examples/tomlkit-ci-failure.log", "checkout=examples/tomlkit-0.11.8"
+    cortex("init")
+    ran = json.loads(cortex("run", "triage_ci_failure", "-i", log, "-i", checkout, "--json"))
+    printed = cortex("prompt", "show", ran["id"], "--manifest").splitlines()
+    health = cortex("context", "health")
+    guide = (ROOT / "docs" / "manifest.md").read_text().partition("## Your first one")[2]
+
+    shown = [line.split() for line in block_of(guide).splitlines() if line.strip(" .")]
+    there = [line.split() for line in printed]
+    assert [line for line in shown if line not in there] == [
+        ["item", "section", "state", "tokens", "score", "why"]  # a table of its own on a terminal
+    ]
+    assert "2,041 of 24,000 tokens, 9%; 1,500 kept for the answer" in health
+
+
+def block_of(text: str) -> str:
+    return text.split("```")[1]

@@ -230,7 +230,7 @@ def test_the_health_of_what_has_not_ended_is_followed_until_ctrl_c(desk: Desk) -
     over = "".join(at_terminal(desk, "context", "health", "-f"))
 
     assert "not followed any more; the execution goes on as it was\r\n" in waiting
-    assert re.search(r"\[[#.]{30}\]  \d+% of V_e", over)
+    assert re.search(r"\[[#.]{30}\]  [\d,]+ of 24,000 tokens, \d+%; 1,500 kept", over)
     assert "the execution is completed\r\n" in over
     assert "Traceback" not in waiting + over
 

@@ -1,7 +1,9 @@
 """Who comes second where a hub begins or is up: what is said, and what stays as it is."""
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -72,3 +74,36 @@ def test_of_hubs_that_begin_together_one_is_up_and_each_other_says_so_in_one_lin
     assert written.startswith("what the last hub wrote\n")
     assert "listening  ipc:" in written  # nobody who came second took it away
     assert "\0" not in written
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 2 MiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a disk can be mounted by root only")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_hub_whose_disk_is_full_is_said_to_be_without_room(small: Path) -> None:
+    Home.create(small / ".cortex")
+    (small / "filler").write_bytes(b"x" * shutil.disk_usage(small).free)
+
+    code, said = ended(begin(small, "up", "--background"))
+
+    assert code == 4
+    assert "did not come up: its disk has 0 KiB left: free some space" in said
+
+
+def test_the_status_of_a_home_whose_disk_is_full_says_so(small: Path) -> None:
+    Home.create(small / ".cortex")
+
+    before = ended(begin(small, "status"))[1]
+    (small / "filler").write_bytes(b"x" * shutil.disk_usage(small).free)
+    after = ended(begin(small, "status"))[1]
+
+    assert "is full" not in before
+    assert "the disk of this home is full: nothing can be recorded" in after

@@ -1,5 +1,6 @@
 """Tests are run where the change stands, in three languages, and read as a CI log is."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -84,6 +85,25 @@ def test_a_change_turns_the_tests_green_and_leaves_the_checkout_red(
     assert (green["passed"], green["exit_code"], green["failed"]) == (True, 0, [])
     assert files_of(checkout) == before
     assert git(checkout, "status", "--porcelain") == ""
+
+
+def test_a_file_that_is_changed_as_soon_as_it_was_tested_is_tested_as_it_is_now(
+    tmp_path: Path,
+) -> None:
+    checkout = repository(tmp_path / "project", PYTHON)
+    bench = Bench(tmp_path, checkout)
+    source = checkout / "cart.py"
+
+    red = done(bench.test(position=8)).result
+    before = source.stat()
+    source.write_text(source.read_text().replace("-=", "+="))
+    os.utime(
+        source, ns=(before.st_atime_ns, before.st_mtime_ns)
+    )  # Python compares seconds and size
+    green = done(bench.test(position=10)).result
+
+    assert (red["passed"], green["passed"]) == (False, True)
+    assert not list(checkout.rglob("__pycache__"))
 
 
 def test_without_a_worktree_the_workspace_is_tested(tmp_path: Path) -> None:

@@ -297,9 +297,9 @@ def test_execution_context_exists_passes_with_trigger_goal_and_workspace(tmp_pat
 @pytest.mark.parametrize(
     ("given", "missing"),
     [
-        ({"goal": "g"}, "no trigger"),
-        ({"trigger": "t"}, "no goal"),
-        ({}, "no trigger and no goal"),
+        ({"goal": "g"}, "no trigger: start another with one"),
+        ({"trigger": "t"}, "no goal: start another with one (`--goal TEXT`)"),
+        ({}, "no trigger and no goal: start another with one (`--goal TEXT`)"),
     ],
 )
 def test_execution_context_exists_names_what_is_missing(
@@ -309,7 +309,7 @@ def test_execution_context_exists_names_what_is_missing(
 
     answer = verdict(ExecutionContextExists().evaluate, event)
 
-    assert answer.reason == f"the execution has {missing}: start it with one"
+    assert answer.reason == f"the execution has {missing}"
 
 
 @pytest.mark.parametrize("workspace", ["", "/no/such/folder", __file__, "a\0b", "x" * 5_000])
@@ -318,7 +318,7 @@ def test_execution_context_exists_wants_a_workspace_that_is_a_folder(workspace: 
 
     answer = verdict(ExecutionContextExists().evaluate, event)
 
-    assert answer.reason == "the execution has no workspace: start it with one"
+    assert answer.reason == "the execution has no workspace: start another with one"
 
 
 # file_exists

@@ -10,9 +10,11 @@ from cortex.bus import Client, Hub, LocalHub, SystemClock, system_entropy
 from cortex.bus.events import (
     VOCABULARY,
     ExecutionCompleted,
+    ExecutionRefused,
     ExecutionStarted,
     StepCompleted,
     StepExecute,
+    StepSettle,
 )
 from cortex.runtime.cli.adding import Screen
 from cortex.runtime.cli.running import Ailments, Interrupts, Progress
@@ -57,3 +59,25 @@ def test_what_was_recorded_before_ctrl_c_and_not_shown_yet_is_shown_after_it(
     assert isinstance(stopped.event, ExecutionCompleted)
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("done")]
     assert [line.split()[1] for line in lines] == ["one", "two"]
+
+
+@pytest.mark.parametrize("of_own", [True, False])
+def test_only_what_the_command_itself_asked_for_is_refused_to_it(
+    of_own: bool, client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two terminals change an execution at the same moment: one is followed, the other refused."""
+    own, other = (StepSettle(execution_id="x", step_id=step, outcome="skipped") for step in "ab")
+    refused = ExecutionRefused(execution_id="x", asked="step.settle", reason="it goes on")
+    client.publish(STARTED)
+    mine = client.publish(own)
+    theirs = client.publish(other)
+    client.publish(refused, causation=mine if of_own else theirs)
+    client.publish(ExecutionCompleted(execution_id="x"))
+
+    with Interrupts() as interrupts:
+        progress = Progress(client, Screen(), "x", Ailments(shown=False), interrupts)
+        stopped = progress.until_stopped(mine - 1)
+
+    assert stopped is not None
+    assert isinstance(stopped.event, ExecutionRefused if of_own else ExecutionCompleted)
+    assert ("it goes on" in capfd.readouterr().err) is of_own

@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import time
 from itertools import count as numbers
 
 import pytest
@@ -217,3 +218,15 @@ def test_go_tests_that_ran_beside_each_other_keep_their_own_reasons() -> None:
 
     assert told["TestA"] == "a_test.go:4: a is wrong"
     assert told["TestB"] == "b_test.go:9: b is wrong"
+
+
+def test_what_nests_very_deep_is_read_in_a_moment() -> None:
+    """Of a line that begins with hundreds of spaces each was a beginning that was tried."""
+    lines = ("not ok 1 - t{}", "  ---", "  error: |-", "    bad:")
+    log = "".join("  " * n + line.format(n) + "\n" for n in range(750) for line in lines)
+
+    began_s = time.process_time()
+    report = triage(parse_log(log))
+
+    assert time.process_time() - began_s < 4
+    assert report.findings[0].title == "t0"

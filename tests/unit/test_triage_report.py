@@ -431,3 +431,16 @@ def test_of_several_compile_errors_the_first_is_first_whatever_else_the_last_one
     )
 
     assert triage(log).findings[0].title == f"{where}:[8,5] enum constant not expected here"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("AssertionError: -3 != 3", "-3 != 3. Failed command: "),
+        ("Error: it ended.", "ended. Failed"),
+    ],
+)
+def test_the_failed_command_begins_a_sentence_of_its_own(reason: str, told: str) -> None:
+    log = f"FAILED tests/test_cart.py::test_total - {reason}\n1 failed in 0.1s\nmake: *** [test] Error 1\n"
+
+    assert told in triage(parse_log(log)).summary

@@ -119,6 +119,8 @@ class Progress:
         self._teller = Teller()
         self._tally = tally or Tally()
         self._shown = 0  # position up to which it was shown
+        self._own = 0  # position of the request whose outcome is followed; 0 for none
+        self._topics: dict[int, str] = {}  # of requests that others made meanwhile, by position
         self._live = LiveView() if screen is not None and is_terminal(sys.stderr) else None
 
     def until_stopped(
@@ -135,6 +137,7 @@ class Progress:
             KeyboardInterrupt: Ctrl-C was pressed.
             Terminated: The command was told to end by SIGTERM.
         """
+        self._own = 0 if after is None else after + 1
         self._shown = after = self._shown if after is None else after
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
         shown: AbstractContextManager[object] = self._live or nullcontext()
@@ -179,6 +182,10 @@ class Progress:
             if record.correlation not in self._followed:
                 continue
             event = self._client.vocabulary.read(record)
+            if isinstance(event, ExecutionRefused) and self._is_of_others(record, event):
+                continue
+            if self._own and record.position != self._own:
+                self._topics[record.position] = record.topic
             if not self._asked.setdefault(record.stream, AskedSoFar()).counts(event, record.source):
                 continue  # who says it was not asked
             if isinstance(event, StepDelegated):
@@ -198,6 +205,10 @@ class Progress:
                 self._missing(event)
             if stopped := self._stop(record, event):
                 yield stopped
+
+    def _is_of_others(self, record: Recorded, event: ExecutionRefused) -> bool:
+        """Whether what is refused was asked for by another command, at the same moment."""
+        return self._topics.get(record.causation or 0) == event.asked
 
     def _stop(self, record: Recorded, event: Event) -> Stopped | None:
         if isinstance(event, ExecutionResumed):

@@ -290,8 +290,11 @@ class Station:
 
     def _was_refused(self, execution_id: str, asked: int) -> bool:
         rows = rows_of(self.history, execution_id)
+        others = {record.position: record.topic for record, _ in rows if record.position != asked}
         return any(
-            isinstance(event, ExecutionRefused) and record.position > asked
+            isinstance(event, ExecutionRefused)
+            and record.position > asked
+            and others.get(record.causation or 0) != event.asked
             for record, event in rows
         )
 

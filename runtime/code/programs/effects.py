@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.runtime.isolation import environment_for, interpreter
+from cortex.runtime.isolation import interpreter
 from cortex.runtime.secrets import Mask
 
 from .errors import (
@@ -30,7 +30,7 @@ from .errors import (
     ProgramUnwantedError,
 )
 from .output import ASK_S, listen, start
-from .running import ProgramOutcome, cannot_start, end_group
+from .running import ProgramOutcome, cannot_start, end_group, program_environment
 
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time
@@ -97,7 +97,7 @@ class Effects:
         place = self._folder / hashlib.sha256(known_by).hexdigest()[:32]
         try:
             order = Order(tuple(argv), folder, timeout_s)
-            environment = environment_for(passed, hidden) | {KEY: key}
+            environment = program_environment(passed, hidden) | {KEY: key}
             own = _begin(place, order, environment, again=again)
         except OSError as error:
             raise ProgramError(argv[0], f"{UNKEPT}: {error.strerror or error}") from error

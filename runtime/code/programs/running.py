@@ -41,6 +41,17 @@ class ProgramOutcome(msgspec.Struct, frozen=True):
         return "\n".join(said.splitlines()[-lines:])
 
 
+def program_environment(
+    passed: Collection[str] = (), hidden: Collection[str] = ()
+) -> dict[str, str]:
+    """What a program of a step is given: `environment_for`, and that Python leaves no bytecode.
+
+    Python takes bytecode for fresh by the second and the size of its source: of a file that a
+    model changes at once, tests would run what it was before.
+    """
+    return {"PYTHONDONTWRITEBYTECODE": "1"} | environment_for(passed, hidden)
+
+
 def argv_of(command: str | Sequence[str], allow: Sequence[str]) -> tuple[str, ...]:
     """The words of *command*.
 
@@ -94,7 +105,7 @@ def run_program(
     until = time.monotonic() + timeout_s
     with contextlib.ExitStack() as block:
         try:
-            known = environment_for(passed, hidden) if environment is None else environment
+            known = program_environment(passed, hidden) if environment is None else environment
             process = block.enter_context(LEASH.started(argv, folder, known))
         except (OSError, ValueError) as error:
             raise ProgramError(argv[0], cannot_start(error)) from None

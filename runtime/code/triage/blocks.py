@@ -45,15 +45,16 @@ _FRAME = re.compile(
     r"(?<![\w./\\-])(?P<path>(?:[A-Za-z]:[\\/]|file://)?[\w./\\@+~-]{1,240}\.[A-Za-z]\w{0,9})"
     r"(?::\[?|\(|\", line |: line |:line | line |:in line )(?P<line>\d{1,6})\b"
 )
+# `*+`: spaces are never given back, or a line that begins with hundreds would be tried from each.
 _REASON = re.compile(  # what an exception, an assertion or a panic says
-    r"\s*(?:\[\w+\] +)*(?:E +|=> )?(?:Caused by:|panic: |Failed asserting|Failure/Error:|what\(\):"
+    r"\s*+(?:\[\w+\] +)*(?:E +|=> )?(?:Caused by:|panic: |Failed asserting|Failure/Error:|what\(\):"
     r"|(?:fatal )?error(?:\[\w+\])?:"
     r"|(?:Uncaught |Unhandled )?[\w$.\\:]*(?:Error|Exception|Failure|Failed)\b(?:\s\[\w+\])?(?::|$)"
     r"|.{0,120}\b(?:panicked at|Assertion [`'\w]|[Tt]imed out\b|Timeout of \d)"
     r"|\S+:\d+:? (?:Failure|error:))"
 )
 _DETAIL = re.compile(
-    r"\s*(?:\[\w+\] +|# +)?(?:"
+    r"\s*+(?:\[\w+\] +|# +)?(?:"
     r"E   ?\s*(?!File )\S|(?:[Ee]xpect(?:ed|ing|ation)?|[Rr]eceived|[Aa]ctual|[Gg]ot|but was"
     r"|to equal|Which is|left|right|want|wanted|have)\b.{0,40}[:=(]"
     r"|.*\b(?:[Aa]ssert(?:ion)?\b|did not|should (?:be|have|equal)|[Ee]xpected .{1,200}(?:but"

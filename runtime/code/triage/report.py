@@ -194,6 +194,8 @@ def _summary(log: Log, findings: Sequence[Finding], command: str | None) -> str:
     named = "; ".join(f.title[:200] for f in same[:_NAMED])
     more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
     why = first.reason()[:300]
+    if why and command and why[-1] not in ".!?:":
+        why += "."
     noun = first.kind.replace("_", " ")
     noun += ("es" if noun.endswith("sh") else "s") if len(same) > 1 else ""
     ran = f" Failed command: {command[:200]}." if command else ""

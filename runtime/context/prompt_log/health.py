@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from cortex.runtime.kernel import many
 from cortex.runtime.projections import HomeLog
 
 from .recorded import Compiled, manifest_of
@@ -92,16 +93,18 @@ class Line(NamedTuple):
 def health_lines(found: Health) -> Iterator[Line]:
     """How a health reads."""
     yield Line(f"execution {found.execution}  step {found.step}  turn {found.turn}", "bold")
-    yield Line(f"{_bar(found.utilisation)}  {found.utilisation:.0%} of V_e = {found.window:,}")
+    share = found.tokens / max(found.window, 1)
+    of = f"{found.tokens:,} of {found.window:,} tokens, {share:.0%}"
+    yield Line(f"{_bar(share)}  {of}; {found.headroom:,} kept for the answer")
     for each in found.sections:
         if each.tokens:
             share = each.tokens / max(each.budget, 1)
             of = f"{each.tokens:>7,} of {each.budget:>7,}"
             yield Line(f"  {each.section:<13} {of}  {share:>4.0%}")
-    yield Line(f"  {'headroom':<13} {found.headroom:>7,}")
     stretches = ", ".join(f"{name} {tokens:,}" for name, tokens in found.stretches.items())
     yield Line(f"  {found.strategy}: {stretches}; {found.eligible:,} cacheable")
-    yield Line(f"  {found.epochs} epochs; tokens by turn: {', '.join(map(str, found.turns))}")
+    by_turn = ", ".join(f"{tokens:,}" for tokens in found.turns)
+    yield Line(f"  {many(found.epochs, 'epoch')}; tokens by turn: {by_turn}")
     for warning in found.warnings:
         yield Line(f"  {warning}", "yellow")
     for action in found.actions:

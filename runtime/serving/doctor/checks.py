@@ -243,7 +243,8 @@ def _load(name: str, home: Home) -> None:
 def _owner(home: Home) -> Check:
     if not is_held(home):
         return Check("runtime", "ok", "none runs on this home")
-    pid = lock_of(home).read_text(errors="replace").strip() or "?"
+    held_by = lock_of(home).read_text(errors="replace").split()
+    pid = held_by[0] if held_by else "?"
     if hub_on(home):
         return Check("runtime", "ok", f"process {pid} is its hub, which commands that record use")
     return Check(
