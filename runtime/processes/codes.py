@@ -28,8 +28,8 @@ def diagnostics_reference() -> str:
         "# Diagnostics of the process compiler",
         "",
         "Each finding has a stable code, a severity, a range in the file and a message that says",
-        "what is and what was expected. It also has a remedy and, if possible, a fix as text edits.",
-        "The compiler does not link a process with an error. It records warnings; they only block a",
+        "what is and what was expected. It has a remedy and, if possible, a fix as text edits. The",
+        "compiler does not link a process with an error. It records warnings; they only block a",
         "process with `strict`. The compiler reports all findings of a file at once.",
     ]
     for title, rules in SECTIONS:
