@@ -59,6 +59,7 @@ from cortex.runtime.serving import (
     StateRow,
 )
 from cortex.runtime.serving.doctor import Check, ModelCheck, ModelRow
+from cortex.runtime.sessions import DryRunDocument, GateReport, StepReport
 
 from .commands.events import EventLine
 from .commands.execution import FoundExecution
@@ -68,7 +69,6 @@ from .commands.trace import TraceDocument
 from .commands.validate import ValidateDocument
 from .exits import MEANINGS
 from .failure import Failure, FailureDocument
-from .running import DryRunDocument, GateReport, StepReport
 from .tree import root
 
 OURS = ("cortex.runtime.", "cortex.plugins.")

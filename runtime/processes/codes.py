@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from .codes_link import LINK, VERSIONS
 from .codes_process import INHERITANCE, PROCESS
 from .codes_source import FILE, VALUES
-from .diagnostics import Rule
+from .diagnostics import DiagnosticRule
 
-SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+SECTIONS: tuple[tuple[str, tuple[DiagnosticRule, ...]], ...] = (
     ("P0: the file", FILE),
     ("P1: keys and values", VALUES),
     ("P2: one process", PROCESS),
@@ -16,7 +16,7 @@ SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("P5: versions", VERSIONS),
 )
 
-RULES: Mapping[str, Rule] = {rule.code: rule for _, rules in SECTIONS for rule in rules}
+RULES: Mapping[str, DiagnosticRule] = {rule.code: rule for _, rules in SECTIONS for rule in rules}
 
 # What raises LinkError rather than ProcessLoadError.
 LINK_CODES: frozenset[str] = frozenset(rule.code for rule in LINK)
