@@ -27,10 +27,10 @@ def diagnostics_reference() -> str:
     lines = [
         "# Diagnostics of the process compiler",
         "",
-        "Each finding has a stable code, a severity, a range in the file, a message that says what",
-        "is and what was expected, a remedy, and where possible a fix as text edits. Errors stop a",
-        "process from being linked; warnings are recorded and do not block unless `strict`.",
-        "All findings of a file are reported in one go.",
+        "Each finding has a stable code, a severity, a range in the file and a message that says",
+        "what is and what was expected. It has a remedy and, if possible, a fix as text edits. The",
+        "compiler does not link a process with an error. It records warnings; they only block a",
+        "process with `strict`. The compiler reports all findings of a file at once.",
     ]
     for title, rules in SECTIONS:
         lines += ["", f"## {title}"]
