@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from measure import Ratios, quickly, ratio, speed
 
-from cortex.runtime.context import ContextCompiler, Item, Request, Step, TokenCounter, View
+from cortex.runtime.context import ContextCompiler, Item, PromptStep, Request, TokenCounter, View
 
 CORPUS = (
     Path(os.environ.get("CORTEX_EVAL", Path(__file__).parents[2] / "shared" / "eval"))
@@ -87,7 +87,7 @@ def headings(items: list[Item]) -> Iterator[Asked]:
 
 def request(items: list[Item], description: str) -> Request:
     """The step that asks for *description*."""
-    step = Step(process="bench", id="ask", description=description)
+    step = PromptStep(process="bench", id="ask", description=description)
     return Request(step=step, window=200_000, effective_window=WINDOW, items=tuple(items))
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from cortex.runtime.context import Item, Request, Step, Tool, Turn, TurnPart
+from cortex.runtime.context import Item, PromptStep, Request, Tool, Turn, TurnPart
 from cortex.runtime.models import Caching, Price
 
 TURNS: Final = 50
@@ -74,7 +74,7 @@ def make_run(seed: int = 4) -> Run:
 def request(run: Run, upto: int, asked: str, knowledge: Sequence[Item], **more: object) -> Request:
     """The request of turn *upto*, which has seen the turns before it."""
     made = Request(
-        step=Step(process="research", id="look", description=asked),
+        step=PromptStep(process="research", id="look", description=asked),
         window=200_000,
         effective_window=WINDOW,
         persona="You look things up and say what you found, with its source.",

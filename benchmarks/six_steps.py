@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cortex.runtime.context import ContextCompiler, Item, Prompt, Request, Step, TokenCounter
+from cortex.runtime.context import ContextCompiler, Item, Prompt, PromptStep, Request, TokenCounter
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 WINDOW: Final = 3_200  # V_e of each step
@@ -70,7 +70,7 @@ def prompts(texts: dict[str, str]) -> list[Prompt]:
     return [
         COMPILER.compile(
             Request(
-                step=Step(process="fix_ci_failure", id=need.step, description=need.asks),
+                step=PromptStep(process="fix_ci_failure", id=need.step, description=need.asks),
                 window=200_000,
                 effective_window=WINDOW,
                 items=(

@@ -22,7 +22,7 @@ from .event_feed import EventFeed, pairs_of_kinds
 from .log import Log
 from .port import HubPort
 from .requests import Appended, Fetch, Pair, Publish, Subscribe, Unsubscribe
-from .subscription import Subscription, Work
+from .subscription import Subscription, WorkSubscription
 from .vocabulary import Vocabulary
 
 Kind = TypeVar("Kind", bound=Event)
@@ -249,7 +249,7 @@ class Client:
         """
         return Subscription(self._hub, self.name, name, self._known(pairs), start)
 
-    def work(self, name: str, *pairs: Pair) -> Work:
+    def work(self, name: str, *pairs: Pair) -> WorkSubscription:
         """Matching events from now on, each for one of the workers that share *name*.
 
         Raises:
@@ -257,7 +257,7 @@ class Client:
             NotGrantedError: The client may not.
             TopicUnknownError: No event has one of these topics.
         """
-        return Work(self._hub, self.name, name, self._known(pairs))
+        return WorkSubscription(self._hub, self.name, name, self._known(pairs))
 
     @overload
     def follow(self, *sought: Pair, after: int | None = None, epochs: Epochs = ()) -> "Feed": ...

@@ -110,7 +110,7 @@ class Subscription:
             raise TailLostError(seen, common) from None
 
 
-class Work:
+class WorkSubscription:
     """Matching events, each for one of any number of workers."""
 
     def __init__(self, hub: HubPort, client: str, name: str, pairs: Sequence[Pair]) -> None:

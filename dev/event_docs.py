@@ -27,19 +27,19 @@ HEAD = """\
 
 <!-- Made by `python dev/event_docs.py` from bus/events/; a test keeps it in step. -->
 
-An event is a frozen record whose class says its **topic**, `family.verb`. Topics and field names are on disk: they are
-never renamed, no field changes its type, and a field that is added later has a default.
+An event is a frozen record. Its class has a **topic**, `family.verb`. Topics and field names are on disk: they are never
+renamed, no field changes its type, and a field that is added later has a default.
 
-* **Requests** are imperative and may be refused; **facts** are past tense and final. Both are in the log for ever.
-* **Ephemeral** events are on the bus and never in the log: whoever does not listen at that moment has missed them.
-* **Queries** go past the log: one component answers at once, and the answer names the position it holds for.
+* **Requests** are imperative and may be refused. **Facts** are in the past tense and final. Both stay in the log for ever.
+* **Ephemeral** events are on the bus and never in the log: a client that does not listen at that moment misses them.
+* **Queries** are not recorded in the log. One component answers at once; the answer names the position for which it is valid.
 
-Each event belongs to one **stream**, such as `execution/k3f9q2m7`; versions count within a stream, positions over the whole
-log. Subscriptions match on the topic, and on the **key** where the class names one: `@on(GateEvaluate, where={"gate":
-"tests_pass"})`. Topics of a plugin's own are `x.<plugin>.<verb>`; a hub keeps them opaque.
+Each event belongs to one **stream**, such as `execution/k3f9q2m7`. Versions count within a stream, positions over the whole
+log. Subscriptions match the topic, and the **key** if the class names one: `@on(GateEvaluate, where={"gate":
+"tests_pass"})`. A plugin's own topics are `x.<plugin>.<verb>`; a hub does not decode their events.
 
-What the log adds to an event (position, version, time, correlation, causation, source) stands beside it in the record and
-is handed to a handler as its `Delivery`: see [components.md](components.md).
+The log adds position, version, time, correlation, causation and source to an event. They are beside the event in the record,
+and a handler gets them as its `Delivery`: see [components.md](components.md).
 """
 
 

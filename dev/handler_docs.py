@@ -20,23 +20,24 @@ HEAD = """\
 
 <!-- Made by `python dev/handler_docs.py` from what the components announce; a test keeps it in step. -->
 
-A step names an **action** and hands over its parameters under `with:`; a gate is named under `gates:`, with its
-parameters as a map: `- file_exists: {path: notes.md}`. The compiler checks what is constant and the types of what comes
-from inputs and earlier steps. What turns out wrong only when it runs is refused in one line: a step with `step.failed`
-(kind `refused`, not tried again), a gate with a verdict that names the field. A parameter that came to nothing counts as
-left out.
+A step names an **action** and supplies its parameters under `with:`. A step or process names a **gate** under `gates:`, with
+its parameters as a map: `- file_exists: {path: notes.md}`. The compiler checks constant values, and the types of values from
+inputs and earlier steps. If a value is wrong only at run time, Cortex refuses it in one line: a step with `step.failed` (kind
+`refused`, not tried again), a gate with a verdict that names the field. A parameter whose value is null counts as left out.
 
-Relative paths start at the workspace of the execution. Only plain files are read: a pipe or a device might never end.
+Relative paths start at the workspace of the execution. Actions and gates read only plain files, because a pipe or a device
+might never end.
 
-Each action and tool says what it does to the world: *none* and *read* are run again after a kill, *idempotent* is done
-again under the same key, *once* is never done again by itself. `shell` is of that kind: when the runtime is killed in
-between, the program goes on, and its outcome is found when the runtime is back; where nobody saw the end, the execution
+Each action and tool declares its effect on the world. After a kill, Cortex runs *none* and *read* again, runs *idempotent*
+again with the same key, and never repeats *once* by itself. The effect of `shell` is *once*: if the runtime is killed, the
+program keeps running, and Cortex finds its outcome when the runtime is back. If nobody recorded how it ended, the execution
 [pauses and asks a person](executions.md#effects).
 
-An action that *asks a model* gets the answer to the step's compiled context together with its parameters.
+For an action that *asks a model*, Cortex first compiles the step's context and asks a model. The action then gets the answer
+together with its parameters.
 
-What a result offers under `context` is what later steps see when they `carry:` the step; a result without offers is
-shown whole, as JSON. How to write one of your own: [components.md](components.md).
+If a result has the field `context`, later steps that `carry:` the step see what is in that field. Otherwise they see the whole
+result as JSON. To write your own action or gate, see [components.md](components.md).
 """
 
 

@@ -31,7 +31,7 @@ Linked = LinkedProcess | LinkedInterface
 MOST_BYTES = 192 * 1024  # of findings in one event, as JSON
 
 
-class Kept(msgspec.Struct, frozen=True):
+class DefinitionsSnapshot(msgspec.Struct, frozen=True):
     """What a snapshot holds."""
 
     sources: dict[str, str]
@@ -71,10 +71,10 @@ class Definitions:
                         self._retired[name, version] = event.reason
                 self.drop(event.files)
 
-    def kept(self) -> Kept:
+    def kept(self) -> DefinitionsSnapshot:
         """All of it, for `restore`."""
         retired = tuple((*key, reason) for key, reason in self._retired.items())
-        return Kept(
+        return DefinitionsSnapshot(
             dict(self.sources),
             tuple(self._compiled.values()),
             self._missing,
@@ -82,7 +82,7 @@ class Definitions:
             tuple(self.rejections.by_file.values()),
         )
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: DefinitionsSnapshot) -> None:
         """Take up what `kept` gave."""
         self.sources = dict(kept.sources)
         self._compiled = {(e.name, e.process_version): e for e in kept.compiled}

@@ -38,11 +38,11 @@ from .definitions import Definitions, plain
 from .submitted import read_blob
 
 
-class Kept(msgspec.Struct, frozen=True):
+class AccessorSnapshot(msgspec.Struct, frozen=True):
     """What a snapshot holds."""
 
     registry: Registry
-    definitions: definitions.Kept
+    definitions: definitions.DefinitionsSnapshot
     submitted: dict[int, ProcessSubmit]
     answered: tuple[int, ProcessSubmit]
     position: int
@@ -84,7 +84,7 @@ class ProcessDefinitionAccessor(Component):
 
     def snapshot(self) -> bytes:
         """What is announced, what is defined, and what was recalled and not followed yet."""
-        kept = Kept(
+        kept = AccessorSnapshot(
             self._registry,
             self._definitions.kept(),
             self._submitted,
@@ -306,7 +306,7 @@ class ProcessDefinitionAccessor(Component):
             self._follow(max(self._submitted))
 
 
-_KEPT = msgspec.msgpack.Decoder(Kept).decode
+_KEPT = msgspec.msgpack.Decoder(AccessorSnapshot).decode
 
 
 def _removed(event: ProcessSubmit) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The text of a submitted source, or the finding that says why there is none."""
 
 from cortex.runtime.log import BlobError, Blobs
-from cortex.runtime.processes import RULES, Diagnostic, Span
+from cortex.runtime.processes import RULES, Diagnostic, SourceSpan
 
 LARGEST_BYTES = 1 << 20  # the compiler reads no more
 
@@ -22,7 +22,7 @@ def read_blob(blobs: Blobs, digest: str, file: str) -> str | Diagnostic:
 
 
 def _finding(code: str, message: str, file: str, line: int = 1) -> Diagnostic:
-    rule, span = RULES[code], Span(line, 1, line, 1)
+    rule, span = RULES[code], SourceSpan(line, 1, line, 1)
     return Diagnostic(
         code=code,
         severity=rule.severity,

@@ -48,7 +48,7 @@ from .offered import show_tools
 from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
 from .streams import History, Streams
-from .turns import OF_TURNS, Told, turns_of
+from .turns import OF_TURNS, AttemptOutcome, turns_of
 
 if TYPE_CHECKING:
     from cortex.runtime.context import ContextCompiler
@@ -185,7 +185,7 @@ class CompilationEngine(Component):
         return unreached(before, event.step_id)
 
     def _made(self, event: ContextCompile, model: ModelDescription, delivery: Delivery) -> _Made:
-        told = Told()
+        told = AttemptOutcome()
         if event.turn:
             before = self._streams.read(event.stream(), OF_TURNS, delivery.position)
             told = turns_of(before, event, self._blobs)

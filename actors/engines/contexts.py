@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from cortex.bus.events import ContextCompile
-from cortex.runtime.context import Budgets, Edit, Item, Request, Step, Turn, items_of
+from cortex.runtime.context import Budgets, Edit, Item, PromptStep, Request, Turn, items_of
 from cortex.runtime.kernel import Config
 from cortex.runtime.knowledge import read_document
 from cortex.runtime.models import ModelDescription
@@ -48,7 +48,7 @@ def request_of(
     strategy = asked.strategy or config.context.strategy
     failures = failure_items(asked, (budgets or Budgets.scaled_to(effective)).history)
     request = Request(
-        step=Step(
+        step=PromptStep(
             process=asked.process,
             id=asked.step_id,
             description=asked.description,

@@ -42,7 +42,7 @@ OFFERED: Final = "context"  # field of a result
 LONGEST_NAME = 200  # characters
 
 
-class Told(msgspec.Struct, frozen=True):
+class AttemptOutcome(msgspec.Struct, frozen=True):
     """What became of a step's attempt so far."""
 
     turns: tuple[Turn, ...] = ()
@@ -58,7 +58,7 @@ class _Told(msgspec.Struct):
     observed: dict[str, TurnPart] = {}  # by id, in order; what comes late does not count
 
 
-def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> Told:
+def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> AttemptOutcome:
     """The turns before *asked*, of its attempt: each with the answer and what was observed.
 
     A step that is gone back to counts its attempts anew: the newest first prompt begins them.
@@ -91,7 +91,7 @@ def turns_of(events: Iterable[Event], asked: ContextCompile, blobs: Blobs) -> To
                 enabled.append(event.pack)
             _take_in(turns, event, blobs)
     numbers = [n for n in sorted(turns) if n < asked.turn and not _says_nothing(turns[n])]
-    return Told(tuple(_turn(n, turns[n]) for n in numbers), tuple(dict.fromkeys(enabled)))
+    return AttemptOutcome(tuple(_turn(n, turns[n]) for n in numbers), tuple(dict.fromkeys(enabled)))
 
 
 def _says_nothing(turn: _Told) -> bool:

@@ -27,7 +27,7 @@ from cortex.runtime.code.repair import (
     PYTHONS,
     TESTS_FAILED,
     RepairError,
-    Said,
+    TestOutput,
     branch_of,
     changed_since,
     find_command,
@@ -169,7 +169,7 @@ class RunTests(Component):
             raise StepError(problem, retry=False) from error
         return msgspec.structs.replace(result, tree=tree, changed=changed)
 
-    def _shown(self, event: StepExecute, said: Said) -> str:
+    def _shown(self, event: StepExecute, said: TestOutput) -> str:
         """What whoever tries again has to know: what the tests said, and the change they ran on."""
         if self._home is None:
             return said.excerpt
@@ -237,14 +237,14 @@ class RunTests(Component):
         )
 
 
-def _problem(exit_code: int, said: Said) -> str:
+def _problem(exit_code: int, said: TestOutput) -> str:
     if not said.failed:
         what = "no test was run" if said.nothing else f"the tests ended with {exit_code}"
         return f"{what}: {said.first}"
     return f"{many(len(said.failed), 'failure')}: {said.first}"
 
 
-def _summary(passed: bool, said: Said) -> str:
+def _summary(passed: bool, said: TestOutput) -> str:
     if passed:
         return "the tests pass"
     return f"red: {'no test was run' if said.nothing else said.first}"[:SUMMARY_CHARS]

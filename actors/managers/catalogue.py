@@ -8,7 +8,7 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedInterface, LinkedProcess, ProcessTable, is_shipped
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CatalogueSnapshot(msgspec.Struct, frozen=True):
     """What a snapshot holds: enough to fold it again."""
 
     compiled: tuple[ProcessCompiled, ...]
@@ -76,11 +76,13 @@ class Catalogue:
 
     def snapshot(self) -> bytes:
         """The catalogue, for `restore`."""
-        return msgspec.msgpack.encode(Kept(tuple(self._compiled.values()), self._missing))
+        return msgspec.msgpack.encode(
+            CatalogueSnapshot(tuple(self._compiled.values()), self._missing)
+        )
 
     def restore(self, snapshot: bytes) -> None:
         """Take up the catalogue that `snapshot` gave."""
-        kept = msgspec.msgpack.decode(snapshot, type=Kept)
+        kept = msgspec.msgpack.decode(snapshot, type=CatalogueSnapshot)
         for event in kept.compiled:
             self._compile(event)
         self._missing = dict(kept.missing)

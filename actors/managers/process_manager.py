@@ -41,7 +41,7 @@ from .unmatched import Unmatched, forgotten
 from .waiting import UNLINKED, WAKE, Waiting
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ManagerSnapshot(msgspec.Struct, frozen=True):
     """What a snapshot holds."""
 
     catalogue: bytes
@@ -103,7 +103,7 @@ class ProcessManager(Component):
 
     def snapshot(self) -> bytes:
         """The catalogue, what waits, and what ran by the calendar."""
-        kept = Kept(
+        kept = ManagerSnapshot(
             self._catalogue.snapshot(),
             self._waiting.snapshot(),
             self._calendar,
@@ -360,4 +360,4 @@ class ProcessManager(Component):
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
-_KEPT = msgspec.msgpack.Decoder(Kept).decode
+_KEPT = msgspec.msgpack.Decoder(ManagerSnapshot).decode

@@ -19,7 +19,7 @@ MOST_BYTES = 16 << 20  # that they take together
 BEGUN = frozenset(f"execution.{verb}" for verb in ("started", "failed", "cancelled"))
 
 
-class Kept(msgspec.Struct, frozen=True):
+class WaitingSnapshot(msgspec.Struct, frozen=True):
     """What a snapshot holds."""
 
     submitted: dict[int, int]
@@ -157,11 +157,11 @@ class Waiting:
 
     def snapshot(self) -> bytes:
         """All of it, for `restore`."""
-        return msgspec.msgpack.encode(Kept(self._submitted, self._held, self._deferred))
+        return msgspec.msgpack.encode(WaitingSnapshot(self._submitted, self._held, self._deferred))
 
     def restore(self, snapshot: bytes) -> None:
         """Take up what `snapshot` gave."""
-        kept = msgspec.msgpack.decode(snapshot, type=Kept)
+        kept = msgspec.msgpack.decode(snapshot, type=WaitingSnapshot)
         self._submitted, self._held = dict(kept.submitted), dict(kept.held)
         self._held_sizes = {name: self._size(held) for name, held in self._held.items()}
         self._deferred, self._sizes = {}, {}

@@ -1,7 +1,7 @@
 """Tools: what models may call in agent steps, and how calls become results."""
 
 from .answers import failed, late, returned, unknown
-from .carrying import Told, carry_out
+from .carrying import ToolReply, carry_out
 from .command_tools import CommandTools
 from .declaring import tool
 from .errors import ToolError, ToolRefusedError
@@ -14,9 +14,9 @@ __all__ = [
     "CommandTools",
     "FileTools",
     "KnowledgeTools",
-    "Told",
     "ToolError",
     "ToolRefusedError",
+    "ToolReply",
     "carry_out",
     "failed",
     "glob_of",

@@ -34,7 +34,7 @@ SIGNATURE = "cortex_signature"  # the mark of `@tool`
 LATE = object()  # what a tool gave that was not done in time
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToolReply(msgspec.Struct, frozen=True):
     """What a tool gives beside a plain text."""
 
     text: str  # all of it; the model sees what fits
@@ -135,7 +135,7 @@ class _ToolRequest:
             return (unknown(event, self._delivery, reason),)
         if told is LATE:
             return (late(event),)
-        if isinstance(told, Told):
+        if isinstance(told, ToolReply):
             found = returned(event, told.text, self._blobs, told.summary or step.summary)
             return (*step.published, *told.events, found)
         text = told or "" if isinstance(told, str | None) else msgspec.json.encode(told).decode()

@@ -20,8 +20,8 @@ from .carrying import carry_out
 from .declaring import tool
 from .errors import ToolError
 from .patches import apply_patch, is_applied
-from .places import Place, Places
-from .search import MOST, Found, Wanted, search
+from .places import Places, ToolFolder
+from .search import MOST, SearchOutput, Wanted, search
 from .windows import window
 
 PROVIDER = "files"
@@ -187,7 +187,7 @@ class FileTools(Component):
         raise ToolError(f"{handle[:80]!r} {problem}", "wrong_arguments")
 
 
-def _entries(place: Place, folder: Path) -> str:
+def _entries(place: ToolFolder, folder: Path) -> str:
     """What stands in a folder, so that the next call can name a file."""
     there = [p for p in sorted(folder.iterdir()) if p.name != ".git" and not place.hides(p)]
     names = [f"{p.name}/" if p.is_dir() else p.name for p in there[:ENTRIES]]
@@ -213,7 +213,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def _listed(found: Found) -> str:
+def _listed(found: SearchOutput) -> str:
     lines = [f"{path}:{line}: {text}\n" for path, line, text in found.found]
     if not lines:
         lines.append("nothing matches\n")

@@ -40,7 +40,7 @@ History = Callable[[str], Iterator[Recorded]]
 NO_HOME = "there is no home to keep a worktree in, and the workspace is left as it is"
 
 
-class Place(msgspec.Struct, frozen=True):
+class ToolFolder(msgspec.Struct, frozen=True):
     """A folder that tools work in."""
 
     folder: Path  # that names start from
@@ -116,7 +116,7 @@ class Places:
         self._history = history
         self._prefixes: dict[Path, str] = {}  # of workspaces in their checkouts
 
-    def find(self, event: ToolCall) -> Place:
+    def find(self, event: ToolCall) -> ToolFolder:
         """Where the execution works by now."""
         workspace = self._workspace(event)
         if self._home is not None:
@@ -127,7 +127,7 @@ class Places:
                 return self._in_worktree(workspace, folder)
         return self._place(workspace, workspace)
 
-    def make(self, event: ToolCall) -> Place:
+    def make(self, event: ToolCall) -> ToolFolder:
         """The worktree of the execution; made where the workspace is a checkout.
 
         A workspace that is no checkout is the place itself.
@@ -203,18 +203,18 @@ class Places:
             raise ToolError("the workspace is no folder: start the execution with --workspace")
         return workspace
 
-    def _in_worktree(self, workspace: Path, tree: Path) -> Place:
+    def _in_worktree(self, workspace: Path, tree: Path) -> ToolFolder:
         if workspace not in self._prefixes:
             self._prefixes[workspace] = sources_at(workspace, GIT_TIMEOUT_S).prefix
         return self._place(tree / self._prefixes[workspace], tree, workspace)
 
-    def _place(self, folder: Path, root: Path, workspace: Path | None = None) -> Place:
+    def _place(self, folder: Path, root: Path, workspace: Path | None = None) -> ToolFolder:
         hidden = self._home if self._home and self._home.is_relative_to(root) else None
         up = os.path.relpath(root, folder)
         called = {root: up, workspace: ".", folder: ".", self._home: "~", Path.home(): "~"}
         told = {str(path): name for path, name in called.items() if path and path.parent != path}
         longest = sorted(told, key=len, reverse=True)
-        return Place(folder, root, hidden, {path: told[path] for path in longest})
+        return ToolFolder(folder, root, hidden, {path: told[path] for path in longest})
 
 
 def _shown(path: str) -> str:

@@ -12,14 +12,14 @@ from cortex.runtime.isolation import interpreter
 from . import searching
 from .errors import ToolError
 from .globs import glob_of
-from .places import Place
+from .places import ToolFolder
 
 LONGEST_S = 20.0
 LONGEST_PATTERN = 2_000  # characters
 MOST = 200  # lines found
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchOutput(msgspec.Struct, frozen=True):
     """What the program says."""
 
     found: list[tuple[str, int, str]] = []  # path, line, text
@@ -38,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True):
     ignore_case: bool = False
 
 
-def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
+def search(place: ToolFolder, wanted: Wanted, timeout_s: float) -> SearchOutput:
     """The lines that match, by path; files that git ignores are left out.
 
     Raises:
@@ -60,7 +60,7 @@ def search(place: Place, wanted: Wanted, timeout_s: float) -> Found:
     return found
 
 
-def _searched(order: bytes, timeout_s: float) -> Found:
+def _searched(order: bytes, timeout_s: float) -> SearchOutput:
     with tempfile.NamedTemporaryFile(prefix="cortex-", suffix=".json") as file:
         file.write(order)
         file.flush()
@@ -74,10 +74,10 @@ def _searched(order: bytes, timeout_s: float) -> Found:
             raise ToolError(f"the search {error.problem}") from None
     if outcome.exit_code:
         raise ToolError(f"the search ended with {outcome.exit_code}: {outcome.tail(1)}")
-    return msgspec.json.decode(outcome.stdout, type=Found)
+    return msgspec.json.decode(outcome.stdout, type=SearchOutput)
 
 
-def files_of(place: Place, path: str, glob: str) -> list[str]:
+def files_of(place: ToolFolder, path: str, glob: str) -> list[str]:
     """The files below *path* that *glob* means, relative to the place's folder, sorted.
 
     Raises:

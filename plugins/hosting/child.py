@@ -25,7 +25,7 @@ from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load, 
 from ..checking import described
 from ..installed import Installed, manifest_here
 from ..manifest import Manifest
-from .frames import HUNG, Go, Spec, Told, line_of
+from .frames import HUNG, Go, PluginLine, Spec, line_of
 
 ALIVE_S = 1.0  # how often it says that it is there
 FILES = 256  # that it may have open
@@ -50,19 +50,19 @@ def main() -> None:
     _bound(spec)
     try:
         manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
-        telling.write(line_of(Told(described=described(manifest, _show))))
+        telling.write(line_of(PluginLine(described=described(manifest, _show))))
         if spec.do == "run":
             orders = _Orders()
             while token := orders.next():
                 _run(spec, token, manifest, telling, orders)
                 with suppress(OSError):  # the runtime is gone
-                    telling.write(line_of(Told(resting=True)))
+                    telling.write(line_of(PluginLine(resting=True)))
     except CortexError as error:
         if error.__cause__ is not None:  # code of the plugin's own, while it was imported
             _show(error.__cause__)
         # What it was not granted it does not get by starting again.
         denied = isinstance(error, NotGrantedError)
-        telling.write(line_of(Told(failed=str(error), denied=denied)))
+        telling.write(line_of(PluginLine(failed=str(error), denied=denied)))
 
 
 def _show(error: BaseException) -> None:
@@ -147,9 +147,9 @@ def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes], orders:
             name=spec.client,
             restarted=_restarted,
         ):
-            telling.write(line_of(Told(ready=True, announced=tuple(said))))
+            telling.write(line_of(PluginLine(ready=True, announced=tuple(said))))
             while not orders.came.wait(ALIVE_S):
-                telling.write(line_of(Told(alive=True)))
+                telling.write(line_of(PluginLine(alive=True)))
 
 
 def _restarted(label: str, reason: str, times: int) -> None:  # noqa: ARG001  # the supervisor's

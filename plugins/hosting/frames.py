@@ -37,7 +37,7 @@ class Go(Struct, frozen=True):
     token: str  # in no argument or environment; empty for rest
 
 
-class Told(Struct, frozen=True, omit_defaults=True):
+class PluginLine(Struct, frozen=True, omit_defaults=True):
     """A line from a plugin's process."""
 
     described: Description | None = None
@@ -54,9 +54,9 @@ def line_of(frame: Struct) -> bytes:
     return msgspec.json.encode(frame) + b"\n"
 
 
-def told_in(line: bytes) -> Told:
+def told_in(line: bytes) -> PluginLine:
     """What a line tells; one that tells nothing readable says that it failed."""
     try:
-        return msgspec.json.decode(line, type=Told)
+        return msgspec.json.decode(line, type=PluginLine)
     except msgspec.DecodeError as error:
-        return Told(failed=f"it sent what is no line of a plugin: {error}")
+        return PluginLine(failed=f"it sent what is no line of a plugin: {error}")

@@ -30,7 +30,7 @@ from ..installed import Installed, code_of
 from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
 from .door import DoorAccess, Guard, Pass
-from .frames import Spec, Told
+from .frames import PluginLine, Spec
 from .output import output_of, path_of
 from .process import PluginProcess, how_it_ended
 from .sandbox import Walls, hidden_in, python_code, unavailable
@@ -47,6 +47,7 @@ def describe(
     *,
     confined: bool,
     logged: bool = False,
+    within_s: float = DESCRIBE_S,
 ) -> Description:
     """What a plugin's own code says it is; it runs in a process that has been granted nothing.
 
@@ -55,6 +56,7 @@ def describe(
         home: That nothing is seen of.
         confined: Whether that process is walled in.
         logged: Whether the end of what it prints is kept in its log where something is wrong.
+        within_s: Seconds that it may take.
 
     Raises:
         UnconfinedError: It is to be, and cannot be.
@@ -64,13 +66,9 @@ def describe(
     spec = Spec("describe", plugin.where, path=_path_of(plugin), confined=confined)
     printed = _Printed()
     process = PluginProcess(spec, walls, {}, printed.take)
-    told: Told | None = None
+    told: PluginLine | None = None
     try:
-        until = time.monotonic() + DESCRIBE_S
-        while told is None and not process.ended and time.monotonic() < until:
-            told = next(iter(process.tidings(until - time.monotonic())), None)
-            if told is None and printed.size_bytes > PRINTED_BYTES:
-                told = Told(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
+        told = _heard_from(process, printed, within_s)
     finally:
         code = process.end(kill=told is None or told.described is None)
     found = told.described if told is not None else None
@@ -82,6 +80,19 @@ def describe(
         return found
     why = (told.failed if told else "") or printed.last_line() or how_it_ended(code)
     raise PluginSilentError(plugin.name, why)
+
+
+def _heard_from(process: PluginProcess, printed: "_Printed", within_s: float) -> PluginLine | None:
+    """What comes of looking at a plugin; None where its process ended without a word."""
+    until = time.monotonic() + within_s
+    while not process.ended:
+        if printed.size_bytes > PRINTED_BYTES:
+            return PluginLine(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
+        if time.monotonic() >= until:
+            return PluginLine(failed=f"it is still being imported after {within_s:g} s")
+        if told := next(iter(process.tidings(until - time.monotonic())), None):
+            return told
+    return None
 
 
 class _Printed:

@@ -26,7 +26,7 @@ from ..granted import Granted, client_of
 from ..installed import Installed
 from ..manifest import Limits
 from .door import Pass
-from .frames import Go, Told
+from .frames import Go, PluginLine
 from .life import HEARD_S, Life
 from .policy import after_crash
 from .process import PluginProcess, how_it_ended
@@ -89,7 +89,7 @@ class Ended(Struct, frozen=True):
     worked_s: float = 0.0  # since it was ready
 
 
-class Keeper:
+class PluginSupervisor:
     """One plugin that is loaded; `stop` ends it for good."""
 
     def __init__(
@@ -360,7 +360,7 @@ class Keeper:
         life.heard()
         life.process.give(Go(token))
 
-    def _announce(self, life: Life, told: Told) -> None:
+    def _announce(self, life: Life, told: PluginLine) -> None:
         load = self.load
         names = life.described.names if life.described else ()
         try:

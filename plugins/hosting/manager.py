@@ -33,7 +33,7 @@ from ..errors import PluginRefusedError
 from ..granted import client_of
 from ..installed import Installed, installed_as, manifest_here
 from .house import PluginHouse
-from .keeper import Keeper
+from .keeper import PluginSupervisor
 
 log = structlog.get_logger("cortex.plugins")
 
@@ -51,7 +51,7 @@ class PluginManager(Component):
         self._fared: dict[str, PluginFared] = {}
         self._taken: frozenset[str] = frozenset()  # names of the runtime's own components
         self._house: PluginHouse | None = None
-        self._keepers: dict[str, Keeper] = {}
+        self._keepers: dict[str, PluginSupervisor] = {}
         self._beside: dict[str, Description] = {}  # those that run in the runtime itself
 
     def on_stop(self) -> None:
@@ -134,14 +134,14 @@ class PluginManager(Component):
             if event.place == "runtime":
                 yield self._start_beside(event, plugin, house)
                 return
-            self._keepers[event.plugin] = Keeper(event, plugin, house, names=before)
+            self._keepers[event.plugin] = PluginSupervisor(event, plugin, house, names=before)
         except (CortexError, OSError) as error:
             with contextlib.suppress(CortexError):
                 # What it announced before this start is served by nobody now.
                 self._opened().withdraw(event.plugin, before)
             yield PluginDenied(plugin=event.plugin, reason=str(error))
 
-    def _replace(self, event: PluginLoad, keeper: Keeper) -> Iterator[Output]:
+    def _replace(self, event: PluginLoad, keeper: PluginSupervisor) -> Iterator[Output]:
         try:
             plugin = installed_as(event.plugin)
             plugin.check_loaded(event)

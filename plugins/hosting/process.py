@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cortex.runtime.isolation import given, interpreter
 
-from .frames import HUNG, LINE_BYTES, Go, Spec, Told, line_of, told_in
+from .frames import HUNG, LINE_BYTES, Go, PluginLine, Spec, line_of, told_in
 from .sandbox import Walls, confined
 
 QUIT_S = 5.0  # how long it may take to end in good order
@@ -91,9 +91,9 @@ class PluginProcess:
         with contextlib.suppress(OSError):
             os.write(self._waker, b"!")
 
-    def tidings(self, wait_s: float) -> list[Told]:
+    def tidings(self, wait_s: float) -> list[PluginLine]:
         """What it has told; waits up to *wait_s* where that is nothing yet."""
-        told: list[Told] = []
+        told: list[PluginLine] = []
         for key, _ in self._selector.select(max(0.0, wait_s)):
             data = os.read(key.fd, PIECE)
             if key.fd == self._woken:
@@ -135,11 +135,11 @@ class PluginProcess:
             if left_s <= 0 and len(self._open) == before:
                 return
 
-    def _lines(self, data: bytes) -> Iterator[Told]:
+    def _lines(self, data: bytes) -> Iterator[PluginLine]:
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > LINE_BYTES:
             self._rest = b""
-            yield Told(failed="it sent a line without an end")
+            yield PluginLine(failed="it sent a line without an end")
         yield from map(told_in, lines)
 
     @staticmethod

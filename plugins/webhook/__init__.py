@@ -1,13 +1,13 @@
 """The plugin `webhook`: a door for the outside world, which takes signed HTTP posts."""
 
 from .reading import Refusal, github_signature_of, signature_of, trigger_in
-from .settings import Hook, Place, Settings, settings_of
+from .settings import Hook, PostField, Settings, settings_of
 from .webhook import PLUGIN, Webhook
 
 __all__ = [
     "PLUGIN",
     "Hook",
-    "Place",
+    "PostField",
     "Refusal",
     "Settings",
     "Webhook",

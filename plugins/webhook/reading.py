@@ -14,7 +14,7 @@ from msgspec import Struct
 from cortex.bus.events import TriggerReceived
 
 from .places import is_of, path_in, value_at, workspace_in
-from .settings import Hook, Place
+from .settings import Hook, PostField
 
 SIGNATURE = "X-Cortex-Signature"  # "t=", the time, ",v1=" and the HMAC in hex
 DELIVERY = "X-Cortex-Delivery"  # an id that is signed, too; it may be left out
@@ -225,7 +225,7 @@ def _inputs(hook: Hook, payload: Any, workspace: str) -> dict[str, Any]:
     """The inputs that a hook takes from the body, by name, of the types that it says."""
     found: dict[str, Any] = {}
     for name, said in hook.inputs.items():
-        place = Place(at=said) if isinstance(said, str) else said
+        place = PostField(at=said) if isinstance(said, str) else said
         value = value_at(payload, place.at)
         if value is None:
             if place.optional:

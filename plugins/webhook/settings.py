@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["", "string", "integer", "number", "boolean", "list", 
 SECRET = "CORTEX_WEBHOOK_SECRET"  # noqa: S105  # the name of one, unless a hook names another
 
 
-class Place(Struct, frozen=True, forbid_unknown_fields=True):
+class PostField(Struct, frozen=True, forbid_unknown_fields=True):
     """Where an input stands in the body of a post, and of which type it is."""
 
     at: str
@@ -35,7 +35,7 @@ class Hook(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, Any] = {}  # beside those that the body gives; these win
     fields_from: dict[str, str] = {}  # by name, where in the body
     # Of the process: by name, where in the body: "repository.full_name"
-    inputs: dict[str, str | Place] = {}
+    inputs: dict[str, str | PostField] = {}
     workspace: str = ""  # absolute path of the folder that the work is about
     workspace_from: str = ""  # where in the body that folder is named
     workspaces: tuple[str, ...] = ()  # folders of which it is one, or in one of which it is

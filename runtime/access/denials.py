@@ -31,7 +31,7 @@ class _Counted(msgspec.Struct):
     times: int = 0  # not told yet
 
 
-class Told(msgspec.Struct, frozen=True):
+class DenialNote(msgspec.Struct, frozen=True):
     """A denial to record, with the newest of those that it stands for."""
 
     denial: Denial
@@ -50,7 +50,7 @@ class Denials:
 
     def note(
         self, denial: Denial, now_ns: int, claimed: str = "", carrier: str = "", address: str = ""
-    ) -> Told | None:
+    ) -> DenialNote | None:
         """Count one; what is to be recorded at once comes back."""
         if denial not in self._counted and self._kinds.get(denial.client, 0) >= KINDS:
             denial = Denial(denial.client, denial.verb, "", OTHERS)
@@ -58,19 +58,21 @@ class Denials:
         if known is None:
             self._counted[denial] = _Counted(now_ns + WINDOW_NS, claimed, carrier, address)
             self._kinds[denial.client] = self._kinds.get(denial.client, 0) + 1
-            return Told(denial, 1, claimed, carrier, address)
+            return DenialNote(denial, 1, claimed, carrier, address)
         known.times += 1
         known.claimed, known.carrier, known.address = claimed, carrier, address
         return None
 
-    def due(self, now_ns: int) -> list[Told]:
+    def due(self, now_ns: int) -> list[DenialNote]:
         """What was counted in windows that are over."""
-        told: list[Told] = []
+        told: list[DenialNote] = []
         for denial, known in list(self._counted.items()):
             if known.until_ns > now_ns:
                 continue
             if known.times:
-                told.append(Told(denial, known.times, known.claimed, known.carrier, known.address))
+                told.append(
+                    DenialNote(denial, known.times, known.claimed, known.carrier, known.address)
+                )
                 known.times, known.until_ns = 0, now_ns + WINDOW_NS
                 continue
             del self._counted[denial]
@@ -83,10 +85,10 @@ class Denials:
         """When `due` has something to look at next."""
         return min((c.until_ns for c in self._counted.values()), default=None)
 
-    def rest(self) -> list[Told]:
+    def rest(self) -> list[DenialNote]:
         """All that was counted and not told, at the end."""
         told = [
-            Told(denial, c.times, c.claimed, c.carrier, c.address)
+            DenialNote(denial, c.times, c.claimed, c.carrier, c.address)
             for denial, c in self._counted.items()
             if c.times
         ]

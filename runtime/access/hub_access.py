@@ -39,11 +39,10 @@ from cortex.bus import (
 )
 from cortex.runtime.secrets import redacted
 
-from .denials import LIMIT, Denial, Denials, Told
+from .denials import LIMIT, Denial, DenialNote, Denials
 from .grants import GRANTS, Grants, Outcome
 from .owners import holders
-from .presence import CAME, LEFT, Presence
-from .presence import Told as Presented
+from .presence import CAME, LEFT, Presence, PresenceNote
 from .reporting import denial_event, presence_event
 from .tokens import digest_of, owner_token
 
@@ -366,11 +365,11 @@ class HubAccess(Access):
         self._tell_presence(told)
         self._set_pairs()
 
-    def _tell_presence(self, many: Sequence[Presented]) -> None:
+    def _tell_presence(self, many: Sequence[PresenceNote]) -> None:
         if many:
             self._record(*map(presence_event, many))
 
-    def _tell(self, many: Sequence[Told]) -> None:
+    def _tell(self, many: Sequence[DenialNote]) -> None:
         events = [denial_event(each) for each in many]
         if events:
             self._record(*events)

@@ -24,7 +24,7 @@ class _Kind(msgspec.Struct, frozen=True):
     certificate: str
 
 
-class Told(msgspec.Struct, frozen=True):
+class PresenceNote(msgspec.Struct, frozen=True):
     """That a client came or left, with the newest of those times that it stands for."""
 
     how: str  # CAME or LEFT
@@ -51,7 +51,9 @@ class Presence:
         self._counted: dict[_Kind, _Counted] = {}
         self._kinds: Counter[str] = Counter()  # by client
 
-    def note(self, how: str, client: str, peer: Peer, now_ns: int, reason: str = "") -> Told | None:
+    def note(
+        self, how: str, client: str, peer: Peer, now_ns: int, reason: str = ""
+    ) -> PresenceNote | None:
         """Count that *client* came or left; what is to be recorded at once comes back."""
         kind = _Kind(client, peer.carrier, _host(peer.address), peer.certificate)
         root = root_of(client)
@@ -67,11 +69,11 @@ class Presence:
             known.times[how] += 1
             return None
         known.told.add(how)
-        return Told(how, client, peer, reason, 1)
+        return PresenceNote(how, client, peer, reason, 1)
 
-    def due(self, now_ns: int) -> list[Told]:
+    def due(self, now_ns: int) -> list[PresenceNote]:
         """What was counted in windows that are over; the newest of each pair comes last."""
-        told: list[Told] = []
+        told: list[PresenceNote] = []
         for kind, known in list(self._counted.items()):
             if known.until_ns > now_ns:
                 continue
@@ -89,7 +91,7 @@ class Presence:
         """When `due` has something to look at next."""
         return min((known.until_ns for known in self._counted.values()), default=None)
 
-    def rest(self) -> list[Told]:
+    def rest(self) -> list[PresenceNote]:
         """All that was counted and not told, at the end."""
         told = [each for known in self._counted.values() for each in _rest(known)]
         self._counted.clear()
@@ -97,10 +99,10 @@ class Presence:
         return told
 
 
-def _rest(known: _Counted) -> list[Told]:
+def _rest(known: _Counted) -> list[PresenceNote]:
     order = _PAIR if known.newest == LEFT else _PAIR[::-1]
     return [
-        Told(how, known.client, known.peer, known.reason, known.times[how])
+        PresenceNote(how, known.client, known.peer, known.reason, known.times[how])
         for how in order
         if known.times[how]
     ]

@@ -3,12 +3,11 @@
 from cortex.bus import Event
 from cortex.bus.events import ClientConnected, ClientDenied, ClientLeft, ClientLimited
 
-from .denials import LIMIT, Denial, Told
-from .presence import LEFT
-from .presence import Told as Presented
+from .denials import LIMIT, Denial, DenialNote
+from .presence import LEFT, PresenceNote
 
 
-def denial_event(told: Told) -> Event:
+def denial_event(told: DenialNote) -> Event:
     """What is recorded of a denial, or of a limit that was reached."""
     denial = told.denial
     if denial.verb == LIMIT:
@@ -31,7 +30,7 @@ def _limited(denial: Denial, times: int) -> Event:
     return ClientLimited(client=denial.client, what=what, limit=limit, times=times)
 
 
-def presence_event(told: Presented) -> Event:
+def presence_event(told: PresenceNote) -> Event:
     """What is recorded of a client that came or left."""
     who = {"client": told.client, "carrier": told.peer.carrier, "address": told.peer.address}
     if told.how == LEFT:

@@ -54,7 +54,7 @@ def _executions(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _processes(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
-    from .running import sources_of
+    from cortex.runtime.sessions import sources_of
 
     texts = sources_of(home).texts.values()
     names = {name for text in texts for name in _NAME.findall(text)}
@@ -87,8 +87,7 @@ def _inputs(home: "Home", incomplete: str, context: click.Context) -> Iterator[C
 def _declared(home: "Home", named: str) -> Iterator[tuple[str, str]]:
     """Inputs of a process as its source declares them, those of its parents before its own."""
     from cortex.runtime.processes import parse
-
-    from .running import is_path, source_at, sources_of
+    from cortex.runtime.sessions import is_path, source_at, sources_of
 
     texts = list(sources_of(home).texts.values())
     if is_path(named):

@@ -2,15 +2,13 @@
 
 CortexError
 ├── HubGoneError         the hub went away while an execution was followed
-├── RejectedError        a source of a process has errors
 ├── UnmatchedError       no process answers a trigger, or several do
-├── UnwritableError      nothing can be recorded, so that an execution does not go on
-└── WaitingError         an execution waits for an answer that nobody is there to give
+└── UnwritableError      nothing can be recorded, so that an execution does not go on
 """
 
 from cortex.bus import CortexError
 
-from .exits import NOT_FOUND, UNUSABLE, WAITING
+from .exits import NOT_FOUND, UNUSABLE
 
 
 class HubGoneError(CortexError):
@@ -28,18 +26,6 @@ class HubGoneError(CortexError):
             "goes on where it stood once one is up: `cortex up`, or `cortex execution resume "
             f"{self.execution_id}`"
         )
-
-
-class RejectedError(CortexError):
-    """A source of a process has errors; nothing was run."""
-
-    def __init__(self, file: str, first: str, count: int) -> None:
-        super().__init__(file, first, count)
-        self.file, self.first, self.count = file, first, count
-
-    def __str__(self) -> str:
-        more = f" (and {self.count - 1} more)" if self.count > 1 else ""
-        return f"{self.first}{more}: see `cortex process validate {self.file}`; nothing was run"
 
 
 class UnmatchedError(CortexError):
@@ -68,22 +54,4 @@ class UnwritableError(CortexError):
         return (
             f"execution {self.execution_id} waits, since nothing can be recorded ({self.problem}): "
             f"make room, then `cortex execution resume {self.execution_id}`"
-        )
-
-
-class WaitingError(CortexError):
-    """An execution waits for an answer that nobody is there to give."""
-
-    exit_code = WAITING
-
-    def __init__(
-        self, execution_id: str, question: str, options: str = "--approve` or --deny"
-    ) -> None:
-        super().__init__(execution_id, question, options)
-        self.execution_id, self.question, self.options = execution_id, question, options
-
-    def __str__(self) -> str:
-        return (
-            f"execution {self.execution_id} asks: {self.question} -- answer with "
-            f"`cortex execution resume {self.execution_id} {self.options}"
         )

@@ -59,6 +59,7 @@ from cortex.runtime.serving import (
     StateRow,
 )
 from cortex.runtime.serving.doctor import Check, ModelCheck, ModelRow
+from cortex.runtime.sessions import DryRunDocument, GateReport, StepReport
 
 from .commands.events import EventLine
 from .commands.execution import FoundExecution
@@ -68,7 +69,6 @@ from .commands.trace import TraceDocument
 from .commands.validate import ValidateDocument
 from .exits import MEANINGS
 from .failure import Failure, FailureDocument
-from .running import DryRunDocument, GateReport, StepReport
 from .tree import root
 
 OURS = ("cortex.runtime.", "cortex.plugins.")
@@ -77,25 +77,25 @@ HEAD = """\
 
 Generated from the code; `python -m cortex.runtime.cli.reference docs` writes it again.
 
-* The **home** is named by `--home` or `CORTEX_HOME`; else it is the nearest `.cortex/` in the
-  working folder or above; else it is in your own data folder. A home that is named has to be
-  there, else every command ends with 4 and says how to make it: `cortex init --home FOLDER`. The
-  one in your data folder is made by the first command that needs it (`run`, `trigger`, `up`,
-  `client add`, `plugin load`); what reads makes none.
-* **Results** go to standard output, **how it goes** and what is wrong to standard error. On a
-  terminal tables are aligned and coloured (`NO_COLOR` is respected); on a pipe they are separated
-  by tabs, a header first. `--json` prints one JSON document and nothing else there;
-  `cortex events` one a line.
+* **The home.** `--home` or `CORTEX_HOME` names the home. Otherwise it is the nearest `.cortex/`
+  in the working folder or above, otherwise the one in your own data folder. If you name a home, it
+  must exist; otherwise every command ends with 4 and says how to make it:
+  `cortex init --home FOLDER`. The first command that needs the home in your data folder makes it
+  (`run`, `trigger`, `up`, `client add`, `plugin load`); commands that only read make none.
+* **Results** go to standard output, **progress** and errors to standard error. On a terminal,
+  tables are aligned and coloured (`NO_COLOR` is respected); on a pipe they are separated by tabs,
+  with a header first. `--json` prints only one JSON document there; `cortex events` prints one for
+  each line.
 * **Every failure is one line** on standard error, `cortex: ...`, and an exit code from the table
-  below. With `--json` it is a document on standard output, too, on one line and in place of the
-  command's own: [`{"error": ...}`](#failuredocument). `CORTEX_DEBUG=1` shows the traceback,
-  `CORTEX_LOG=debug` (or `trace`, `info`) what the runtime says of itself.
-* An **execution** is named by its id, or by as much of it as no other has.
-* Reading commands (`execution list`, `show`, `find`, `trace`, `events`, `doctor`) work beside a
-  running runtime. Commands that record use the hub that is [up](up.md). Where none is, they start
-  a runtime, and a home has one at a time: where another command has it, they end with 4 and name
-  that process. Ctrl-C there, or `kill -INT`, pauses what it runs; once it has ended, the command
-  can be repeated.
+  below. With `--json` it is also a document on standard output, on one line, instead of the
+  command's own document: [`{"error": ...}`](#failuredocument). `CORTEX_DEBUG=1` shows the
+  traceback, `CORTEX_LOG=debug` (or `trace`, `info`) the runtime's own log.
+* **An execution** is named by its id, or by the beginning of the id, if it is unique.
+* **The runtime.** Commands that read (`execution list`, `show`, `find`, `trace`, `events`,
+  `doctor`) work beside a running runtime. Commands that record use the hub that is [up](up.md). If
+  none is, they start a runtime. A home has only one at a time: if another command has it, they end
+  with 4 and name that process. Ctrl-C in that command, or `kill -INT`, pauses what it runs; when it
+  has ended, repeat the command.
 * `cortex completion SHELL` completes commands, options, names of processes and ids of executions.
 * Other packages add commands with an entry point in the group `cortex.commands` that names a
   `click.Command`.

@@ -110,7 +110,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     must: bool = False  # else it is passed over where it fits no more
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class PromptStep(msgspec.Struct, frozen=True, kw_only=True):
     """The step that the prompt is for."""
 
     process: str
@@ -158,7 +158,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt to compile."""
 
-    step: Step
+    step: PromptStep
     window: int  # tokens that the model takes at most
     persona: str = ""
     instructions: str = ""

@@ -15,7 +15,7 @@ from .errors import CtxBoundError, CtxFormatError, CtxSourceError
 from .inline import DEPTH
 from .package import DATA_KINDS, MARK, Counter, Kind, Mode, Package, Part
 from .spelling import DIGITS, is_too_long
-from .tally import Tally
+from .tally import EncodingCounter
 
 
 class _Form(NamedTuple):
@@ -37,7 +37,7 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
     Raises:
         CtxSourceError: the text is not of that kind, or the data has no text form.
     """
-    tally = Tally(counter)
+    tally = EncodingCounter(counter)
     if isinstance(source, str) and kind not in DATA_KINDS:
         tokens = tally.count(source)
         forms = _text_forms(source, kind, tally)
@@ -53,7 +53,7 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
 
 
 def _smallest(
-    forms: list[_Form], holds: Callable[[str], bool], kind: Kind, tally: Tally
+    forms: list[_Form], holds: Callable[[str], bool], kind: Kind, tally: EncodingCounter
 ) -> tuple[str, Mode]:
     """The form of fewest tokens that can be read back; of equal ones the last of *forms*."""
     while forms:
@@ -76,7 +76,7 @@ def _says(text: str, document: Document) -> bool:
     return found is not None and not differences(document, found)
 
 
-def _forms(source: Any, document: Document, kind: Kind, tally: Tally) -> list[_Form]:
+def _forms(source: Any, document: Document, kind: Kind, tally: EncodingCounter) -> list[_Form]:
     """Texts that say *document*, the plainest at the end."""
     forms: list[_Form] = []
     if _depth(document.data) < DEPTH:
@@ -96,7 +96,7 @@ def _forms(source: Any, document: Document, kind: Kind, tally: Tally) -> list[_F
     return forms
 
 
-def _shaped(body: str, kind: Kind, flags: tuple[str, ...], tally: Tally) -> list[_Form]:
+def _shaped(body: str, kind: Kind, flags: tuple[str, ...], tally: EncodingCounter) -> list[_Form]:
     """*body* with a legend, if one pays, and without."""
     entries, named = legend.build(body, tally)
     plain = _Form(header.put("exact", kind, body, flags), "exact", tally.known(body))
@@ -105,7 +105,7 @@ def _shaped(body: str, kind: Kind, flags: tuple[str, ...], tally: Tally) -> list
     return [_Form(header.put("exact", kind, named, flags, legend.show(entries)), "exact"), plain]
 
 
-def _text_forms(source: str, kind: Kind, tally: Tally) -> list[_Form]:
+def _text_forms(source: str, kind: Kind, tally: EncodingCounter) -> list[_Form]:
     folded = logs.fold(source) if kind == "log" else None
     flags = () if folded is None else ("stamps",)
     forms = _shaped(source if folded is None else folded, kind, flags, tally)

@@ -9,7 +9,7 @@ _BLOCK_CHARS: Final = 32_768
 _CUT_TOKENS: Final = 16  # that a cut through a text may add; more than any was seen to
 
 
-class Tally:
+class EncodingCounter:
     """Counts for one encoding; a counter itself."""
 
     def __init__(self, counter: Counter) -> None:

@@ -27,7 +27,7 @@ GRACE_NS = 5_000_000_000  # a handler that keeps to its own timeout needs a mome
 UNBOUNDED_NS = 3_600_000_000_000  # an event that states no timeout is held no longer than this
 
 
-class Keeper(Protocol):
+class LeaseHub(Protocol):
     """What leases need of a hub."""
 
     @property
@@ -60,7 +60,7 @@ class Held(msgspec.Struct):
 class Leases:
     """The events that this process's workers hold; renewed at a third of their lease."""
 
-    def __init__(self, hub: Keeper, *, standing: bool = False) -> None:
+    def __init__(self, hub: LeaseHub, *, standing: bool = False) -> None:
         self._hub = hub
         self._standing = standing  # whether claims of the shells stand at the hub
         self._steady_ns = SystemClock.steady_of(hub.clock)

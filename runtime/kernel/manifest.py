@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: str = ""  # where a new ordered subscription begins, instead of what the class says
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ComponentManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The components of a runtime, in the order in which they start."""
 
     components: tuple[Entry, ...] = ()
@@ -53,7 +53,7 @@ def parse(text: str, name: str) -> tuple[Entry, ...]:
         ManifestError: It is not one; the message names the place.
     """
     try:
-        return msgspec.convert(tomllib.loads(text), Manifest).components
+        return msgspec.convert(tomllib.loads(text), ComponentManifest).components
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ManifestError(name, str(error)) from None
 

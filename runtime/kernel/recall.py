@@ -35,7 +35,7 @@ create table snapshots (
 """
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredSnapshot(msgspec.Struct, frozen=True):
     """A snapshot: a fold of the log up to a position, and by what to know that log again."""
 
     position: int  # everything up to here is in it
@@ -47,11 +47,11 @@ class Kept(msgspec.Struct, frozen=True):
 class Snapshots(Protocol):
     """Keeps the newest snapshot of each component; losing it costs time and nothing else."""
 
-    def get(self, component: str, version: int) -> Kept | None:
+    def get(self, component: str, version: int) -> StoredSnapshot | None:
         """The component's snapshot; None where there is none of this version."""
         ...
 
-    def put(self, component: str, version: int, kept: Kept) -> None:
+    def put(self, component: str, version: int, kept: StoredSnapshot) -> None:
         """Replace the component's snapshot."""
         ...
 
@@ -60,14 +60,14 @@ class MemorySnapshots:
     """Snapshots that go with the process."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, Kept]] = {}
+        self._kept: dict[str, tuple[int, StoredSnapshot]] = {}
 
-    def get(self, component: str, version: int) -> Kept | None:
+    def get(self, component: str, version: int) -> StoredSnapshot | None:
         """The component's snapshot; None where there is none of this version."""
         of_version, kept = self._kept.get(component, (version, None))
         return kept if of_version == version else None
 
-    def put(self, component: str, version: int, kept: Kept) -> None:
+    def put(self, component: str, version: int, kept: StoredSnapshot) -> None:
         """Replace the component's snapshot."""
         self._kept[component] = version, kept
 
@@ -78,7 +78,7 @@ class DiskSnapshots:
     def __init__(self, path: Path, busy_s: float = BUSY_S) -> None:
         self._path, self._busy_s = path, busy_s
 
-    def get(self, component: str, version: int) -> Kept | None:
+    def get(self, component: str, version: int) -> StoredSnapshot | None:
         """The component's snapshot; None where there is none of this version."""
         row = None
         with self._forgiving(), closing(self._open()) as db:
@@ -90,9 +90,9 @@ class DiskSnapshots:
         if row is None:
             return None
         position, leaf, state, tail = row
-        return Kept(position, leaf, state, _TAIL(tail))
+        return StoredSnapshot(position, leaf, state, _TAIL(tail))
 
-    def put(self, component: str, version: int, kept: Kept) -> None:
+    def put(self, component: str, version: int, kept: StoredSnapshot) -> None:
         """Replace the component's snapshot."""
         tail = msgspec.msgpack.encode(kept.tail)
         row = (component, version, kept.position, kept.leaf, kept.state, tail)
@@ -197,7 +197,9 @@ class Recall:
                 return
             state, tail = self._state, self._tail
         leaf = self._log.leaf_hashes(self._at, self._at)
-        self._snapshots.put(self._name, self._version, Kept(self._at, leaf, state, tuple(tail)))
+        self._snapshots.put(
+            self._name, self._version, StoredSnapshot(self._at, leaf, state, tuple(tail))
+        )
         self._saved = self._at
 
     def _load(self, after: int, cursor: int) -> None:

@@ -63,7 +63,7 @@ class Stop(msgspec.Struct, frozen=True):
     """End in good order, after what is being handled."""
 
 
-class Failure(msgspec.Struct, frozen=True):
+class FailedCall(msgspec.Struct, frozen=True):
     """The reply to a `Call` whose handler raised."""
 
     error: BaseException
@@ -156,7 +156,7 @@ class Shell(pykka.ThreadingActor):
                 return None
             if isinstance(error, ChildDiedError):  # its fold died with it
                 self._fail(error)
-            return Failure(error)
+            return FailedCall(error)
         return None
 
     def _wake(self) -> None:
@@ -264,9 +264,9 @@ def _where(error: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def _too_late(message: object) -> Failure | None:
+def _too_late(message: object) -> FailedCall | None:
     if isinstance(message, Call):
-        return Failure(UnansweredError(message.query.topic_name()))
+        return FailedCall(UnansweredError(message.query.topic_name()))
     return None
 
 
@@ -292,7 +292,7 @@ def ask(shell: pykka.ActorRef[Shell], query: Query, timeout_s: float) -> Event:
         raise TimeoutError from None
     except pykka.ActorDeadError:
         raise UnansweredError(query.topic_name()) from None
-    if isinstance(reply, Failure):
+    if isinstance(reply, FailedCall):
         raise reply.error
     answer: Event = reply
     return answer

@@ -56,7 +56,7 @@ class Ask(msgspec.Struct, frozen=True):
     begun: bool = False  # the effect of its one record was begun before
 
 
-class Said(msgspec.Struct, frozen=True):
+class ChildFrame(msgspec.Struct, frozen=True):
     """A frame from the child."""
 
     emit: Draft | None = None  # an ephemeral event that is to leave at once; more frames follow
@@ -226,16 +226,16 @@ class SpawnedHost:
         if process is not None:
             process.kill()
 
-    def _exchange(self, frame: msgspec.Struct) -> Said:
+    def _exchange(self, frame: msgspec.Struct) -> ChildFrame:
         with self._turn:
             return self._exchange_with(self._process or self._spawn(), frame)
 
-    def _exchange_with(self, process: subprocess.Popen[bytes], frame: msgspec.Struct) -> Said:
+    def _exchange_with(self, process: subprocess.Popen[bytes], frame: msgspec.Struct) -> ChildFrame:
         if process.stdin is not None and process.stdout is not None:
             try:
                 send(process.stdin, frame)
                 while data := receive(process.stdout):
-                    said = msgspec.msgpack.decode(data, type=Said)
+                    said = msgspec.msgpack.decode(data, type=ChildFrame)
                     if said.error:
                         raise CortexError(said.error)
                     if said.emit is None:

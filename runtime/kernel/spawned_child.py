@@ -15,7 +15,7 @@ from cortex.runtime.isolation import enter_process
 from .host import Host, LocalHost
 from .manifest import construct, load
 from .ports import ports_in_child
-from .spawned import Ask, Born, Said, receive, send
+from .spawned import Ask, Born, ChildFrame, receive, send
 from .words import vocabulary_of
 
 PARENT_S = 1.0  # how often a child looks whether its parent is still there
@@ -65,14 +65,14 @@ def _born(born: Born, frames: IO[bytes]) -> "_Served | None":
         ports: dict[str, Any] = ports_in_child(born.home, born.config, born.settings, vocabulary)
 
         def emit(draft: Draft) -> None:
-            send(frames, Said(emit=draft))
+            send(frames, ChildFrame(emit=draft))
 
         host = LocalHost(lambda: construct(component, ports), vocabulary, emit, checks=False)
         host.start()
     except Exception as error:  # noqa: BLE001  # the parent tells the supervisor
-        send(frames, Said(error=f"{type(error).__name__}: {error}"))
+        send(frames, ChildFrame(error=f"{type(error).__name__}: {error}"))
         return None
-    send(frames, Said())
+    send(frames, ChildFrame())
     return _Served(host, vocabulary.classes())
 
 
@@ -84,22 +84,22 @@ class _Served(msgspec.Struct):
         self.host.stop()
 
 
-def _serve(served: _Served, ask: Ask) -> Said:
+def _serve(served: _Served, ask: Ask) -> ChildFrame:
     host = served.host
     try:
         if ask.do == "handle":
-            return Said(outcome=host.handle(ask.records, ask.attempt, begun=ask.begun))
+            return ChildFrame(outcome=host.handle(ask.records, ask.attempt, begun=ask.begun))
         if ask.do == "answer":
             topic = msgspec.msgpack.decode(ask.data)["topic"]
             query: Event = msgspec.msgpack.decode(ask.data, type=served.classes[topic])
             reply = host.answer(query)
-            return Said(data=msgspec.msgpack.encode(reply), topic=reply.topic_name())
+            return ChildFrame(data=msgspec.msgpack.encode(reply), topic=reply.topic_name())
         if ask.do == "recall":
             host.recall(ask.records)
         elif ask.do == "restore":
             host.restore(ask.data)
         elif ask.do == "snapshot":
-            return Said(data=host.snapshot())
+            return ChildFrame(data=host.snapshot())
     except Exception as error:  # noqa: BLE001  # goes back to whoever asked
-        return Said(error=f"{type(error).__name__}: {error}")
-    return Said()
+        return ChildFrame(error=f"{type(error).__name__}: {error}")
+    return ChildFrame()

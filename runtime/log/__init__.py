@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         NotALogError,
         RowRefusedError,
     )
+    from .failures import no_room
     from .fitting import Mending
     from .memory import MemoryLog
     from .mending import How, Mended, StateReport, examine, mend
@@ -84,6 +85,7 @@ __all__ = [
     "leaf_hash",
     "mend",
     "misplaced",
+    "no_room",
     "private",
     "summary",
     "tiles",

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from .amounts import counted, plus
     from .announced import announced_models, description_in
     from .caching import Caching
-    from .catalogue import Catalogue, Kept, Known, Vendor, catalogue
+    from .catalogue import CacheEntry, Catalogue, Known, Vendor, catalogue
     from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
     from .description import PERSON, Level, ModelDescription, Price, Usage, cost, dollars
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
     from .errors import ModelConfigError
-    from .inference import Inferred, Work, infer, window_for
+    from .inference import Inferred, WorkProfile, infer, window_for
     from .selection import TYPICAL, Selected, select, that_choose, without_stand_ins
 else:
     lazily(__name__)
@@ -25,11 +25,11 @@ __all__ = [
     "PERSON",
     "TYPICAL",
     "Address",
+    "CacheEntry",
     "Caching",
     "Catalogue",
     "Endpoint",
     "Inferred",
-    "Kept",
     "Known",
     "Level",
     "ModelConfig",
@@ -40,7 +40,7 @@ __all__ = [
     "Selected",
     "Usage",
     "Vendor",
-    "Work",
+    "WorkProfile",
     "address_of",
     "announced_models",
     "catalogue",

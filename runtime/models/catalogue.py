@@ -39,7 +39,7 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seen: Literal["vendor", "reported", ""] = ""  # who said so; empty for what we made
 
 
-class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CacheEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of the prompt cache of one model, or of all others of a provider."""
 
     provider: str
@@ -54,7 +54,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vendors: tuple[Vendor, ...] = ()
     embedded: tuple[Known, ...] = ()
     models: tuple[Known, ...] = ()
-    caches: tuple[Kept, ...] = ()
+    caches: tuple[CacheEntry, ...] = ()
 
     @property
     def providers(self) -> tuple[str, ...]:

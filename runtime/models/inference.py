@@ -16,7 +16,7 @@ WINDOW_SHARE: Final = 0.4  # of a model's window that a prompt may take, at most
 SMALL_PROMPT: Final = 2_000  # tokens; what fits into the window of every model needs no word
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class WorkProfile(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a step before a model is chosen for it."""
 
     action: str
@@ -36,7 +36,7 @@ class Inferred(msgspec.Struct, frozen=True):
     reasons: dict[str, str] = {}
 
 
-def infer(work: Work, said: Mapping[str, Any]) -> Inferred:
+def infer(work: WorkProfile, said: Mapping[str, Any]) -> Inferred:
     """What *work* asks of a model beyond the needs that its step has *said*: those override."""
     needs: dict[str, Any] = {}
     reasons: dict[str, str] = {}
@@ -56,7 +56,7 @@ def window_for(material_tokens: int, said: Mapping[str, Any]) -> int:
     return round(material_tokens / WINDOW_SHARE)
 
 
-def _levels(work: Work) -> Iterator[tuple[str, Any, str]]:
+def _levels(work: WorkProfile) -> Iterator[tuple[str, Any, str]]:
     yield "reasoning", "low", "a model is asked"
     for name, level in stated(work.states).items():
         yield name, level, f"the action {work.action} states it"
@@ -73,7 +73,7 @@ def _levels(work: Work) -> Iterator[tuple[str, Any, str]]:
         yield "speed", level, f"it may take {work.time_s:g} s"
 
 
-def _sensitivity(work: Work) -> Iterator[tuple[str, Any, str]]:
+def _sensitivity(work: WorkProfile) -> Iterator[tuple[str, Any, str]]:
     if work.local:
         noun = "step" if len(work.local) == 1 else "steps"
         shown = f"it is shown what came of the {noun} {', '.join(work.local)}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .codes import RULES, SECTIONS, diagnostics_reference
     from .compilation import Compilation
     from .compile import compile_sources
-    from .diagnostics import Diagnostic, Severity, Span, TextEdit, apply_edits, errors_of
+    from .diagnostics import Diagnostic, Severity, SourceSpan, TextEdit, apply_edits, errors_of
     from .diff import Change, Diff, diff
     from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
     from .errors import (
@@ -150,8 +150,8 @@ __all__ = [
     "Scope",
     "SettlementError",
     "Severity",
+    "SourceSpan",
     "Sources",
-    "Span",
     "StepItem",
     "Template",
     "TextEdit",

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from .codes_link import LINK, VERSIONS
 from .codes_process import INHERITANCE, PROCESS
 from .codes_source import FILE, VALUES
-from .diagnostics import Rule
+from .diagnostics import DiagnosticRule
 
-SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+SECTIONS: tuple[tuple[str, tuple[DiagnosticRule, ...]], ...] = (
     ("P0: the file", FILE),
     ("P1: keys and values", VALUES),
     ("P2: one process", PROCESS),
@@ -16,7 +16,7 @@ SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("P5: versions", VERSIONS),
 )
 
-RULES: Mapping[str, Rule] = {rule.code: rule for _, rules in SECTIONS for rule in rules}
+RULES: Mapping[str, DiagnosticRule] = {rule.code: rule for _, rules in SECTIONS for rule in rules}
 
 # What raises LinkError rather than ProcessLoadError.
 LINK_CODES: frozenset[str] = frozenset(rule.code for rule in LINK)
@@ -27,10 +27,10 @@ def diagnostics_reference() -> str:
     lines = [
         "# Diagnostics of the process compiler",
         "",
-        "Each finding has a stable code, a severity, a range in the file, a message that says what",
-        "is and what was expected, a remedy, and where possible a fix as text edits. Errors stop a",
-        "process from being linked; warnings are recorded and do not block unless `strict`.",
-        "All findings of a file are reported in one go.",
+        "Each finding has a stable code, a severity, a range in the file and a message that says",
+        "what is and what was expected. It has a remedy and, if possible, a fix as text edits. The",
+        "compiler does not link a process with an error. It records warnings; they only block a",
+        "process with `strict`. The compiler reports all findings of a file at once.",
     ]
     for title, rules in SECTIONS:
         lines += ["", f"## {title}"]

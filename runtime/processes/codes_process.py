@@ -1,249 +1,253 @@
 """Codes for what processes mean: each as a whole, and with what it inherits."""
 
-from .diagnostics import Rule
+from .diagnostics import DiagnosticRule
 
-PROCESS: tuple[Rule, ...] = (
-    Rule(
+PROCESS: tuple[DiagnosticRule, ...] = (
+    DiagnosticRule(
         "P201",
         "duplicate step id",
-        "Ids are how steps are overridden, referred to and resumed, so they are unique in a"
-        " process.",
+        "Steps are overridden, referred to and resumed by their ids, so each id must be unique "
+        "in a process.",
         "rename one of them",
     ),
-    Rule(
+    DiagnosticRule(
         "P202",
         "expression does not parse",
         "Conditions are comparisons of inputs, results of earlier steps and literals, "
         "joined by `and`, `or`, `not`. References in values are written `${inputs.x}`.",
         "correct the expression",
     ),
-    Rule(
+    DiagnosticRule(
         "P203",
         "types do not fit in an expression",
-        "The two sides of the comparison can never be of the same type, or the whole is not"
-        " true or false.",
+        "The two sides of the comparison can never have the same type, or the whole expression "
+        "is not true or false.",
         "compare values of the same type",
     ),
-    Rule(
+    DiagnosticRule(
         "P204",
         "unknown reference",
         "References are `inputs.<name>`, `steps.<id>.<field>`, `steps.<id>.status`, "
         "`execution.attempt` and `execution.id`.",
         "refer to something that is there",
     ),
-    Rule(
+    DiagnosticRule(
         "P205",
         "reference to a later step",
-        "A step sees only what was done before it.",
+        "A step sees only the results of earlier steps.",
         "refer to an earlier step, or move this one",
     ),
-    Rule(
+    DiagnosticRule(
         "P206",
         "jump that does not go forward",
-        "`on_failure: {step: ...}` goes on at a step further down; jumping back would be a "
-        "loop. Use `retry:` to try again.",
+        "`on_failure: {step: ...}` continues at a later step; a jump back would be a loop. Use "
+        "`retry:` to try again.",
         "name a later step",
     ),
-    Rule(
+    DiagnosticRule(
         "P207",
         "default does not fit",
-        "The default, or a value of the enum, is not of the declared type or not one of the"
-        " values allowed.",
+        "The default, or a value of the enum, does not have the declared type or is not one of "
+        "the allowed values.",
         "correct the default or the type",
     ),
-    Rule(
+    DiagnosticRule(
         "P208",
         "given twice",
-        "The same item stands in the list twice; the second has no effect.",
+        "The list contains the same item twice; the second has no effect.",
         "remove it",
         "warning",
     ),
-    Rule(
+    DiagnosticRule(
         "P209",
         "output without a source",
-        "The value of an output is taken from the last step that has a result of that name,"
-        " or from `value:`. Here there is neither.",
+        "The value of an output comes from the last step with a result of that name, or from "
+        "`value:`. Here there is neither.",
         "add `value: ${steps.<id>.<field>}`",
     ),
-    Rule(
+    DiagnosticRule(
         "P210",
         "value may be missing",
-        "The step referred to may be skipped or may fail and go on, or the input is "
-        "optional; then null is handed over, which is not accepted there.",
+        "The step may be skipped, or may fail under `on_failure: continue`, or the input is "
+        "optional. The value is then null, which is not accepted here.",
         "guard the step with `when: <reference> != null`, or give the input a default",
         "warning",
     ),
-    Rule(
+    DiagnosticRule(
         "P211",
         "abstract step in a concrete process",
-        "Only a process with `abstract: true` may leave a step open.",
+        "Only a process with `abstract: true` may have a step that does not say what it does.",
         "give the step an action, or mark the process `abstract: true`",
     ),
-    Rule(
+    DiagnosticRule(
         "P212",
         "no steps",
-        "A process that can execute has at least one step of its own or of its parents.",
+        "A process that can run has at least one step, its own or an inherited one.",
         "add a step, or mark the process `abstract: true`",
     ),
-    Rule(
+    DiagnosticRule(
         "P213",
         "step does nothing",
         "A step runs an `action:` or a `process:`, works towards a `goal:`, or has steps under "
         "`parallel:`. An override replaces the whole step, its action included.",
         "add `action:`, `process:`, `goal:` or `parallel:`",
     ),
-    Rule(
+    DiagnosticRule(
         "P214",
         "going back does not go back",
-        "`on_failure: {back_to: ...}` goes back to a step further up. Use `retry:` to try the step "
-        "itself again, `step:` to go on further down.",
+        "`on_failure: {back_to: ...}` goes back to an earlier step. Use `retry:` to try the step "
+        "itself again, and `step:` to continue at a later one.",
         "name an earlier step",
     ),
-    Rule(
+    DiagnosticRule(
         "P215",
         "find without a model",
-        "What `find:` brings stands in the prompt of its step. A step that asks no model has none.",
+        "The result of `find:` goes into the prompt of its step. A step that asks no model has "
+        "no prompt.",
         "move it to a step that asks a model, or remove the key",
         "warning",
     ),
-    Rule(
+    DiagnosticRule(
         "P216",
         "key of a goal without one",
         "`may:`, `check:` and `by_hand:` say how a step works towards its `goal:`.",
         "add `goal:`, or remove the key",
     ),
-    Rule(
+    DiagnosticRule(
         "P217",
         "goal without anything to do",
-        "Whoever works towards the goal chooses among the actions under `may:` and, where it is a "
-        "model, the `tools:` of the step.",
+        "A model or person that works towards the goal chooses among the actions under `may:`. A "
+        "model may also use the `tools:` of the step.",
         "list what may be done under `may:`",
     ),
-    Rule(
+    DiagnosticRule(
         "P218",
         "key that does nothing here",
         "`as`, `at_once` and `failures` belong to a step with `for_each:` or `parallel:`. A "
-        "`parallel:` step does nothing itself: what is done, and how, stands in its branches. A "
-        "branch is one step; how a failure of it is taken is said by the `parallel:` around it.",
+        "`parallel:` step does nothing itself: its branches say what is done, and how. A branch "
+        "is one step; the `parallel:` around it says what happens when the branch fails.",
         "move the key to where it counts, or remove it",
     ),
-    Rule(
+    DiagnosticRule(
         "P219",
         "name of the item hides another",
-        "`as:` names the item of a list, which the step refers to by that name. `inputs`, `steps` "
-        "and `execution` stand for something else.",
+        "`as:` names the item of a list, and the step refers to it by that name. `inputs`, "
+        "`steps` and `execution` already mean something else.",
         "give the item another name",
     ),
-    Rule(
+    DiagnosticRule(
         "P220",
         "branch used as a step",
-        "The branches of a `parallel:` are begun and waited for together: nothing goes on, goes "
-        "back, or is inserted at one of them, and an override keeps them there.",
+        "All branches of a `parallel:` begin together, and the step waits for all of them. So "
+        "you cannot jump to a branch, go back to it or insert a step beside it; an override "
+        "leaves it there.",
         "name the `parallel:` step",
     ),
 )
 
-INHERITANCE: tuple[Rule, ...] = (
-    Rule(
+INHERITANCE: tuple[DiagnosticRule, ...] = (
+    DiagnosticRule(
         "P301",
         "unknown parent",
         "`extends:` names a process that is not among the sources.",
         "correct the name or add the parent",
     ),
-    Rule(
+    DiagnosticRule(
         "P302",
         "inheritance goes in a circle",
-        "A process cannot, through its parents, extend itself.",
+        "A process cannot extend itself, not even through its parents.",
         "take one `extends:` out of the circle",
     ),
-    Rule(
+    DiagnosticRule(
         "P303",
         "abstract step not overridden",
-        "A concrete process has to say what each abstract step of its parents does.",
+        "A concrete process must say what each abstract step of its parents does.",
         "add a step with this id, or mark the process `abstract: true`",
     ),
-    Rule(
+    DiagnosticRule(
         "P304",
         "unknown place of insertion",
         "`before:` and `after:` name an inherited step, or a step further up in the same list.",
         "name one of those",
     ),
-    Rule(
+    DiagnosticRule(
         "P305",
         "insertion not possible here",
         "`before:` and `after:` place a new step among inherited ones. An override stays "
         "where the step was; without a parent the order of the list counts.",
         "remove `before:`/`after:`",
     ),
-    Rule(
+    DiagnosticRule(
         "P306",
         "unknown interface",
         "`implements:` names an interface that is not among the sources.",
         "correct the name or add the interface",
     ),
-    Rule(
+    DiagnosticRule(
         "P307",
         "interface: gates missing",
-        "The process says that it implements an interface, and lacks gates that it "
-        "requires. Gates count on the process, inherited ones included.",
+        "The process says that it implements an interface, but it lacks gates that the interface "
+        "requires. The gates of the process count, inherited ones included.",
         "add the gates",
     ),
-    Rule(
+    DiagnosticRule(
         "P308",
         "interface: steps missing",
-        "The process says that it implements an interface, and lacks steps that it requires.",
+        "The process says that it implements an interface, but it lacks steps that the interface "
+        "requires.",
         "add the steps",
     ),
-    Rule(
+    DiagnosticRule(
         "P309",
         "interface: knowledge missing",
-        "The process says that it implements an interface, and lacks knowledge that it requires.",
+        "The process says that it implements an interface, but it lacks knowledge that the "
+        "interface requires.",
         "add the topics",
     ),
-    Rule(
+    DiagnosticRule(
         "P310",
         "interface: inputs or outputs do not fit",
-        "Whoever runs the interface gives its inputs and reads its outputs: each has to be "
-        "there with the same type, and nothing further may be required.",
+        "A step that runs the interface supplies its inputs and reads its outputs. So each of "
+        "them must be there with the same type, and the process may not require more inputs.",
         "bring the inputs and outputs in line with the interface",
     ),
-    Rule(
+    DiagnosticRule(
         "P311",
         "interfaces go in a circle",
-        "An interface cannot, through what it extends, extend itself.",
+        "An interface cannot extend itself, not even through the interfaces that it extends.",
         "take one `extends:` out of the circle",
     ),
-    Rule(
+    DiagnosticRule(
         "P312",
         "inherited with another type",
         "Inherited steps rely on the type of an inherited input or output.",
         "keep the type, or use another name",
     ),
-    Rule(
+    DiagnosticRule(
         "P313",
         "one name for two things",
         "A process and an interface cannot have the same name: `process: name` could mean either.",
         "rename one of them",
     ),
-    Rule(
+    DiagnosticRule(
         "P314",
         "nothing to inherit",
-        "`- inherit: all` stands for what the parent has; this process has no parent, or the step "
-        "takes the place of none of its steps.",
+        "`- inherit: all` means everything that the parent has. This process has no parent, or "
+        "the step replaces none of the parent's steps.",
         "remove the line, or add `extends:`",
     ),
-    Rule(
+    DiagnosticRule(
         "P315",
         "depends on something that does not compile",
-        "A parent, interface or child process of this one has errors, so that this one "
-        "cannot be linked. Its own errors are reported all the same.",
+        "A parent, interface or child process of this one has errors, so the compiler cannot "
+        "link it. It still reports the errors of this one.",
         "correct the errors there first",
     ),
-    Rule(
+    DiagnosticRule(
         "P316",
         "too many parents",
-        "A chain of parents, or the interfaces that one extends, may have 64 members. Nobody can "
-        "tell any more what a longer one comes to.",
+        "A chain of parents, or the interfaces that one extends, may have 64 members. Nobody "
+        "could understand a longer one.",
         "take levels out of the chain",
     ),
 )

@@ -6,7 +6,7 @@ from .definitions import Condition
 from .expressions import And, Compare, Constant, Expression, Not, Or, Ref
 from .forms import span_within
 from .nodes import Reporter
-from .scope import Found, Names
+from .scope import Names, Referent
 from .shapes import KINDS, in_words, kind_of
 from .suggest import did_you_mean
 
@@ -25,7 +25,7 @@ def check_condition(condition: Condition, names: Names, reporter: Reporter) -> N
     types: dict[Ref, _Type] = {}
     for located in condition.references:
         found = names.look_up(located.ref)
-        if isinstance(found, Found):
+        if isinstance(found, Referent):
             types[located.ref] = _Type(found.shape.kinds, found.shape.enum)
             continue
         types[located.ref] = _Type(KINDS)

@@ -8,7 +8,7 @@ from msgspec import Struct
 Severity: TypeAlias = Literal["error", "warning"]
 
 
-class Rule(Struct, gc=False, frozen=True):
+class DiagnosticRule(Struct, gc=False, frozen=True):
     """One code: what it is called, why it is there, and what to do."""
 
     code: str  # "P101": stable, see docs/diagnostics.md
@@ -18,7 +18,7 @@ class Rule(Struct, gc=False, frozen=True):
     severity: Severity = "error"
 
 
-class Span(Struct, gc=False, frozen=True, order=True):
+class SourceSpan(Struct, gc=False, frozen=True, order=True):
     """A range in a file; lines and columns count from 1, the end is the first column after it."""
 
     line: int
@@ -30,7 +30,7 @@ class Span(Struct, gc=False, frozen=True, order=True):
 class TextEdit(Struct, gc=False, frozen=True):
     """Replace what stands in *span* by *text*; an empty span inserts."""
 
-    span: Span
+    span: SourceSpan
     text: str
 
 
@@ -41,7 +41,7 @@ class Diagnostic(Struct, gc=False, frozen=True, kw_only=True):
     severity: Severity
     message: str  # what is, and what was expected
     file: str
-    span: Span
+    span: SourceSpan
     remedy: str  # what to do
     fix: tuple[TextEdit, ...] | None = None  # applied together, they do it
 

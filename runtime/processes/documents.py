@@ -13,7 +13,7 @@ import yaml
 
 from cortex.runtime.secrets import holds_mask
 
-from .diagnostics import Span, TextEdit
+from .diagnostics import SourceSpan, TextEdit
 from .nodes import (
     COLUMN_BITS,
     MappingNode,
@@ -88,7 +88,7 @@ def read_documents(text: str, reporter: Reporter) -> list[Node]:
 
 
 def _is_readable(text: str, reporter: Reporter) -> bool:
-    start = Span(1, 1, 1, 1)
+    start = SourceSpan(1, 1, 1, 1)
     if len(text) > MAX_SIZE_BYTES or len(text.encode(errors="replace")) > MAX_SIZE_BYTES:
         reporter.report("P001", f"the file has more than {MAX_SIZE_BYTES:,} bytes", start)
         return False
@@ -97,7 +97,7 @@ def _is_readable(text: str, reporter: Reporter) -> bool:
         before = text[: forbidden.start()]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         character = f"U+{ord(forbidden.group()):04X}"
-        span = Span(line, column, line, column + 1)
+        span = SourceSpan(line, column, line, column + 1)
         reporter.report("P003", f"the character {character} cannot stand in a source", span)
         return False
     return True
@@ -114,14 +114,14 @@ def _report_syntax(error: yaml.YAMLError, text: str, reporter: Reporter) -> None
         indentation = content[: len(content) - len(content.lstrip())]
         if "\t" in indentation:
             place = indentation.index("\t") + 1
-            span = Span(number + 1, place, number + 1, len(indentation) + 1)
+            span = SourceSpan(number + 1, place, number + 1, len(indentation) + 1)
             fix = (TextEdit(span, "  " * (len(indentation) + 1 - place)),)
             reporter.report("P013", "this line is indented by a tab", span, fix=fix)
             return
     message = f"{problem} {context}".strip() if context else str(problem)
     content = lines[line] if line < len(lines) else ""
     remedy = "inside {...} and [...] put `${...}` in quotes" if "${" in content else None
-    where = Span(line + 1, column + 1, line + 1, column + 1)
+    where = SourceSpan(line + 1, column + 1, line + 1, column + 1)
     reporter.report("P002", message, where, remedy=remedy)
 
 
@@ -242,7 +242,7 @@ class _Builder:
 
     def _refuse(self, code: str, message: str, event: Any) -> None:
         start, end = event.start_mark, event.end_mark
-        span = Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        span = SourceSpan(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
         self._reporter.report(code, message, span)
         raise _RefusedError(whole_file=False)
 

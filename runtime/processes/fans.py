@@ -15,7 +15,7 @@ from .expressions import Constant, Ref
 from .linked import LinkedFan
 from .nodes import Node, Reporter, ScalarNode, SequenceNode
 from .readers import read_value
-from .scope import ITEM, Found, Names
+from .scope import ITEM, Names, Referent
 from .shapes import Shape, kind_of
 from .values import ValueChecker
 
@@ -148,7 +148,7 @@ def element_of(over: Value, names: Names) -> Shape:
     template = over.template
     if isinstance(template, Ref):
         found = names.look_up(template)
-        return found.shape.items if isinstance(found, Found) else Shape({})
+        return found.shape.items if isinstance(found, Referent) else Shape({})
     if isinstance(template, Constant) and isinstance(template.value, list) and template.value:
         return Shape({"type": sorted({kind_of(each) for each in template.value})})
     return Shape({})

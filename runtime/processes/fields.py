@@ -3,7 +3,7 @@
 from typing import Any
 
 from .definitions import FieldDefinition, SchemaUse
-from .forms import Boolean, Choice, Key, ListOf, OneOf, Record, Text, wrong_type
+from .forms import Boolean, Choice, Key, ListOf, MapForm, OneOf, Text, wrong_type
 from .nodes import MappingNode, Node, Reporter, ScalarNode
 from .readers import NAME, STRUCT, VALUE, anything, plain_value
 
@@ -44,8 +44,8 @@ _FIELD_KEYS = {
     "description": Key(Text(), "what it is, in words"),
     "enum": Key(ListOf(_PLAIN, minimum=1), "the only values allowed"),
 }
-FIELD = Record("a field", _field, _FIELD_KEYS)
-OUTPUT = Record(
+FIELD = MapForm("a field", _field, _FIELD_KEYS)
+OUTPUT = MapForm(
     "an output",
     _field,
     {
@@ -55,7 +55,7 @@ OUTPUT = Record(
 )
 
 
-def _fields_form(record: Record) -> OneOf:
+def _fields_form(record: MapForm) -> OneOf:
     def read(node: Node, reporter: Reporter, label: str) -> list[FieldDefinition] | None:
         if isinstance(node, ScalarNode) and node.value is None:
             return []

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, UnsetType
 
 from .definitions import FindDefinition, Value
-from .forms import Key, ListOf, Number, OneOf, Record, Text, span_within, wrong_type
+from .forms import Key, ListOf, MapForm, Number, OneOf, Text, span_within, wrong_type
 from .linked import Find
 from .nodes import MappingNode, Node, Reporter, ScalarNode
 from .readers import TOPIC, read_topic, read_value
@@ -36,7 +36,7 @@ def _read_text(node: Node, reporter: Reporter, label: str) -> Value | None:
 
 
 _TEXTS = ListOf(OneOf(_read_text, (Text().schema,)), or_one=True, minimum=1)
-_FIND = Record(
+_FIND = MapForm(
     "`find`",
     FindDefinition,
     {

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from .diagnostics import Span, TextEdit
+from .diagnostics import SourceSpan, TextEdit
 from .documents import report_trap
 from .nodes import (
     MappingNode,
@@ -208,7 +208,7 @@ class Key(Struct, frozen=True):
     fallback: Any = None  # taken where the key is missing or wrong, so that checking can go on
 
 
-class Record(Struct, frozen=True):
+class MapForm(Struct, frozen=True):
     """A map with known keys, made into a Struct."""
 
     what: str
@@ -329,7 +329,7 @@ def insertion(node: MappingNode, text: str) -> tuple[TextEdit, ...] | None:
     return (TextEdit(point(value.end), f"\n{indent}{text}"),)
 
 
-def span_within(node: Node, offset: int, length: int) -> Span:
+def span_within(node: Node, offset: int, length: int) -> SourceSpan:
     """Return the range of *length* characters at *offset* in the text of *node*."""
     whole = span_of(node)
     if not isinstance(node, ScalarNode) or whole.line != whole.end_line:
@@ -338,4 +338,4 @@ def span_within(node: Node, offset: int, length: int) -> Span:
     if whole.end_column - whole.column != len(node.text) + 2 * quote:
         return whole  # escapes in it: columns do not follow from offsets
     column = whole.column + quote + offset
-    return Span(whole.line, column, whole.line, column + length)
+    return SourceSpan(whole.line, column, whole.line, column + length)

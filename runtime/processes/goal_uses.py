@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .definitions import GateUse, GrantUse, StepDefinition
-from .forms import Boolean, Key, ListOf, OneOf, Record, Text
+from .forms import Boolean, Key, ListOf, MapForm, OneOf, Text
 from .nodes import MappingNode, Node, Reporter
 from .readers import PARAMETERS, PUBLIC_NAME, any_map, read_gate, read_value
 
@@ -12,7 +12,7 @@ APPROVED: Final = "approved"  # the gate that asks a person, where a goal has no
 
 GOAL = OneOf(read_value, (Text().schema,))
 _GATES = ListOf(OneOf(read_gate, (PUBLIC_NAME.schema, any_map)))
-_GRANT = Record(
+_GRANT = MapForm(
     "an action of a goal",
     GrantUse,
     {

@@ -15,7 +15,7 @@ from .definitions import (
 from .fans import AT_ONCE, FAILURES, MOST_AT_ONCE, fan_of, flattened, read_list
 from .fields import FIELDS, OUTPUTS, STEP_OUTPUT
 from .find import FIND
-from .forms import Boolean, Choice, Key, ListOf, Number, OneOf, Record, Text
+from .forms import Boolean, Choice, Key, ListOf, MapForm, Number, OneOf, Text
 from .goal_uses import GOAL, GOAL_KEYS
 from .nodes import MappingNode, Node, Reporter, ScalarNode, describe
 from .readers import (
@@ -79,14 +79,14 @@ def _read_branch(node: Node, reporter: Reporter, label: str) -> StepDefinition |
 
 def _branch_schema() -> dict[str, Any]:
     keys = {name: key for name, key in STEP.keys.items() if name not in ("parallel", "on_failure")}
-    return Record("a branch", StepDefinition, keys).schema()
+    return MapForm("a branch", StepDefinition, keys).schema()
 
 
 def _process(*, steps: list[StepDefinition | Inherit] | None = None, **values: Any) -> Any:
     return ProcessDefinition(steps=flattened(steps or []), **values)
 
 
-STEP = Record(
+STEP = MapForm(
     "a step",
     _step,
     {
@@ -184,7 +184,7 @@ def _read_step(node: Node, reporter: Reporter, label: str) -> StepDefinition | I
 
 STEPS = ListOf(OneOf(_read_step, (STEP.schema, _inherit_schema)))
 
-PROCESS = Record(
+PROCESS = MapForm(
     "a process",
     _process,
     {
@@ -205,7 +205,7 @@ PROCESS = Record(
     exclusive=(("trigger", "triggers"),),
 )
 
-_REQUIRED_STEP = Record(
+_REQUIRED_STEP = MapForm(
     "a required step",
     RequiredStep,
     {
@@ -223,7 +223,7 @@ def _read_required_step(node: Node, reporter: Reporter, label: str) -> RequiredS
     return step
 
 
-INTERFACE = Record(
+INTERFACE = MapForm(
     "an interface",
     InterfaceDefinition,
     {

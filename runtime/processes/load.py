@@ -11,13 +11,13 @@ from cortex.runtime.retrieval import Walk, leads_to_itself
 
 from .compilation import Compilation
 from .compile import compile_sources
-from .diagnostics import Diagnostic, Span
+from .diagnostics import Diagnostic, SourceSpan
 from .documents import MAX_SIZE_BYTES
 from .nodes import Reporter
 from .topics import Topics
 
 SUFFIXES = (".yaml", ".yml")
-_START = Span(1, 1, 1, 1)
+_START = SourceSpan(1, 1, 1, 1)
 
 
 def read_source(path: Path, file: str) -> tuple[str | None, tuple[Diagnostic, ...]]:
@@ -39,7 +39,7 @@ def read_source(path: Path, file: str) -> tuple[str | None, tuple[Diagnostic, ..
         return content.decode("utf-8-sig"), ()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        span = Span(line, 1, line, 1)
+        span = SourceSpan(line, 1, line, 1)
         reporter.report("P003", f"byte {error.start:,} is not UTF-8", span)
         return None, tuple(reporter.found)
 

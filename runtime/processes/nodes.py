@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from .codes import RULES
-from .diagnostics import Diagnostic, Span, TextEdit
+from .diagnostics import Diagnostic, SourceSpan, TextEdit
 
 # A place is one number, line and column from 0, and no node is tracked by the garbage collector:
 # a folder of processes has hundreds of thousands of them, and they hold no circles.
@@ -110,7 +110,7 @@ def _pairs(node: MappingNode) -> list[tuple[ScalarNode, Node]]:
     return list(node.entries.values())
 
 
-def span_of(node: Node) -> Span:
+def span_of(node: Node) -> SourceSpan:
     """Return the range of *node*, counted from 1."""
     start, end = node.start, end_of(node)
     if isinstance(node, MappingNode) and not node.flow and node.entries:
@@ -120,12 +120,14 @@ def span_of(node: Node) -> Span:
     return span_between(start, end)
 
 
-def span_between(start: int, end: int) -> Span:
+def span_between(start: int, end: int) -> SourceSpan:
     """Return the range from the place *start* to the place *end*."""
-    return Span(line_of(start) + 1, column_of(start) + 1, line_of(end) + 1, column_of(end) + 1)
+    return SourceSpan(
+        line_of(start) + 1, column_of(start) + 1, line_of(end) + 1, column_of(end) + 1
+    )
 
 
-def point(place: int) -> Span:
+def point(place: int) -> SourceSpan:
     """Return the empty range at *place*."""
     return span_between(place, place)
 
@@ -141,7 +143,7 @@ class Reporter:
         self,
         code: str,
         message: str,
-        place: Node | Span,
+        place: Node | SourceSpan,
         *,
         remedy: str | None = None,
         fix: tuple[TextEdit, ...] | None = None,
@@ -154,7 +156,7 @@ class Reporter:
                 severity=rule.severity,
                 message=message,
                 file=self.file,
-                span=place if isinstance(place, Span) else span_of(place),
+                span=place if isinstance(place, SourceSpan) else span_of(place),
                 remedy=remedy or rule.remedy,
                 fix=fix,
             )

@@ -7,7 +7,7 @@ from msgspec import Struct
 from cortex.runtime.registry import digest_of
 
 from .definitions import Definition
-from .diagnostics import Diagnostic, Span
+from .diagnostics import Diagnostic, SourceSpan
 from .documents import read_documents
 from .language import INTERFACE, PROCESS
 from .nodes import MappingNode, Node, Reporter, ScalarNode, line_of
@@ -32,7 +32,9 @@ def parse(text: str, file: str) -> Parsed:
     # A `---` at the end, or a file of comments, makes an empty document.
     written = [node for node in documents if not _is_empty(node)]
     if not written and not reporter.found:
-        reporter.report("P012", "the file holds no process and no interface", Span(1, 1, 1, 1))
+        reporter.report(
+            "P012", "the file holds no process and no interface", SourceSpan(1, 1, 1, 1)
+        )
     read = [_define(node, file, reporter) for node in written]
     definitions = tuple(each for each in read if each is not None)
     _mark_broken(definitions, [line_of(node.start) + 1 for node in documents], reporter.found)

@@ -3,7 +3,7 @@
 import re
 
 from .definitions import FailureDefinition
-from .forms import Boolean, Choice, Key, ListOf, Number, OneOf, Record, wrong_type
+from .forms import Boolean, Choice, Key, ListOf, MapForm, Number, OneOf, wrong_type
 from .linked import Budget, Needs, Retry
 from .nodes import MappingNode, Node, Reporter, ScalarNode
 from .readers import NAME, PARAMETERS, PUBLIC_NAME
@@ -19,7 +19,7 @@ _VENDOR = re.compile(
     re.IGNORECASE,
 )
 
-RETRY = Record(
+RETRY = MapForm(
     "`retry`",
     lambda **values: Retry(**{**values, "on": tuple(values.get("on", ()))}),
     {
@@ -32,7 +32,7 @@ RETRY = Record(
     with_node=False,
 )
 
-_NEEDS = Record(
+_NEEDS = MapForm(
     "`needs`",
     Needs,
     {
@@ -78,13 +78,13 @@ def _read_needs(node: Node, reporter: Reporter, label: str) -> Needs | None:
 
 NEEDS = OneOf(_read_needs, (_NEEDS.schema,))
 
-_SECTIONS = Record(
+_SECTIONS = MapForm(
     "`sections`",
     lambda **values: tuple(sorted(values.items())),
     {name: Key(Number(0, _LARGE), f"tokens for {name}") for name in SECTIONS},
     with_node=False,
 )
-BUDGET = Record(
+BUDGET = MapForm(
     "`budget`",
     Budget,
     {
@@ -102,12 +102,12 @@ BUDGET = Record(
 
 STRATEGY = Choice(("pre-assembled", "just-in-time"))
 
-_FAILURE_STEP = Record(
+_FAILURE_STEP = MapForm(
     "`on_failure`",
     lambda step, node: FailureDefinition(policy="step", target=step, node=node),
     {"step": Key(NAME, "the later step at which to go on", required=True)},
 )
-_FAILURE_BACK = Record(
+_FAILURE_BACK = MapForm(
     "`on_failure`",
     lambda back_to, node, times=1: FailureDefinition(
         policy="back_to", target=back_to, times=times, node=node
@@ -117,7 +117,7 @@ _FAILURE_BACK = Record(
         "times": Key(Number(1, 100), "how often at most; once unless given, then it halts"),
     },
 )
-_FAILURE_PROCESS = Record(
+_FAILURE_PROCESS = MapForm(
     "`on_failure`",
     lambda process, node, parameters=None: FailureDefinition(
         policy="process", target=process, parameters=parameters, node=node

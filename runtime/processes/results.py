@@ -13,7 +13,7 @@ from .interfaces import field_of
 from .linked import Output
 from .nodes import MappingNode, Node, ScalarNode, span_of
 from .resolved import OwnedField, ResolvedProcess
-from .scope import Found, Names
+from .scope import Names, Referent
 from .shapes import Shape, fits, in_words, never_equal, schema_of_type
 from .structs import schema_of_struct
 from .suggest import did_you_mean, listed, nearest
@@ -177,7 +177,7 @@ def _check_source(
     source: Ref, shape: Shape, definition: FieldDefinition, names: Names, reporter: UnitReporter
 ) -> None:
     found = names.look_up(source)
-    if isinstance(found, Found) and not found.shape.kinds & shape.kinds:
+    if isinstance(found, Referent) and not found.shape.kinds & shape.kinds:
         path = ".".join(source.path)
         message = f"output `{definition.name}` comes from `{path}`, which is of another type"
         reporter.report("P407", message, definition.node)

@@ -15,7 +15,7 @@ _EXECUTION = {"attempt": _INTEGER, "id": Shape({"type": "string"})}
 _OF_ITEM = {**_EXECUTION, "item": _INTEGER}
 
 
-class Found(NamedTuple):
+class Referent(NamedTuple):
     """What a reference stands for."""
 
     shape: Shape
@@ -42,7 +42,7 @@ class Names:
         self.in_item = False  # whether the step is carried out for one item of several
         self.held: dict[str, Shape] = {}  # results of branches, which do not see each other
 
-    def look_up(self, ref: Ref) -> Found | NotFound:
+    def look_up(self, ref: Ref) -> Referent | NotFound:
         """Return what *ref* stands for here."""
         root, *rest = ref.path
         if root in self.named:
@@ -55,7 +55,7 @@ class Names:
             known = _OF_ITEM if self.in_item else _EXECUTION
             shape = known.get(rest[0]) if len(rest) == 1 else None
             if shape:
-                return Found(shape, may_be_missing=False)
+                return Referent(shape, may_be_missing=False)
             remedy = did_you_mean(rest[0], known, f"known are {listed(known)}")
             return NotFound("P204", f"`{'.'.join(ref.path)}` is not known", remedy)
         if root == "steps":
@@ -113,13 +113,13 @@ class Names:
             return f"`${{{ITEM}}}` is for a step with `for_each:`"
         return f"the item is `${{{next(iter(self.named))}}}` here, as `as:` says"
 
-    def _step(self, ref: Ref, rest: list[str]) -> Found | NotFound:
+    def _step(self, ref: Ref, rest: list[str]) -> Referent | NotFound:
         step, *fields = rest
         problem = self.missing_step(step)
         if problem:
             return problem
         if fields == ["status"]:
-            return Found(_STATUS, may_be_missing=False)
+            return Referent(_STATUS, may_be_missing=False)
         if not fields:
             return NotFound("P204", f"`steps.{step}` is a step, not a value of it", None)
         return self._descend(ref, fields, self.results[step], missing=step in self.unsure)
@@ -136,7 +136,7 @@ class Names:
 
     def _descend(
         self, ref: Ref, fields: list[str], shape: Shape, *, missing: bool
-    ) -> Found | NotFound:
+    ) -> Referent | NotFound:
         so_far = len(ref.path) - len(fields)
         for index, name in enumerate(fields):
             inner = shape.field(name) if "object" in shape.kinds else None
@@ -148,7 +148,7 @@ class Names:
                 return NotFound("P204", f"`{owner}` has no field `{name}`", remedy)
             missing = missing or (index > 0 and name not in shape.required)
             shape = inner
-        return Found(shape, may_be_missing=missing and not shape.is_open)
+        return Referent(shape, may_be_missing=missing and not shape.is_open)
 
 
 def mentions(ref: Ref, step: str) -> bool:

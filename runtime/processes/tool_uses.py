@@ -10,11 +10,11 @@ from msgspec import UNSET, UnsetType
 from cortex.runtime.registry import ALL, ENABLE, KnownTools
 
 from .definitions import StepDefinition, ToolUse
-from .forms import Boolean, Key, ListOf, OneOf, Record
+from .forms import Boolean, Key, ListOf, MapForm, OneOf
 from .nodes import MappingNode, Node, Reporter
 from .readers import TOOL
 
-_USE = Record(
+_USE = MapForm(
     "a tool",
     ToolUse,
     {

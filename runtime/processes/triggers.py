@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from .forms import Choice, Key, ListOf, Name, OneOf, Record, Text, wrong_type
+from .forms import Choice, Key, ListOf, MapForm, Name, OneOf, Text, wrong_type
 from .linked import EventTrigger, FileTrigger, ManualTrigger, ScheduleTrigger, Trigger
 from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, describe
 from .readers import any_map, read_value
@@ -77,7 +77,7 @@ def _is_timezone(name: str) -> bool:
 
 _TYPE = Key(_TRIGGERS, "what fires: event, schedule, file or manual", required=True, field="kind")
 _TRIGGER_RECORDS = {
-    "event": Record(
+    "event": MapForm(
         "an event trigger",
         lambda kind, match: EventTrigger(match),  # noqa: ARG005
         {
@@ -90,7 +90,7 @@ _TRIGGER_RECORDS = {
         },
         with_node=False,
     ),
-    "schedule": Record(
+    "schedule": MapForm(
         "a schedule trigger",
         lambda kind, **values: ScheduleTrigger(**values),  # noqa: ARG005
         {
@@ -104,7 +104,7 @@ _TRIGGER_RECORDS = {
         },
         with_node=False,
     ),
-    "file": Record(
+    "file": MapForm(
         "a file trigger",
         lambda kind, paths, changes=None: (  # noqa: ARG005
             FileTrigger(tuple(paths), tuple(changes)) if changes else FileTrigger(tuple(paths))
@@ -123,7 +123,7 @@ _TRIGGER_RECORDS = {
         },
         with_node=False,
     ),
-    "manual": Record(
+    "manual": MapForm(
         "a manual trigger",
         lambda kind: ManualTrigger(),  # noqa: ARG005
         {"type": _TYPE},

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from cortex.runtime.registry import TOOLS
 
 from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefinition
-from .diagnostics import Diagnostic, Span, TextEdit
+from .diagnostics import Diagnostic, SourceSpan, TextEdit
 from .goal_uses import gates_of_goal
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node, Reporter
@@ -58,7 +58,7 @@ class UnitReporter(Reporter):
         self,
         code: str,
         message: str,
-        place: Node | Span,
+        place: Node | SourceSpan,
         *,
         remedy: str | None = None,
         fix: tuple[TextEdit, ...] | None = None,

@@ -6,7 +6,7 @@ from .expression_parser import Located
 from .expressions import Ref, Template
 from .forms import span_within
 from .nodes import MappingNode, Node, Reporter, ScalarNode, SequenceNode, describe, span_of
-from .scope import Found, Names, mentions
+from .scope import Names, Referent, mentions
 from .shapes import Shape, fits, in_words, never_equal
 from .suggest import did_you_mean, listed, nearest
 
@@ -96,7 +96,7 @@ class ValueChecker:
             self._misfit(node, f"{what} is a text, expected {in_words(shape.kinds)}")
         for located in references:
             found = self._names.look_up(located.ref)
-            if not isinstance(found, Found):
+            if not isinstance(found, Referent):
                 place = span_within(node, located.offset, located.length)
                 self._reporter.report(found.code, found.message, place, remedy=found.remedy)
                 continue
@@ -120,11 +120,11 @@ class ValueChecker:
         """A text that stands for a list is split after it is filled in, wherever a value says."""
         if isinstance(template, Ref):
             found = self._names.look_up(references[0].ref)
-            if not isinstance(found, Found) or "string" not in found.shape.kinds:
+            if not isinstance(found, Referent) or "string" not in found.shape.kinds:
                 return
         self._reporter.report("P412", f"{what} is a text with a reference in it", node)
 
-    def _may_be_null(self, found: Found, ref: Ref) -> bool:
+    def _may_be_null(self, found: Referent, ref: Ref) -> bool:
         if ref.path[0] == "steps" and any(mentions(ref, step) for step in self._guarded):
             return False
         if ref.path[0] == "inputs" and ".".join(ref.path[:2]) in self._guarded:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from cortex.runtime.models import Inferred, Work, infer
+from cortex.runtime.models import Inferred, WorkProfile, infer
 
 from .linked import LinkedProcess, LinkedStep
 from .parts import refs
@@ -24,14 +24,16 @@ def said_needs(step: LinkedStep) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-def work_of(process: LinkedProcess, step: LinkedStep) -> Work:
+def work_of(process: LinkedProcess, step: LinkedStep) -> WorkProfile:
     """The work of *step*, whose action asks a model."""
     action = step.action
     times = [each for each in (step.timeout_s, step.budget.time_s) if each is not None]
     if action is None:
         # Its time is that of all its turns together.
-        return Work(action="", goal=step.goal is not UNSET, local=_local_sources(process, step))
-    return Work(
+        return WorkProfile(
+            action="", goal=step.goal is not UNSET, local=_local_sources(process, step)
+        )
+    return WorkProfile(
         action=action.name,
         states=action.needs if action.needs is not UNSET else {},
         changes=action.effect not in ("none", "read"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         RecordUnreadableError,
     )
     from .home_log import REQUESTS, STREAM, HomeLog
-    from .index import EventIndex, Found, find
+    from .index import EventIndex, IndexPage, find
     from .projection import Changes, Projection
     from .runner import Runner
     from .selection import Selection
@@ -28,8 +28,8 @@ __all__ = [
     "Changes",
     "Checkpoint",
     "EventIndex",
-    "Found",
     "HomeLog",
+    "IndexPage",
     "Projection",
     "ProjectionDamagedError",
     "ProjectionDiskError",

@@ -64,7 +64,7 @@ class _Rows:
             )
 
 
-class Found(msgspec.Struct, frozen=True):
+class IndexPage(msgspec.Struct, frozen=True):
     """A page of what was asked for."""
 
     positions: list[int]  # ascending
@@ -83,7 +83,7 @@ def find(
     limit: int = 100,
     after: int = 0,
     newest: bool = False,
-) -> Found:
+) -> IndexPage:
     """Positions of the events that fit everything given, in order.
 
     Args:
@@ -117,7 +117,7 @@ def find(
         f"order by position {order} limit ?",  # every value is bound
         (*(value for _, value in terms), limit),
     )
-    return Found(sorted(position for (position,) in rows), view.position)
+    return IndexPage(sorted(position for (position,) in rows), view.position)
 
 
 def _topic_terms(topic: str) -> list[tuple[str, int | str]]:

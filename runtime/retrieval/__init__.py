@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .near_duplicates import near_duplicates
     from .occurrences import Occurrences, Places
     from .ranking import WEIGHTS, Weights
-    from .records import Record, RecordFinder
+    from .records import RecordFinder, RecordText
     from .store import Entry, NewFile, PassageStore, StoredFile, above_and_itself
     from .walk import Identity, Walk, identity_of, is_inside, leads_to_itself, listed
     from .words import content_words
@@ -41,8 +41,8 @@ __all__ = [
     "Passage",
     "PassageStore",
     "Places",
-    "Record",
     "RecordFinder",
+    "RecordText",
     "Remembered",
     "RetrievalError",
     "SearchResult",

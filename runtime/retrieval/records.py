@@ -20,7 +20,7 @@ TOGETHER: Final = 500  # records in one transaction
 LONGEST_CHARS: Final = 8_000  # of what is said about one; the rest says no more of what it is about
 
 
-class Record(NamedTuple):
+class RecordText(NamedTuple):
     """Something of the log, and what is said about it."""
 
     key: str  # by which it is known
@@ -60,7 +60,7 @@ class RecordFinder:
         """The stamp of every record that is in, by key."""
         return {file.path: file.digest for file in self._store.files()}
 
-    def update(self, fresh: Iterable[Record], gone: Sequence[str] = ()) -> tuple[str, ...]:
+    def update(self, fresh: Iterable[RecordText], gone: Sequence[str] = ()) -> tuple[str, ...]:
         """Put *fresh* in, each in the place of what had its key, and take out *gone*.
 
         In the order given: what is killed half-way holds the first ones, each of them whole.
@@ -90,7 +90,7 @@ class RecordFinder:
         return self._finder.find(question, limit)
 
 
-def _file(record: Record) -> NewFile:
+def _file(record: RecordText) -> NewFile:
     text = record.text[:LONGEST_CHARS]
     return NewFile(
         root="",

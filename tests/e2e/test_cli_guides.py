@@ -125,7 +125,7 @@ def test_the_manifest_that_its_guide_shows_is_that_of_the_demo(
     ran = json.loads(cortex("run", "triage_ci_failure", "-i", log, "-i", checkout, "--json"))
     printed = cortex("prompt", "show", ran["id"], "--manifest").splitlines()
     health = cortex("context", "health")
-    guide = (ROOT / "docs" / "manifest.md").read_text().partition("## Your first one")[2]
+    guide = (ROOT / "docs" / "manifest.md").read_text().partition("## Your first manifest")[2]
 
     shown = [line.split() for line in block_of(guide).splitlines() if line.strip(" .")]
     there = [line.split() for line in printed]

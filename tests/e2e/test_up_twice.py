@@ -96,3 +96,14 @@ def test_a_hub_whose_disk_is_full_is_said_to_be_without_room(small: Path) -> Non
 
     assert code == 4
     assert "did not come up: its disk has 0 KiB left: free some space" in said
+
+
+def test_the_status_of_a_home_whose_disk_is_full_says_so(small: Path) -> None:
+    Home.create(small / ".cortex")
+
+    before = ended(begin(small, "status"))[1]
+    (small / "filler").write_bytes(b"x" * shutil.disk_usage(small).free)
+    after = ended(begin(small, "status"))[1]
+
+    assert "is full" not in before
+    assert "the disk of this home is full: nothing can be recorded" in after

@@ -159,7 +159,7 @@ def test_what_a_component_failed_with_is_recorded_without_secrets() -> None:
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [("kernel.logs", "configure_unless_done"), ("cli.running.ailments", "listen")],
+    [("kernel.logs", "configure_unless_done"), ("sessions.ailments", "listen")],
 )
 def test_the_runtimes_own_log_lines_are_redacted(module: str, function: str) -> None:
     before = structlog.get_config() if structlog.is_configured() else None

@@ -24,7 +24,7 @@ from cortex.actors.handlers import (
 )
 from cortex.bus import Event
 from cortex.bus.events import StepExecute
-from cortex.runtime.context import ContextCompiler, Request, Step, items_of, read_prompt
+from cortex.runtime.context import ContextCompiler, PromptStep, Request, items_of, read_prompt
 from cortex.runtime.kernel import Component, Config, Delivery, Home
 from cortex.runtime.log import MemoryBlobs
 
@@ -500,7 +500,7 @@ def test_whatever_lines_of_a_log_are_blank_each_keeps_its_number(lines: list[str
 
 def prompted(result: dict[str, Any]) -> dict[int, str]:
     """The lines of what a result offers, by number, as a prompt shows them."""
-    step = Step(process="p", id="s2", description="Say why.")
+    step = PromptStep(process="p", id="s2", description="Say why.")
     items = items_of("s1", result) if result["context"] else ()
     request = Request(step=step, window=100_000, items=items, carry=("s1",))
     return {

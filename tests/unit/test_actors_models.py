@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cortex.actors.providers import ExtractiveProvider
 from cortex.bus.events import ModelFailed, ModelInvoke, ModelResponded
-from cortex.runtime.context import ContextCompiler, Item, Request, Step, read_prompt
+from cortex.runtime.context import ContextCompiler, Item, PromptStep, Request, read_prompt
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.models import (
     TYPICAL,
@@ -182,7 +182,7 @@ def test_what_is_chosen_meets_the_needs_and_nothing_cheaper_does(
 # The embedded model.
 
 REQUEST = Request(
-    step=Step(
+    step=PromptStep(
         process="answer_from_notes",
         id="answer",
         description="Answer the question from the notes",

@@ -15,7 +15,7 @@ from cortex.bus.events import (
     ExecutionStarted,
 )
 from cortex.runtime.cli.prompts import Following
-from cortex.runtime.context import ContextCompiler, Request, Step
+from cortex.runtime.context import ContextCompiler, PromptStep, Request
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import AgentWork, BlobStore, EventLog
@@ -40,7 +40,7 @@ class World:
         self.hub.handle([(ENGINE, Publish((draft,)))], 1, 1)
 
     def compiled(self, turn: int) -> ContextCompiled:
-        step = Step(process="hi", id="greet", description="Greet. " * (1 + turn))
+        step = PromptStep(process="hi", id="greet", description="Greet. " * (1 + turn))
         prompt = ContextCompiler().compile(Request(step=step, window=32_000))
         return ContextCompiled(
             execution_id="e1", step_id="greet", turn=turn, model="m",

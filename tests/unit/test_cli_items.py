@@ -16,8 +16,14 @@ from cortex.bus.events import (
     StepItemChanged,
     StepReopened,
 )
-from cortex.runtime.cli.running import Tally, Teller
-from cortex.runtime.executions.view import ItemsDocument, items_document, items_line, spans_of
+from cortex.runtime.executions.view import (
+    ItemsDocument,
+    LiveState,
+    Teller,
+    items_document,
+    items_line,
+    spans_of,
+)
 
 from .execution_fan_world import answer, branches, each_of, fail, item, started
 from .execution_world import World, action_step, answer_to, compare, constant, gate
@@ -103,7 +109,7 @@ def test_a_branch_that_stands_is_named() -> None:
 
 def test_the_view_counts_halted_items_and_branches_as_such() -> None:
     place: dict[str, Any] = {"execution_id": ID, "step_id": "both", "attempt": 1}
-    tally = Tally()
+    tally = LiveState()
     tally.fold(StepFanned(**place, items=3, at_once=3, branches=("a", "b", "c")), 0.0)
     for number, status in enumerate(("halted", "paused", "skipped"), 1):
         changed = StepItemChanged(**place, item=number, child=f"c{number}", status=status)

@@ -17,9 +17,10 @@ from cortex.bus.events import (
     StepSettle,
 )
 from cortex.runtime.cli.adding import Screen
-from cortex.runtime.cli.running import Ailments, Interrupts, Progress
+from cortex.runtime.cli.running import Interrupts, Progress
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.log import AgentWork, MemoryLog
+from cortex.runtime.sessions import Ailments
 
 STARTED = ExecutionStarted(
     execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",

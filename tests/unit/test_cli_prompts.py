@@ -15,8 +15,8 @@ from cortex.runtime.context import (
     Inputs,
     Item,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     Tool,
     View,
     counter_for,
@@ -43,7 +43,7 @@ COMPILER = ContextCompiler()
 
 
 def prompt(*items: Item, **fields: Any) -> Prompt:
-    step = Step(process="p", id="say", description="What did the parser reject?")
+    step = PromptStep(process="p", id="say", description="What did the parser reject?")
     return COMPILER.compile(Request(step=step, window=200_000, items=items, **fields))
 
 
@@ -192,7 +192,7 @@ def test_a_diff_says_what_pushed_an_item_out() -> None:
 
 
 def test_an_upper_bound_is_called_one() -> None:
-    step = Step(process="p", id="say", description="Wer bäckt Brot?")
+    step = PromptStep(process="p", id="say", description="Wer bäckt Brot?")
     request = Request(step=step, window=200_000)
     bound, exact = (
         ContextCompiler(counter_for(encoding)).compile(request)
@@ -239,7 +239,7 @@ VIEW = View(position=3)
 @pytest.fixture
 def harbour() -> tuple[History, Compiled]:
     blobs = MemoryBlobs()
-    step = Step(process="p", id="say", description="When does the harbour close?")
+    step = PromptStep(process="p", id="say", description="When does the harbour close?")
     item = note("house.harbour", LONG, source="/home/u/house/harbour.md", first_line=11)
     budgets = msgspec.structs.replace(Budgets.scaled_to(24_000), knowledge=500)
     request = Request(step=step, window=200_000, items=(item,), budgets=budgets)
@@ -319,7 +319,7 @@ def test_the_cost_of_sections_is_that_of_the_prompt_the_cached_beginning_the_che
 
 def test_a_source_that_was_never_used_is_told_with_the_reason() -> None:
     blobs = MemoryBlobs()
-    step = Step(process="p", id="say", description="When?")
+    step = PromptStep(process="p", id="say", description="When?")
     items = (note("used", "At nine."), note("twin", "At nine."))
     one = kept(blobs, Request(step=step, window=200_000, items=items))
 

@@ -34,8 +34,8 @@ from cortex.bus.events import (
     ToolDenied,
     ToolReturned,
 )
-from cortex.runtime.cli.running import LiveView, Tally, Teller, in_order
-from cortex.runtime.executions.view import asked_of_person
+from cortex.runtime.cli.running import LiveView, in_order
+from cortex.runtime.executions.view import LiveState, Teller, asked_of_person
 
 STEP: dict[str, Any] = {"execution_id": "e1", "step_id": "mend"}
 ASKED = ModelInvoke(**STEP, model="m", provider="openai", prompt="p")
@@ -60,7 +60,7 @@ def responded(**fields: Any) -> ModelResponded:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(st.sampled_from("ab \n"), max_size=8), max_size=12))
 def test_the_lines_of_an_answer_are_its_text_however_it_comes(pieces: list[str]) -> None:
-    tally = Tally()
+    tally = LiveState()
     tally.fold(ASKED, 0.0)
 
     lines = [line for n, text in enumerate(pieces) for line in tally.fold(delta(n, text), 0.0)]
@@ -72,7 +72,7 @@ def test_the_lines_of_an_answer_are_its_text_however_it_comes(pieces: list[str])
 
 
 def test_a_lost_piece_leaves_a_mark_and_one_that_comes_late_nothing() -> None:
-    tally = Tally()
+    tally = LiveState()
     tally.fold(ASKED, 0.0)
 
     lines = tally.fold(delta(2, "the end\n"), 0.0)
@@ -83,7 +83,7 @@ def test_a_lost_piece_leaves_a_mark_and_one_that_comes_late_nothing() -> None:
 
 
 def test_an_answer_for_a_schema_is_not_shown_line_by_line() -> None:
-    tally = Tally()
+    tally = LiveState()
     typed = ModelInvoke(**STEP, model="m", prompt="p", answer_schema={"type": "object"})
     tally.fold(typed, 0.0)
 
@@ -92,7 +92,7 @@ def test_an_answer_for_a_schema_is_not_shown_line_by_line() -> None:
 
 
 def test_what_goes_on_is_what_was_asked_and_not_answered() -> None:
-    tally = Tally()
+    tally = LiveState()
     tally.fold(ExecutionRequest(execution_id="e1", max_cost=2.0), 0.0)
     tally.fold(ASKED, 1.0)
     tally.fold(responded(input_tokens=3, cached_read_tokens=4, output_tokens=5, cost=0.5), 2.0)
@@ -154,7 +154,7 @@ def test_the_last_words_of_an_answer_come_before_its_end() -> None:
 def test_the_lower_part_fits_the_terminal_and_holds_nothing_that_acts(
     text: str, columns: int
 ) -> None:
-    tally, view = Tally(), LiveView()
+    tally, view = LiveState(), LiveView()
     tally.fold(ASKED, 0.0)
     tally.fold(delta(0, text), 0.0)
     tally.fold(ToolCall(**STEP, turn=0, call_id="c", tool=text, provider="x"), 0.0)
@@ -183,7 +183,7 @@ def changed(item: int, status: str, **fields: Any) -> StepItemChanged:
 
 
 def test_the_view_counts_the_items_of_a_step() -> None:
-    tally, view = Tally(), LiveView()
+    tally, view = LiveState(), LiveView()
     tally.fold(StepFanned(**STEP, items=1_000, at_once=16), 0.0)
     for item in range(1, 13):
         tally.fold(changed(item, "completed"), 0.0)

@@ -17,15 +17,15 @@ from cortex.runtime.context import (
     ItemLinesError,
     ItemRepeatedError,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     View,
     read_prompt,
     split,
 )
 
-STEP = Step(
+STEP = PromptStep(
     process="triage_ci_failure",
     id="analyze",
     description="Find out which test failed and why the parser rejects a comma.",
@@ -481,7 +481,7 @@ def test_budgets_that_were_set_are_the_ones_that_hold() -> None:
 
 
 def test_a_request_cannot_say_where_something_appears() -> None:
-    fields = {f for struct in (Item, Request, Step) for f in struct.__struct_fields__}
+    fields = {f for struct in (Item, Request, PromptStep) for f in struct.__struct_fields__}
 
     assert not fields & {"position", "order", "index", "place", "placement", "before", "after"}
 

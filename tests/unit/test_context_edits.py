@@ -15,8 +15,8 @@ from cortex.runtime.context import (
     Inputs,
     Item,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     Tool,
     Turn,
@@ -36,7 +36,7 @@ LINES = "\n".join(f"line {n} of the notes" for n in range(1, 9))
 
 def request(**more: Any) -> Request:
     given = {
-        "step": Step(process="p", id="say", description="Say it.\nIn five words."),
+        "step": PromptStep(process="p", id="say", description="Say it.\nIn five words."),
         "persona": "You are careful.",
         "instructions": "Be brief.\nBe kind.",
         "items": (
@@ -194,10 +194,10 @@ def test_an_edit_that_fits_no_more_is_noted_and_one_that_must_be_in_refuses(
 def test_an_edit_is_kept_in_other_text_where_its_words_still_stand_once(
     old: str, new: str, now: str, expected: str
 ) -> None:
-    shown = request(step=Step(process="p", id="say", description=old))
+    shown = request(step=PromptStep(process="p", id="say", description=old))
     before = COMPILER.compile(shown)
     (edit,) = edits_between(before.text, before.text.replace(old, new), ())
-    step = Step(process="p", id="say", description=now)
+    step = PromptStep(process="p", id="say", description=now)
 
     after = COMPILER.compile(request(step=step, edits=(edit,)))
 

@@ -9,8 +9,8 @@ from cortex.runtime.context import (
     ContextCompiler,
     Inputs,
     Item,
+    PromptStep,
     Request,
-    Step,
     Turn,
     TurnPart,
     View,
@@ -36,7 +36,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
         Turn(number=n, said=(TurnPart(id=f"turn:{n}", kind="answer", text=text),))
         for n, text in enumerate(draw(st.lists(texts, max_size=3)))
     )
-    step = Step(process="p", id="say", description="What did the parser reject?")
+    step = PromptStep(process="p", id="say", description="What did the parser reject?")
     return Inputs(
         encoding=draw(st.sampled_from(("o200k_base", "cl100k_base", "nobody-knows"))),
         request=Request(step=step, window=200_000, items=items("i"), turns=turns),
@@ -73,7 +73,7 @@ def test_a_later_turn_keeps_what_is_new_in_it_and_no_text_twice() -> None:
         said = [
             TurnPart(id=f"turn:{n}/c", kind="result", text=f"line {n}\n" * 500) for n in range(9)
         ]
-        step = Step(process="p", id="say", description="Say.")
+        step = PromptStep(process="p", id="say", description="Say.")
         told = tuple(Turn(number=n, said=(said[n],)) for n in range(turns))
         return Inputs(encoding="o200k_base", request=Request(step=step, window=9_000, turns=told))
 
@@ -88,7 +88,7 @@ def test_a_later_turn_keeps_what_is_new_in_it_and_no_text_twice() -> None:
 
 def test_a_text_that_is_gone_is_the_stores_own_error_and_no_record_is_none() -> None:
     item = Item(id="i", section="knowledge", kind="note", text="A comma. " * 80)
-    step = Step(process="p", id="say", description="Say.")
+    step = PromptStep(process="p", id="say", description="Say.")
     blobs = MemoryBlobs()
     made = Inputs(encoding="o200k_base", request=Request(step=step, window=9_000, items=(item,)))
     record = blobs.get(keep_inputs(made, blobs.put))

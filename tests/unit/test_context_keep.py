@@ -14,8 +14,8 @@ from cortex.runtime.context import (
     Item,
     Prefix,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     Turn,
     TurnPart,
@@ -65,7 +65,7 @@ class World(NamedTuple):
 
 def compiled(world: World, before: Prompt | None = None) -> Prompt:
     request = Request(
-        step=Step(process="p", id="s", description=world.asked),
+        step=PromptStep(process="p", id="s", description=world.asked),
         window=200_000,
         effective_window=world.window,
         budgets=msgspec.structs.replace(Budgets.scaled_to(world.window), headroom=100),

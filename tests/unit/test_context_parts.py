@@ -14,8 +14,8 @@ from cortex.runtime.context import (
     Item,
     ItemRepeatedError,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     Tool,
     Turn,
     TurnPart,
@@ -24,7 +24,7 @@ from cortex.runtime.context import (
     split,
 )
 
-STEP = Step(process="p", id="s", description="Say what failed.")
+STEP = PromptStep(process="p", id="s", description="Say what failed.")
 COMPILER = ContextCompiler()
 READ = Tool(
     name="read_file",

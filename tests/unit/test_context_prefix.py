@@ -16,8 +16,8 @@ from cortex.runtime.context import (
     ContextCompiler,
     Item,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     Tool,
     Turn,
@@ -162,7 +162,7 @@ def turns(count: int, words: int, seed: int = 1) -> tuple[Turn, ...]:
 
 def compiled(upto: int, all_turns: tuple[Turn, ...], asked: str = "Look.", **more: Any) -> Prompt:
     request = Request(
-        step=Step(process="p", id="s", description=asked),
+        step=PromptStep(process="p", id="s", description=asked),
         window=200_000,
         effective_window=8_000,
         tools=(TOOL,),
@@ -267,7 +267,7 @@ def test_endpoints_get_every_byte_once_and_breakpoints_where_stretches_end() -> 
 
 
 def test_one_prompt_without_tools_writes_no_cache_that_nobody_reads() -> None:
-    step = Step(process="p", id="s", description="Look.")
+    step = PromptStep(process="p", id="s", description="Look.")
 
     body = anthropic_shape(COMPILER.compile(Request(step=step, window=200_000)).text)
 
@@ -319,7 +319,9 @@ def digests() -> list[str]:
         compiled(upto, turns(20, 200), f"Find {WORDS[3]} and {WORDS[9]}.", items=notes, price=PRICE)
         for upto in (0, 7, 20)
     ]
-    long = Request(step=Step(process="p", id="s", description=f"Find {WORDS[3]}."), window=200_000)
+    long = Request(
+        step=PromptStep(process="p", id="s", description=f"Find {WORDS[3]}."), window=200_000
+    )
     held = [
         Item(
             id=f"h{n}", section="history", kind="note", text=" ".join(WORDS[n % 300 : n % 300 + 9])

@@ -15,8 +15,8 @@ from cortex.runtime.context import (
     Link,
     PassTrace,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     View,
     read_prompt,
@@ -26,7 +26,7 @@ from cortex.runtime.retrieval import near_duplicates
 
 alike = importlib.import_module(near_duplicates.__module__)
 
-STEP = Step(process="p", id="s", description="Why does the parser reject a comma?")
+STEP = PromptStep(process="p", id="s", description="Why does the parser reject a comma?")
 COMPILER = ContextCompiler(TokenCounter())
 SENTENCE = "The parser of release {n} rejects a comma behind the last item of a list. "
 

@@ -15,8 +15,8 @@ from cortex.runtime.context import (
     Item,
     ManifestEntry,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     Tool,
     Turn,
@@ -25,7 +25,7 @@ from cortex.runtime.context import (
     sanitise,
 )
 
-STEP = Step(process="p", id="s", description="Say which parser test failed.")
+STEP = PromptStep(process="p", id="s", description="Say which parser test failed.")
 COUNTER = TokenCounter()
 COMPILER = ContextCompiler(COUNTER)
 TOOL = Tool(name="read_file", description="Lines of a file.", parameters={"type": "object"})

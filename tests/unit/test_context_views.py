@@ -14,8 +14,8 @@ from cortex.runtime.context import (
     ItemRepeatedError,
     Link,
     Prompt,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
     View,
 )
@@ -73,7 +73,7 @@ def request(number: int) -> Request:
     asked = " ".join(rng.choices(WORDS, k=4))
     named = Item(id=f"n{number}", section="history", kind="note", text=asked, produced_by="read")
     return Request(
-        step=Step(process="p", id="s", description=f"What of {asked}?"),
+        step=PromptStep(process="p", id="s", description=f"What of {asked}?"),
         window=200_000,
         effective_window=3_000,
         items=(named,),
@@ -130,7 +130,7 @@ def test_every_item_is_listed_or_counted() -> None:
 
 def test_the_best_of_what_holds_the_question_goes_on_and_the_newest() -> None:
     needle = msgspec.structs.replace(HELD[40], id="needle", text="The quetzal is green.")
-    asked = Step(process="p", id="s", description="Which colour has the quetzal?")
+    asked = PromptStep(process="p", id="s", description="Which colour has the quetzal?")
     items = (*HELD[:40], needle, *HELD[41:])
 
     prompt = ContextCompiler(COUNTER).compile(

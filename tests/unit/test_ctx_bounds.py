@@ -4,11 +4,11 @@ import json
 import tracemalloc
 from collections.abc import Sequence
 
-from cortex.runtime.context import Budgets, ContextCompiler, Item, Request, Step, TokenCounter
+from cortex.runtime.context import Budgets, ContextCompiler, Item, PromptStep, Request, TokenCounter
 from cortex.runtime.ctx import Package, decode, encode
 
 COUNTER = TokenCounter()
-STEP = Step(process="p", id="s", description="Which berth is free?")
+STEP = PromptStep(process="p", id="s", description="Which berth is free?")
 PASSES = 6  # over a text, that counting all of its forms may take
 BYTES_A_CHARACTER = 40  # of a source, while it is encoded
 

@@ -18,8 +18,8 @@ from cortex.runtime.context import (
     ContextCompiler,
     Item,
     Passage,
+    PromptStep,
     Request,
-    Step,
     TokenCounter,
 )
 from cortex.runtime.models import Price
@@ -334,7 +334,7 @@ def test_an_instruction_in_the_context_changes_nothing_that_is_said() -> None:
 
 
 def test_a_compiled_prompt_is_answered_from_its_items_with_lines_of_their_source() -> None:
-    step = Step(process="triage", id="analyze", description="Say which test failed and why.")
+    step = PromptStep(process="triage", id="analyze", description="Say which test failed and why.")
     item = Item(id="ci.log", section="history", kind="evidence", text=PYTEST_LOG, first_line=501)
     prompt = ContextCompiler().compile(Request(step=step, window=MODEL.window, items=(item,)))
 

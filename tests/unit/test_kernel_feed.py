@@ -177,7 +177,7 @@ def test_a_snapshot_of_another_version_is_not_restored(writer: Fed) -> None:
     writer.run(writer.ordered())
     writer.recall.save()
     leaf = writer.world.log.leaf_hashes(1, 1)
-    writer.snapshots.put("c", 1, recall.Kept(1, leaf, b"\xc1"))  # would not decode
+    writer.snapshots.put("c", 1, recall.StoredSnapshot(1, leaf, b"\xc1"))  # would not decode
     writer.version = 2
     publish(writer, "b")
     writer.run(writer.ordered())

@@ -197,7 +197,7 @@ def test_however_often_it_is_stopped_the_fold_is_that_of_the_log(
     assert started(log, snapshots, kind, 60)[1].seen == sorted(wanted)
 
 
-KEPT = recall.Kept(7, b"l" * 32, b"state", (b"one", b"two"))
+KEPT = recall.StoredSnapshot(7, b"l" * 32, b"state", (b"one", b"two"))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from cortex.runtime.models import (
     ModelDescription,
     Price,
     Selected,
-    Work,
+    WorkProfile,
     infer,
     select,
     window_for,
@@ -43,20 +43,20 @@ def chosen(*models: ModelDescription, needs: Any = None, **more: Any) -> Selecte
 @pytest.mark.parametrize(
     ("work", "needs"),
     [
-        (Work(action="a"), {"reasoning": "low"}),
-        (Work(action="a", tools=True), {"reasoning": "medium"}),
-        (Work(action="a", changes=True), {"reasoning": "medium"}),
-        (Work(action="a", answer=FILE), {"reasoning": "low"}),
-        (Work(action="a", answer=EDITS), {"reasoning": "medium"}),
-        (Work(action="a", states={"code": "high"}), {"reasoning": "low", "code": "high"}),
-        (Work(action="a", states={"reasoning": "high"}, tools=True), {"reasoning": "high"}),
-        (Work(action="a", time_s=10), {"reasoning": "low", "speed": "high"}),
-        (Work(action="a", time_s=60), {"reasoning": "low", "speed": "medium"}),
-        (Work(action="a", time_s=600), {"reasoning": "low"}),
-        (Work(action="a", local=("read",)), {"reasoning": "low", "sensitivity": "local"}),
+        (WorkProfile(action="a"), {"reasoning": "low"}),
+        (WorkProfile(action="a", tools=True), {"reasoning": "medium"}),
+        (WorkProfile(action="a", changes=True), {"reasoning": "medium"}),
+        (WorkProfile(action="a", answer=FILE), {"reasoning": "low"}),
+        (WorkProfile(action="a", answer=EDITS), {"reasoning": "medium"}),
+        (WorkProfile(action="a", states={"code": "high"}), {"reasoning": "low", "code": "high"}),
+        (WorkProfile(action="a", states={"reasoning": "high"}, tools=True), {"reasoning": "high"}),
+        (WorkProfile(action="a", time_s=10), {"reasoning": "low", "speed": "high"}),
+        (WorkProfile(action="a", time_s=60), {"reasoning": "low", "speed": "medium"}),
+        (WorkProfile(action="a", time_s=600), {"reasoning": "low"}),
+        (WorkProfile(action="a", local=("read",)), {"reasoning": "low", "sensitivity": "local"}),
     ],
 )
-def test_needs_are_inferred_from_the_work(work: Work, needs: dict[str, Any]) -> None:
+def test_needs_are_inferred_from_the_work(work: WorkProfile, needs: dict[str, Any]) -> None:
     found = infer(work, {})
 
     assert found.needs == needs
@@ -65,7 +65,7 @@ def test_needs_are_inferred_from_the_work(work: Work, needs: dict[str, Any]) -> 
 
 
 def test_what_a_step_says_overrides_what_is_inferred() -> None:
-    work = Work(action="a", tools=True, time_s=10, local=("read",))
+    work = WorkProfile(action="a", tools=True, time_s=10, local=("read",))
 
     found = infer(work, {"reasoning": "low", "sensitivity": "internal"})
 
@@ -85,7 +85,7 @@ def test_material_that_does_not_fit_into_a_small_window_wants_a_larger_one() -> 
 
 
 def test_with_models_configured_the_stand_in_answers_no_step_that_asks_nothing() -> None:
-    selected = chosen(*ALL, inferred=infer(Work(action="answer"), {}).needs)
+    selected = chosen(*ALL, inferred=infer(WorkProfile(action="answer"), {}).needs)
 
     assert selected.model is WEAK
     assert "extractive" not in (*selected.runners_up, *selected.better)

@@ -105,3 +105,14 @@ def test_one_that_prints_without_end_is_refused_while_it_is_looked_at(
 
     with pytest.raises(PluginRefusedError, match="it printed more than 1,024 KB"):
         describe(noisy, tmp_path / ".cortex", confined=False)
+
+
+def test_one_whose_import_does_not_end_is_said_to_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hanging.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    hanging = Installed("hanging", "hanging:PLUGIN", "hanging", "1.0")
+
+    with pytest.raises(PluginRefusedError, match="it is still being imported after 2 s"):
+        describe(hanging, tmp_path / ".cortex", confined=False, within_s=2.0)

@@ -11,7 +11,7 @@ from cortex.bus.events import TriggerReceived
 from cortex.plugins import PluginRefusedError, folders_in
 from cortex.plugins.webhook import (
     Hook,
-    Place,
+    PostField,
     Refusal,
     github_signature_of,
     settings_of,
@@ -180,8 +180,8 @@ MAPPED = Hook(
     fields_from={"status": "build.state"},
     inputs={
         "run": "runs[0].url",
-        "count": Place(at="$.count", type="integer"),
-        "odd": Place(at='["a.b"].c', optional=True),
+        "count": PostField(at="$.count", type="integer"),
+        "odd": PostField(at='["a.b"].c', optional=True),
     },
 )
 POSTED: dict[str, Any] = {
@@ -234,7 +234,7 @@ def checkouts(tmp_path: Path) -> Path:
 
 
 def placing(checkouts: Path) -> Hook:
-    log = Place(at="inputs.log", type="path")
+    log = PostField(at="inputs.log", type="path")
     return Hook(inputs={"log": log}, workspace_from="workspace", workspaces=(str(checkouts),))
 
 
@@ -306,7 +306,7 @@ def test_the_path_that_was_looked_at_is_the_one_that_is_handed_on(
 
 @pytest.mark.parametrize("given", ["/etc/passwd", 7, None])
 def test_a_mapped_input_that_a_post_leaves_out_is_taken_from_nowhere_else(given: Any) -> None:
-    place = Place(at="fields.file", type="path", optional=True)
+    place = PostField(at="fields.file", type="path", optional=True)
     body = {"fields": {"source": "ci"}, "inputs": {"log": given, "other": 1}}
 
     event = taken(msgspec.json.encode(body), Hook(inputs={"log": place}, workspace="/srv"))

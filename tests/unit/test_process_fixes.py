@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from cortex.runtime.processes import (
     Diagnostic,
-    Span,
+    SourceSpan,
     TextEdit,
     TopicTable,
     apply_fixes,
@@ -113,7 +113,7 @@ def test_a_fix_that_breaks_what_it_stands_in_is_taken_back_and_offered_no_more()
     source = f"process: p\nversion: 1\ngates: [ready]\ngaets: [clean]\n{STEPS}"
 
     def misled(texts: dict[str, str]) -> list[Diagnostic]:
-        rename = (TextEdit(Span(4, 1, 4, 6), "gates"),)
+        rename = (TextEdit(SourceSpan(4, 1, 4, 6), "gates"),)
         return [replace(each, fix=rename if each.code == "P101" else None) for each in check(texts)]
 
     texts, found = apply_fixes({"p": source}, misled)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.actors.providers.calling import (
-    Answer,
     CallFailedError,
     CallPiece,
     Frames,
+    ModelAnswer,
     Piece,
     UsagePiece,
     failure_of,
@@ -85,7 +85,7 @@ def test_an_answer_is_the_same_however_it_is_cut_and_shuffled_together(
             part = CallPiece(index, arguments=written[start : start + size])
             lane.append(Piece(calls=(part,)))
         lanes.append(lane)
-    heads, taken, answer = [lane.pop(0) for lane in lanes[1:]], "", Answer()
+    heads, taken, answer = [lane.pop(0) for lane in lanes[1:]], "", ModelAnswer()
     for head in heads:
         answer.add(head)
     while any(lanes):
@@ -101,7 +101,7 @@ def test_an_answer_is_the_same_however_it_is_cut_and_shuffled_together(
 
 @pytest.mark.parametrize("written", ['{"a": ', "[1]", '"x"', '{"a": 1e999}', f'{{"a": {10**30}}}'])
 def test_arguments_that_cannot_be_read_are_kept_and_said(written: str) -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     answer.add(Piece(calls=(CallPiece(0, "c", "read", written),)))
 
@@ -111,7 +111,7 @@ def test_arguments_that_cannot_be_read_are_kept_and_said(written: str) -> None:
 
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     answer.add(Piece(calls=(CallPiece(0, "c", "list"),)))
 
@@ -119,7 +119,7 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
 
 
 def test_another_id_is_another_call_whatever_its_number() -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     for call_id in ("a", "b"):
         answer.add(Piece(calls=(CallPiece(0, call_id, "read", "{}"),)))
@@ -128,7 +128,7 @@ def test_another_id_is_another_call_whatever_its_number() -> None:
 
 
 def test_later_usage_replaces_only_what_it_tells() -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     answer.add(Piece(usage=UsagePiece(input=10, cached_read=5, cached_write=2, output=1)))
     answer.add(Piece(usage=UsagePiece(output=7)))
@@ -137,7 +137,7 @@ def test_later_usage_replaces_only_what_it_tells() -> None:
 
 
 def test_an_answer_larger_than_an_event_is_given_up() -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     with pytest.raises(CallFailedError, match="more than 240,000 bytes"):
         answer.add(Piece(text="語" * 80_001))
@@ -155,7 +155,7 @@ def test_an_answer_larger_than_an_event_is_given_up() -> None:
     ],
 )
 def test_tokens_that_cannot_be_are_not_believed(told: UsagePiece) -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     answer.add(Piece(text="hi" * 500, stop="end", usage=told))
 
@@ -163,7 +163,7 @@ def test_tokens_that_cannot_be_are_not_believed(told: UsagePiece) -> None:
 
 
 def test_a_prompt_that_was_kept_as_a_whole_and_an_empty_answer_can_be() -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     answer.add(Piece(stop="end", usage=UsagePiece(input=0, cached_read=9, output=0)))
 
@@ -182,7 +182,7 @@ def test_a_prompt_that_was_kept_as_a_whole_and_an_empty_answer_can_be() -> None:
 def test_calls_that_no_model_makes_are_given_up_and_not_asked_for_again(
     parts: list[CallPiece],
 ) -> None:
-    answer = Answer()
+    answer = ModelAnswer()
 
     with pytest.raises(CallFailedError, match="tools at once") as caught:
         answer.add(Piece(calls=tuple(parts)))
@@ -203,7 +203,7 @@ def test_data_lines_without_content_are_given_up_before_they_fill_the_memory() -
 @MANY
 @given(st.text("abk-", max_size=40), st.lists(st.integers(1, 5), min_size=1))
 def test_a_key_that_comes_in_pieces_is_left_out_of_all_of_them(text: str, sizes: list[int]) -> None:
-    answer, taken, at = Answer("abab-"), "", 0
+    answer, taken, at = ModelAnswer("abab-"), "", 0
 
     while at < len(text):
         size = sizes[at % len(sizes)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.actors.tools import Told, ToolError, ToolRefusedError, carry_out, tool
+from cortex.actors.tools import ToolError, ToolRefusedError, ToolReply, carry_out, tool
 from cortex.bus import CortexError, Draft, Event
 from cortex.bus.events import (
     VOCABULARY,
@@ -56,13 +56,13 @@ class Weather(Component):
     def call(self, event: ToolCall, delivery: Delivery) -> Iterator[Event]:
         yield from carry_out(self, event, delivery, self.blobs)
 
-    def forecast(self, asked: Ask, event: ToolCall, delivery: Delivery) -> Told | str:
+    def forecast(self, asked: Ask, event: ToolCall, delivery: Delivery) -> ToolReply | str:
         if asked.town in RAISED:
             raise RAISED[asked.town]
         if asked.town == "never":
             self.never.wait()
         if asked.town == "told":
-            return Told("sunny\n", "fine", (RuntimeStopped(runtime="r"),))
+            return ToolReply("sunny\n", "fine", (RuntimeStopped(runtime="r"),))
         return asked.town * asked.days
 
 

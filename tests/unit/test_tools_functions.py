@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from cortex.actors.tools import Told, tool
+from cortex.actors.tools import ToolReply, tool
 from cortex.runtime.functions import EffectUnknownError, Path, Step, StepError
 from cortex.runtime.kernel import ComponentInvalidError, component_of
 from cortex.runtime.log import Blobs
@@ -47,9 +47,9 @@ async def send(to: str) -> None:
 
 
 @tool("whole")
-def whole() -> Told:
+def whole() -> ToolReply:
     """Give all of it."""
-    return Told("all\n", "all of it")
+    return ToolReply("all\n", "all of it")
 
 
 def test_a_function_is_called_with_what_the_model_wrote() -> None:

@@ -67,7 +67,7 @@ def test_what_is_known_to_be_one_of_many_is_held_back_and_an_alarm_is_not() -> N
 def test_equal_lines_are_judged_once_when_a_log_is_halved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    keeper = keep_part.Keeper(max_lines=1_000)
+    keeper = keep_part.BoundedLines(max_lines=1_000)
     heard: list[str] = []
     hear = keeper._loudness.hear
 
@@ -126,7 +126,7 @@ def test_the_tokens_of_a_huge_log_are_estimated_from_samples() -> None:
         counted.append(len(text))
         return len(text) // 4
 
-    tally = tally_part.Tally(count)
+    tally = tally_part.TokenTally(count)
     for _ in range(40):
         tally.add("x" * 1_000_000)
 

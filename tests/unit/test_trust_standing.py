@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.runtime.access.trust import SILENT, Acting, Found, Record, Seen, learn_all, standing_of
+from cortex.runtime.access.trust import (
+    SILENT,
+    Acting,
+    HomeState,
+    Seen,
+    TrustRecord,
+    learn_all,
+    standing_of,
+)
 
 PATH = "processes/p.yaml"
 
@@ -17,16 +25,16 @@ def seen(content: str, **more: Any) -> Seen:
     return Seen(content, (f"git-{content}",), **more)
 
 
-def found(content: str | None, objects: Collection[str] | None = (), **more: Any) -> Found:
+def found(content: str | None, objects: Collection[str] | None = (), **more: Any) -> HomeState:
     """A home with one file, of which git has *objects*; None where that cannot be told."""
     files = {} if content is None else {PATH: seen(content, **more)}
     in_git = None if objects is None else {PATH: frozenset(objects)} if objects else {}
-    return Found(Path("/home"), "id", 7, Acting(files, ()), in_git)
+    return HomeState(Path("/home"), "id", 7, Acting(files, ()), in_git)
 
 
-def trusted(at: Found, *, made_here: bool = True) -> Record:
+def trusted(at: HomeState, *, made_here: bool = True) -> TrustRecord:
     """The record of a home that was trusted as it was at *at*."""
-    record = Record(home="/home", identity="id", inode=7, made_here=made_here, given_ns=1)
+    record = TrustRecord(home="/home", identity="id", inode=7, made_here=made_here, given_ns=1)
     learn_all(at, record)
     return record
 
@@ -55,11 +63,11 @@ def trusted(at: Found, *, made_here: bool = True) -> Record:
         (found("a", foreign=True), found("a", foreign=True), True, True),
     ],
 )
-def test_the_rules(before: Found, now: Found, made_here: bool, holds: bool) -> None:
+def test_the_rules(before: HomeState, now: HomeState, made_here: bool, holds: bool) -> None:
     # Something else is there, or nothing would be there to be trusted.
     other = {"config.toml": seen("settings")}
     before, now = (
-        Found(f.path, f.identity, f.inode, Acting({**f.acting.files, **other}, ()), f.objects)
+        HomeState(f.path, f.identity, f.inode, Acting({**f.acting.files, **other}, ()), f.objects)
         for f in (before, now)
     )
 
@@ -82,17 +90,17 @@ def test_an_edit_that_was_seen_may_be_committed_and_edited_again_before_the_next
     assert not standing_of(found("d", {"git-x"}), record).trusted
 
 
-def silent(objects: Collection[str], content: str = "silent") -> Found:
+def silent(objects: Collection[str], content: str = "silent") -> HomeState:
     """A home whose settings, of which git has *objects*, let nothing act."""
     settings = Seen(f"{SILENT}{content}", (f"git-{content}",))
     acting = Acting({PATH: seen("a")}, (), {"config.toml": settings})
-    return Found(Path("/home"), "id", 7, acting, {"config.toml": frozenset(objects)})
+    return HomeState(Path("/home"), "id", 7, acting, {"config.toml": frozenset(objects)})
 
 
-def edited(objects: Collection[str]) -> Found:
+def edited(objects: Collection[str]) -> HomeState:
     """The same home with settings that let something act."""
     files = {PATH: seen("a"), "config.toml": seen("edited")}
-    return Found(Path("/home"), "id", 7, Acting(files, ()), {"config.toml": frozenset(objects)})
+    return HomeState(Path("/home"), "id", 7, Acting(files, ()), {"config.toml": frozenset(objects)})
 
 
 def test_settings_that_let_nothing_act_may_be_committed_and_then_edited() -> None:
@@ -126,7 +134,7 @@ def test_a_pull_may_bring_other_settings_that_let_nothing_act_or_take_them_away(
 
 def test_a_state_that_git_keeps_is_asked_about_when_git_has_another() -> None:
     record = trusted(found("a"))
-    home = Found(
+    home = HomeState(
         Path("/home"), "id", 7, Acting({PATH: seen("a")}, ("log.db",)), {"log.db": frozenset("x")}
     )
 
@@ -138,7 +146,7 @@ def test_a_state_that_git_keeps_is_asked_about_when_git_has_another() -> None:
 @pytest.mark.parametrize("other", [("id", 8), ("di", 7), ("", 7)])
 def test_another_home_at_the_same_path_is_not_the_trusted_one(other: tuple[str, int]) -> None:
     record = trusted(found("a"))
-    home = Found(Path("/home"), *other, Acting({PATH: seen("a")}, ()), {})
+    home = HomeState(Path("/home"), *other, Acting({PATH: seen("a")}, ()), {})
 
     assert not standing_of(home, record).trusted
 

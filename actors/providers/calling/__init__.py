@@ -1,6 +1,6 @@
 """What providers share that ask a model over HTTP: from a prompt to the events of its answer."""
 
-from .answer import Answer, CallPiece, Piece, UsagePiece
+from .answer import CallPiece, ModelAnswer, Piece, UsagePiece
 from .caller import Caller, Dialect
 from .errors import CallFailedError
 from .failures import failure_of, failure_of_frame
@@ -13,7 +13,6 @@ from .typed import parsed
 from .web import Connection, kept
 
 __all__ = [
-    "Answer",
     "CallFailedError",
     "CallPiece",
     "Caller",
@@ -21,6 +20,7 @@ __all__ = [
     "Dialect",
     "Frames",
     "HttpProvider",
+    "ModelAnswer",
     "ModelStep",
     "Piece",
     "UsagePiece",

@@ -52,7 +52,7 @@ class _Call(msgspec.Struct):
     arguments: list[str]
 
 
-class Answer:
+class ModelAnswer:
     """What a model has said so far.
 
     Args:

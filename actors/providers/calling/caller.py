@@ -17,7 +17,7 @@ from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.models import Endpoint, ModelDescription, Usage
 from cortex.runtime.secrets import KEYRING, SecretUnavailableError, place_of, secret_value
 
-from .answer import Answer, Piece
+from .answer import ModelAnswer, Piece
 from .errors import CallFailedError
 from .failures import failure_of
 from .frames import Frames
@@ -76,7 +76,7 @@ class Caller:
 
     async def call(self, asked: ModelInvoke) -> AsyncGenerator[Event, None]:
         """The events of one answer: deltas, then that it is there, or that it failed."""
-        answer: Answer | None = None
+        answer: ModelAnswer | None = None
         model: ModelDescription | None = None
         try:
             endpoint = self._endpoint(asked)
@@ -84,7 +84,7 @@ class Caller:
             # A keyring may ask a person to unlock it, and other calls go on meanwhile.
             named = endpoint.key_env.startswith(KEYRING)
             key = await asyncio.to_thread(self._key, endpoint) if named else self._key(endpoint)
-            answer = Answer(key)
+            answer = ModelAnswer(key)
             prompt = self._prompt(asked)
             number = 0
             async with aclosing(self._deltas(asked, endpoint, key, prompt, answer)) as texts:
@@ -103,7 +103,7 @@ class Caller:
         yield whole
 
     async def _deltas(
-        self, asked: ModelInvoke, endpoint: Endpoint, key: str, prompt: str, answer: Answer
+        self, asked: ModelInvoke, endpoint: Endpoint, key: str, prompt: str, answer: ModelAnswer
     ) -> AsyncGenerator[str, None]:
         """Text as it comes, in bounds of time; *answer* hears everything."""
         slot = self._slots[asked.model]
@@ -133,7 +133,7 @@ class Caller:
         key: str,
         body: dict[str, Any],
         prompt: str,
-        answer: Answer,
+        answer: ModelAnswer,
         frames: Frames,
         bound: asyncio.Timeout,
     ) -> AsyncGenerator[str, None]:
@@ -218,7 +218,7 @@ class Caller:
         client = self._dialect.connect(sdk, endpoint, key or NO_KEY, http)
         return Connection(sdk, client, http)
 
-    async def _count(self, endpoint: Endpoint, prompt: str, answer: Answer) -> Usage:
+    async def _count(self, endpoint: Endpoint, prompt: str, answer: ModelAnswer) -> Usage:
         counter = counter_for(endpoint.description.encoding)
         said = answer.text + "".join(
             msgspec.json.encode(call["arguments"]).decode() for call in answer.calls()

@@ -6,7 +6,7 @@ from typing import Final
 
 from cortex.runtime.context import Passage, read_prompt
 
-from .extract import AnswerTooSmallError, Count, Extract, Role, Span
+from .extract import AnswerTooSmallError, Count, Extract, Quote, Role
 from .failure import failure_spans
 from .question import found_spans, question_spans
 
@@ -70,7 +70,7 @@ def answer(passages: Sequence[Passage], question: str, *, max_tokens: int, count
     return _fitted(spans, max_tokens, count)
 
 
-def _fitted(spans: list[Span], max_tokens: int, count: Count) -> Extract:
+def _fitted(spans: list[Quote], max_tokens: int, count: Count) -> Extract:
     """Drop the least telling spans until the answer fits."""
     order = sorted(range(len(spans)), key=lambda at: (-_worth(spans, at), at))
     for kept in range(len(spans), 0, -1):
@@ -87,14 +87,14 @@ def _fitted(spans: list[Span], max_tokens: int, count: Count) -> Extract:
     return Extract(text=text, spans=(), answered=False, left_out=len(spans))
 
 
-def _worth(spans: list[Span], at: int) -> float:
+def _worth(spans: list[Quote], at: int) -> float:
     """A role's first span is worth more than another role's third."""
     span = spans[at]
     before = sum(1 for other in spans[:at] if other.role == span.role)
     return span.score + (10.0 if before == 0 and span.role != "related" else 0.0)
 
 
-def _written(spans: list[Span], *, complete: bool) -> str:
+def _written(spans: list[Quote], *, complete: bool) -> str:
     lines = [NOTICE]
     role = None
     for span in spans:
@@ -112,6 +112,6 @@ def _quote(text: str) -> str:
     return line if len(line) <= LONGEST_QUOTE_CHARS else f"{line[:LONGEST_QUOTE_CHARS]} …"
 
 
-def _citation(span: Span) -> str:
+def _citation(span: Quote) -> str:
     last = "" if span.last_line == span.first_line else f"-{span.last_line}"
     return f"{span.item_id}:{span.first_line}{last}"

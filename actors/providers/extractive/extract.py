@@ -24,7 +24,7 @@ MODEL: Final = ModelDescription(
 )
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
     """Words of one item, exactly as they stand in the context."""
 
     item_id: str
@@ -39,7 +39,7 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that holds nothing but spans, citations and fixed labels."""
 
     text: str
-    spans: tuple[Span, ...]  # in the order of the text; empty if the context holds no answer
+    spans: tuple[Quote, ...]  # in the order of the text; empty if the context holds no answer
     answered: bool
     left_out: int  # spans that were found and did not fit max_tokens
 

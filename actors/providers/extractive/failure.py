@@ -9,7 +9,7 @@ from cortex.runtime.code.triage import Evidence, Finding, Log, Reference, triage
 from cortex.runtime.context import Passage
 from cortex.runtime.retrieval import TextScores, content_words
 
-from .extract import Role, Span
+from .extract import Quote, Role
 from .question import FOUND, sentences
 
 MOST: Final[dict[Role, int]] = {
@@ -49,14 +49,14 @@ class Line(NamedTuple):
     text: str
 
 
-class Found(NamedTuple):
+class ProvenFinding(NamedTuple):
     """A finding and the item whose lines prove it."""
 
     item_id: str
     finding: Finding
 
 
-def failure_spans(passages: Sequence[Passage]) -> list[Span]:
+def failure_spans(passages: Sequence[Passage]) -> list[Quote]:
     """Spans that tell what failed, by role and then most telling first; none if nothing failed."""
     findings = _findings(p for p in passages if p.kind not in (*SOURCE_KINDS, *BACKGROUND_KINDS))
     failed = _named(findings)
@@ -76,17 +76,17 @@ def failure_spans(passages: Sequence[Passage]) -> list[Span]:
     ]
 
 
-def _findings(passages: Iterable[Passage]) -> list[Found]:
+def _findings(passages: Iterable[Passage]) -> list[ProvenFinding]:
     """The findings of all items, best first; one that several items tell of is kept once."""
     by_item: dict[str, list[Line]] = {}
     for passage in passages:
         by_item.setdefault(passage.item_id, []).extend(_lines([passage]))
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, str], ProvenFinding] = {}
     for item_id, lines in by_item.items():
         for finding in triage(_log(item_id, _filled(lines))).findings:
             key = (finding.kind, finding.title)
             if key not in found or finding.score > found[key].finding.score:
-                found[key] = Found(item_id, finding)
+                found[key] = ProvenFinding(item_id, finding)
     return sorted(found.values(), key=lambda each: -each.finding.score)
 
 
@@ -120,7 +120,7 @@ def _lines(passages: Iterable[Passage]) -> list[Line]:
     ]
 
 
-def _evidence_lines(found: Found, roles: tuple[str, ...]) -> Iterator[Line]:
+def _evidence_lines(found: ProvenFinding, roles: tuple[str, ...]) -> Iterator[Line]:
     for evidence in found.finding.evidence:
         if evidence.role in roles:
             yield from _lines_of(found.item_id, evidence)
@@ -131,9 +131,9 @@ def _lines_of(item_id: str, evidence: Evidence) -> list[Line]:
     return [Line(item_id, evidence.first + at, text) for at, text in enumerate(texts)]
 
 
-def _errors(findings: list[Found]) -> list[Span]:
+def _errors(findings: list[ProvenFinding]) -> list[Quote]:
     """What each failure says, an exception or an assertion before its details."""
-    spans: list[Span] = []
+    spans: list[Quote] = []
     for found in findings[: MOST["error"]]:
         lines = [line for line in _messages(found) if not _NO_REASON.match(line.text)]
         lines.sort(key=lambda line: not _EXCEPTION.match(_plain(line.text)))
@@ -144,14 +144,14 @@ def _errors(findings: list[Found]) -> list[Span]:
     return spans[: MOST["error"]]
 
 
-def _messages(found: Found) -> list[Line]:
+def _messages(found: ProvenFinding) -> list[Line]:
     """The lines that say why; where pytest marks them, what it quotes around them is source."""
     lines = [line for line in _evidence_lines(found, ("message",)) if _says_something(line.text)]
     marked = [line for line in lines if _PYTEST_LINE.match(line.text)]
     return marked or lines
 
 
-def _told_with_its_name(found: Found) -> list[Line]:
+def _told_with_its_name(found: ProvenFinding) -> list[Line]:
     """What pytest's short summary says after the name, where the log says it nowhere else."""
     for line in _evidence_lines(found, ("title",)):
         name, dash, said = line.text.partition(" - ")
@@ -160,11 +160,11 @@ def _told_with_its_name(found: Found) -> list[Line]:
     return []
 
 
-def _evidence(findings: list[Found], told: list[Span]) -> list[Span]:
+def _evidence(findings: list[ProvenFinding], told: list[Quote]) -> list[Quote]:
     """Lines of the first failures that were not told yet, a few of each."""
-    spans: list[Span] = []
+    spans: list[Quote] = []
     for found in findings[:TOLD_WHOLE]:
-        new: list[Span] = []
+        new: list[Quote] = []
         for line in [*_messages(found), *_evidence_lines(found, ("frame",))]:
             span = _span(line, "evidence", found.finding.score)
             if _proves(line.text) and not _is_told(span.text, [*told, *spans, *new]):
@@ -177,7 +177,7 @@ def _proves(text: str) -> bool:
     return not (_NOT_A_CAUSE.match(text) or _WHERE.match(text))
 
 
-def _is_told(text: str, spans: Iterable[Span]) -> bool:
+def _is_told(text: str, spans: Iterable[Quote]) -> bool:
     words = " ".join(text.removeprefix(">").split())
     return any(words in (said := " ".join(span.text.split())) or said in words for span in spans)
 
@@ -187,13 +187,13 @@ def _plain(text: str) -> str:
     return _PYTEST_MARK.sub("", text.strip())
 
 
-def _named(findings: list[Found]) -> list[Span]:
+def _named(findings: list[ProvenFinding]) -> list[Quote]:
     """Of each finding the lines that name it most fully; some tools take several for one name."""
-    spans: dict[str, Span] = {}
+    spans: dict[str, Quote] = {}
     for item_id, finding in findings:
         evidence = _fullest_name(finding)
         if evidence is not None:
-            span = Span(
+            span = Quote(
                 item_id=item_id,
                 first_line=evidence.first,
                 last_line=evidence.last,
@@ -227,8 +227,8 @@ def _says_something(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def _files(findings: list[Found]) -> list[Span]:
-    spans: dict[str, Span] = {}
+def _files(findings: list[ProvenFinding]) -> list[Quote]:
+    spans: dict[str, Quote] = {}
     for found in findings:
         for place in _ours(found.finding):
             span = _place_span(found, place)
@@ -243,7 +243,7 @@ def _ours(finding: Finding) -> list[Reference]:
     return places[::-1] if finding.framework in PYTHON_FRAMEWORKS else places
 
 
-def _place_span(found: Found, place: Reference) -> Span | None:
+def _place_span(found: ProvenFinding, place: Reference) -> Quote | None:
     """The words of the log that name *place*: `path:line`, or the frame that holds both."""
     named = re.compile(rf"{re.escape(place.path)}(?P<between>\D{{1,8}}){place.line}(?!\d)")
     for evidence in found.finding.evidence:
@@ -255,7 +255,7 @@ def _place_span(found: Found, place: Reference) -> Span | None:
     return None
 
 
-def _causes(source: list[Line], findings: list[Found], errors: list[Span]) -> list[Span]:
+def _causes(source: list[Line], findings: list[ProvenFinding], errors: list[Quote]) -> list[Quote]:
     """The source lines that the log points at; without any, those most like the error."""
     code = [line for line in source if line.text.strip() and not _NOT_A_CAUSE.match(line.text)]
     causes = {
@@ -275,9 +275,9 @@ def _causes(source: list[Line], findings: list[Found], errors: list[Span]) -> li
     return [_span(code[at], "cause", score) for at, score in alike]
 
 
-def _quoted_source(findings: list[Found]) -> list[Span]:
+def _quoted_source(findings: list[ProvenFinding]) -> list[Quote]:
     """The source line that a traceback quotes under the last frame of ours, without its source."""
-    spans: dict[str, Span] = {}
+    spans: dict[str, Quote] = {}
     for found in findings[:TOLD_WHOLE]:
         telling = _evidence_lines(found, ("frame", "context", "message"))
         lines = sorted(telling, key=lambda line: line.number)
@@ -304,7 +304,9 @@ def _same_file(item_id: str, path: str) -> bool:
     return ours[-shared:] == theirs[-shared:]
 
 
-def _related(background: list[Passage], findings: list[Found], telling: list[Span]) -> list[Span]:
+def _related(
+    background: list[Passage], findings: list[ProvenFinding], telling: list[Quote]
+) -> list[Quote]:
     """The sentences of the knowledge that share most words with the failure."""
     if not findings:
         return []
@@ -318,7 +320,7 @@ def _related(background: list[Passage], findings: list[Found], telling: list[Spa
     question = content_words(kinds + " ".join(["", *(span.text for span in telling[:6])]))
     alike = _most_alike([unit.text for unit in units], question, at_least=2)
     return [
-        Span(
+        Quote(
             item_id=units[at].item_id,
             first_line=units[at].first_line,
             last_line=units[at].last_line,
@@ -344,8 +346,8 @@ def _most_alike(texts: list[str], question: list[str], *, at_least: int) -> list
     ]
 
 
-def _span(line: Line, role: Role, score: float) -> Span:
-    return Span(
+def _span(line: Line, role: Role, score: float) -> Quote:
+    return Quote(
         item_id=line.item_id,
         first_line=line.number,
         last_line=line.number,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from cortex.runtime.context import Passage
 from cortex.runtime.retrieval import TextScores, content_words
 
-from .extract import Role, Span
+from .extract import Quote, Role
 
 MOST_SPANS: Final = 6
 LEAST_COVERAGE: Final = 0.45  # of what the question asks, by weight, in a sentence and around it
@@ -38,7 +38,7 @@ class Unit(NamedTuple):
     heading: str
 
 
-def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
+def question_spans(passages: Sequence[Passage], question: str) -> list[Quote]:
     """The sentences that answer *question* best, best first; none if they hardly touch it."""
     asked = sorted(set(content_words(_HOW_MUCH.sub(" ", question))))
     units = [unit for passage in passages for unit in sentences(passage)]
@@ -73,7 +73,7 @@ def question_spans(passages: Sequence[Passage], question: str) -> list[Span]:
     return _distinct(units, words, scores, answering)
 
 
-def found_spans(passages: Sequence[Passage], question: str) -> list[Span]:
+def found_spans(passages: Sequence[Passage], question: str) -> list[Quote]:
     """The sentences nearest to *question* in passages that were found for it, best first.
 
     Retrieval has compared them with the question already, by parts of words, too, so that they say
@@ -94,7 +94,7 @@ def _stems(unit: Unit) -> set[str]:
 
 def _distinct(
     units: list[Unit], words: list[list[str]], scores: list[float], answering: list[int]
-) -> list[Span]:
+) -> list[Quote]:
     chosen: list[int] = []
     for at in sorted(answering, key=lambda at: (-scores[at], at)):
         if chosen and scores[at] < FAR_BELOW_BEST * scores[chosen[0]]:
@@ -106,8 +106,8 @@ def _distinct(
     return [_span(units[at], scores[at], "answer") for at in chosen]
 
 
-def _span(unit: Unit, score: float, role: Role) -> Span:
-    return Span(
+def _span(unit: Unit, score: float, role: Role) -> Quote:
+    return Quote(
         item_id=unit.item_id,
         first_line=unit.first_line,
         last_line=unit.last_line,

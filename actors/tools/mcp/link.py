@@ -34,14 +34,14 @@ LISTENING = "2026-07-28"  # protocol version from which on changes are listened 
 CLOSE_S = 8.0  # the SDK gives a program 4 s to end
 
 
-class Link:
+class ServerConnection:
     """A connection; it is `lost` once it is of no use any more."""
 
     def __init__(
         self,
         server: McpServer,
         log: Path | None,
-        changed: Callable[["Link"], None],
+        changed: Callable[["ServerConnection"], None],
         environments: Environments,
     ) -> None:
         self._server, self._log, self._changed = server, log, changed

@@ -8,7 +8,7 @@ from cortex.runtime.tools import McpServer
 
 from .environments import Environments
 from .errors import CallLostError, ServerError, late, lost, problem_of, unanswered
-from .link import Link
+from .link import ServerConnection
 from .listing import MOST_PAGES, MOST_TOOLS, listed
 from .settings import masked
 
@@ -29,7 +29,7 @@ class Server:
         self.settings = settings
         self.connections = 0  # made so far; with each its tools may be others
         self._log, self._changed, self._environments = log, changed, environments
-        self._link: Link | None = None
+        self._link: ServerConnection | None = None
 
     async def tools(self) -> tuple[tuple[dict[str, Any], ...], str]:
         """What it offers, by name, and what of it was left out.
@@ -77,17 +77,21 @@ class Server:
         if self._link is not None:
             await self._link.close()
 
-    def _current(self) -> Link:
+    def _current(self) -> ServerConnection:
         if self._link is None or self._link.lost:
             self.connections += 1
-            self._link = Link(self.settings, self._log, self._changed_in, self._environments)
+            self._link = ServerConnection(
+                self.settings, self._log, self._changed_in, self._environments
+            )
         return self._link
 
-    def _changed_in(self, link: Link) -> None:
+    def _changed_in(self, link: ServerConnection) -> None:
         if link is self._link:
             self._changed()
 
-    def _told(self, link: Link, error: Exception, timeout_s: float = 0.0) -> ServerError:
+    def _told(
+        self, link: ServerConnection, error: Exception, timeout_s: float = 0.0
+    ) -> ServerError:
         name = self.settings.name
         if late(error):
             within = f" within {timeout_s:g} s" if timeout_s else " in time"

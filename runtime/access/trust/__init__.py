@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     )
     from .errors import TrustError, TrustStoreError, TrustVariableError, UntrustedHomeError
     from .git_index import objects_in_git
-    from .standing import Found, Standing, learn_all, standing_of
-    from .store import Record
+    from .standing import HomeState, Standing, learn_all, standing_of
+    from .store import TrustRecord
 else:
     lazily(__name__)
 
@@ -29,11 +29,11 @@ __all__ = [
     "UNFINISHED",
     "VARIABLE",
     "Acting",
-    "Found",
-    "Record",
+    "HomeState",
     "Seen",
     "Standing",
     "TrustError",
+    "TrustRecord",
     "TrustStoreError",
     "TrustVariableError",
     "UntrustedHomeError",

@@ -12,8 +12,8 @@ from cortex.runtime.log import private
 from .acting import IDENTITY, Acting, acting_in, digest_of, is_state, objects_of
 from .errors import TrustStoreError, TrustVariableError, UntrustedHomeError
 from .git_index import objects_in_git
-from .standing import Found, Standing, is_own_state, learn_all, standing_of
-from .store import Record, locked, read, write
+from .standing import HomeState, Standing, is_own_state, learn_all, standing_of
+from .store import TrustRecord, locked, read, write
 
 VARIABLE = "CORTEX_TRUST"
 MADE_HERE = "made here"
@@ -127,7 +127,7 @@ def withdraw_trust(home: Path) -> bool:
     with locked():
         record = read(found.path)
         was = standing_of(found, record).trusted
-        withdrawn = Record(
+        withdrawn = TrustRecord(
             home=os.fspath(found.path),
             identity=found.identity,
             inode=found.inode,
@@ -149,7 +149,7 @@ def note_made(home: Path) -> None:
     _keep(found, made_here=True, by=MADE_HERE, digest="")
 
 
-def take_unrecorded(home: Path) -> Record | None:
+def take_unrecorded(home: Path) -> TrustRecord | None:
     """The trust in *home* that its log does not tell of yet; from now on it counts as recorded."""
     path = home.resolve()
     record = read(path)
@@ -164,10 +164,10 @@ def take_unrecorded(home: Path) -> Record | None:
     return record
 
 
-def _keep(found: Found, *, made_here: bool, by: str, digest: str) -> None:
+def _keep(found: HomeState, *, made_here: bool, by: str, digest: str) -> None:
     identity = secrets.token_hex(16)
     with locked():
-        record = Record(
+        record = TrustRecord(
             home=os.fspath(found.path),
             identity=identity,
             inode=found.inode,
@@ -184,18 +184,18 @@ def _keep(found: Found, *, made_here: bool, by: str, digest: str) -> None:
         write(record, sync=by != MADE_HERE)
 
 
-def _digest(found: Found, record: Record | None) -> str:
+def _digest(found: HomeState, record: TrustRecord | None) -> str:
     state = () if is_own_state(found, record) else found.acting.state
     return digest_of(found.path, Acting(found.acting.files, state))
 
 
-def _found(home: Path) -> Found:
+def _found(home: Path) -> HomeState:
     path = home.resolve()
     try:
         inode = path.stat().st_ino
     except OSError:
         inode = 0  # it is not there, and nothing acts in it
-    return Found(path, _identity(path), inode, acting_in(path), objects_in_git(path))
+    return HomeState(path, _identity(path), inode, acting_in(path), objects_in_git(path))
 
 
 def _identity(home: Path) -> str:

@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from .acting import LINK, SILENT, Acting, Seen, is_inert, is_state
 from .git_index import folded
-from .store import Known, Record, remember
+from .store import Known, TrustRecord, remember
 
 GONE = Seen("", ())
 _AT_WORK = "git is at work there, or its index cannot be read: once it is done, try again"
 
 
-class Found(Struct, frozen=True):
+class HomeState(Struct, frozen=True):
     """A home as it is now."""
 
     path: Path  # without links
@@ -32,7 +32,7 @@ class Standing(Struct, frozen=True):
     fresh: bool = False  # nothing in it can act, and no record is of it
 
 
-def standing_of(found: Found, record: Record | None) -> Standing:
+def standing_of(found: HomeState, record: TrustRecord | None) -> Standing:
     """Whether *found* is trusted; edits that are the user's own are added to *record*.
 
     The rules, for each file that can act:
@@ -58,7 +58,9 @@ def standing_of(found: Found, record: Record | None) -> Standing:
 
 
 def learn_all(
-    found: Found, record: Record, state_objects: Mapping[str, tuple[str, ...]] | None = None
+    found: HomeState,
+    record: TrustRecord,
+    state_objects: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
     """Add all that is there to *record*, as trusted.
 
@@ -75,7 +77,7 @@ def learn_all(
         remember(known.objects, *sorted(kept.intersection(there)))
 
 
-def is_own_state(found: Found, record: Record | None) -> bool:
+def is_own_state(found: HomeState, record: TrustRecord | None) -> bool:
     """Whether what the runtime recorded in *found* is this user's own, and no git can change it.
 
     Then it is no part of what somebody looks at to trust the files: it is of this machine alone.
@@ -85,11 +87,11 @@ def is_own_state(found: Found, record: Record | None) -> bool:
     return not any(is_state(path) for path in found.objects)
 
 
-def _is_of(found: Found, record: Record) -> bool:
+def _is_of(found: HomeState, record: TrustRecord) -> bool:
     return (found.identity, found.inode) == (record.identity, record.inode)
 
 
-def _of_files(found: Found, record: Record) -> Standing:
+def _of_files(found: HomeState, record: TrustRecord) -> Standing:
     in_git = found.objects is not None and any(not is_inert(path) for path in found.objects)
     reasons, learned = [], False
     for path in _paths(found, record):
@@ -126,7 +128,7 @@ def _of_files(found: Found, record: Record) -> Standing:
     return Standing(not reasons, tuple(reasons), learned)
 
 
-def _seen(found: Found, path: str) -> Seen:
+def _seen(found: HomeState, path: str) -> Seen:
     return found.acting.files.get(path) or found.acting.silent.get(path, GONE)
 
 
@@ -139,7 +141,7 @@ def _note(known: Known, seen: Seen) -> None:
     remember(known.written, *seen.objects)
 
 
-def _paths(found: Found, record: Record) -> list[str]:
+def _paths(found: HomeState, record: TrustRecord) -> list[str]:
     paths = {*found.acting.files, *found.acting.silent, *record.files}
     there = set(map(folded, paths))
     paths |= {path for path in found.objects or () if path not in there}

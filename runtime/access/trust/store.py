@@ -34,7 +34,7 @@ class Known(Struct):
     written: list[str] = []  # what git calls these contents: the user may commit them unseen
 
 
-class Record(Struct, kw_only=True):
+class TrustRecord(Struct, kw_only=True):
     """Trust in one home."""
 
     home: str  # its path, without links
@@ -54,7 +54,7 @@ def folder() -> Path:
     return Path(platformdirs.user_state_path("cortex", appauthor=False)) / "trust"
 
 
-def read(home: Path) -> Record | None:
+def read(home: Path) -> TrustRecord | None:
     """The record of the home at *home*, a path without links; None where there is none.
 
     Raises:
@@ -72,7 +72,7 @@ def read(home: Path) -> Record | None:
         _refuse_shared(path, os.fstat(descriptor))
         data = file.read()
     with contextlib.suppress(msgspec.MsgspecError):
-        record = msgspec.json.decode(data, type=Record)
+        record = msgspec.json.decode(data, type=TrustRecord)
         if record.home == os.fspath(home):
             return record
     return None  # it is asked again
@@ -99,7 +99,7 @@ def locked() -> Iterator[None]:
         os.close(descriptor)
 
 
-def write(record: Record, *, sync: bool = True) -> None:
+def write(record: TrustRecord, *, sync: bool = True) -> None:
     """Keep *record*, whole or not at all; hold the lock for it.
 
     Args:
@@ -147,7 +147,10 @@ def _prune(where: Path) -> None:
     for path in paths:
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             old = time.time() - path.stat().st_mtime > GONE_S
-            if old and not Path(msgspec.json.decode(path.read_bytes(), type=Record).home).exists():
+            if (
+                old
+                and not Path(msgspec.json.decode(path.read_bytes(), type=TrustRecord).home).exists()
+            ):
                 path.unlink()
 
 

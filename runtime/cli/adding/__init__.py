@@ -1,9 +1,9 @@
 """What a command that another package adds is made with: options, the screen, exit codes."""
 
 from cortex.runtime.kernel import NotFoundError, RefusedError
+from cortex.runtime.sessions import WaitingError
 
 from ..columns import narrowed
-from ..errors import WaitingError
 from ..exits import OK, UNUSABLE, WAITING
 from ..options import with_any_home, with_home, with_screen
 from ..screen import Screen

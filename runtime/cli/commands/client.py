@@ -32,9 +32,9 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, iso, parse_end
 from cortex.runtime.processes.catalog import gates_of, wrong_gate
 from cortex.runtime.serving import granting, held_by, held_lines
+from cortex.runtime.sessions import gates_of_sources
 
 from ..options import with_any_home, with_home, with_screen
-from ..running import gates_of_sources
 from ..screen import Screen
 from ..tree import Family
 from .client_shown import (

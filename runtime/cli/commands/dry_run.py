@@ -10,25 +10,22 @@ from cortex.runtime.kernel import Config, Home, many
 from cortex.runtime.models import dollars
 from cortex.runtime.processes import LinkedInterface
 from cortex.runtime.processes.catalog import Catalog, needs_line
+from cortex.runtime.sessions import (
+    DryRunDocument,
+    GateReport,
+    Rehearsal,
+    StepReport,
+    announced_elsewhere,
+    is_path,
+    listed_tools,
+    preferred_for,
+    stage_of,
+)
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..running import (
-    DryRunDocument,
-    GateReport,
-    Rehearsal,
-    Station,
-    StepReport,
-    announced_elsewhere,
-    inputs_of,
-    is_path,
-    listed_tools,
-    pairs_of,
-    preferred_for,
-    refuse_wrong,
-    stage_of,
-)
+from ..running import Station, inputs_of, pairs_of, refuse_wrong
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)

@@ -21,9 +21,9 @@ from cortex.runtime.executions import is_own
 from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import hub_of
+from cortex.runtime.sessions import WaitingError
 
 from ..completing import execution_ids
-from ..errors import WaitingError
 from ..exits import OK
 from ..options import with_home, with_screen
 from ..screen import Screen

@@ -7,9 +7,10 @@ import click
 from msgspec.structs import replace
 
 from cortex.bus.events import ExecutionEdit, ExecutionResume, StepSettle
+from cortex.runtime import sessions  # not its names: what only reads gets along without a runtime
 from cortex.runtime.kernel import Home
 
-from .. import running  # not its names: what only reads gets along without a runtime
+from .. import running  # as sessions
 from ..amounts import DOLLARS
 from ..completing import execution_ids
 from ..options import with_home, with_screen
@@ -74,7 +75,9 @@ def resume(
         found = station.known(execution_id)
         if result is not None or again:
             gave = running.input_text() if result == "-" else result
-            said = running.settlement_of(station.client, station.history, found, gave, station.seen)
+            said = sessions.settlement_of(
+                station.client, station.history, found, gave, station.seen
+            )
             return station.run(found, replace(said, note=note))
         if edits:
             changed = _edit(station, found, running.pairs_of(inputs, "NAME"), max_cost)
@@ -122,5 +125,5 @@ def _settlement(station: "Station", execution_id: str, skip: str, given: str) ->
     said = running.pairs_of((given,), "STEP") if given else {skip: None}
     ((step_id, result),) = said.items()
     client, history = station.client, station.history
-    settle = running.step_settlement(client, history, execution_id, step_id, result)
+    settle = sessions.step_settlement(client, history, execution_id, step_id, result)
     return replace(settle, seen=station.seen)

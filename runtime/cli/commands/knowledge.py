@@ -11,9 +11,9 @@ import msgspec
 from cortex.runtime.kernel import Config, Home, NotFoundError, many, mask_for, open_blobs
 from cortex.runtime.knowledge import Knowledge, KnowledgeError, Resolved
 from cortex.runtime.retrieval import above_and_itself
+from cortex.runtime.sessions import knowledge_roots, knowledge_topics
 
 from ..options import question_of, with_any_home, with_home, with_screen
-from ..running import knowledge_roots, knowledge_topics
 from ..screen import Screen
 from ..tree import Family
 

@@ -10,6 +10,7 @@ from cortex.runtime.access import OWNER
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.sessions import is_path
 
 from ..amounts import DOLLARS
 from ..completing import process_names_or_files, with_inputs
@@ -21,7 +22,6 @@ from ..running import (
     goal_step,
     inputs_of,
     is_in_checkout,
-    is_path,
     mask_of,
     most_of,
     pairs_of,

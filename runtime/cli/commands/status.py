@@ -1,6 +1,7 @@
 """`cortex status`: who is connected to the hub, who is behind, how fast the log grows."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from cortex.bus import clock_behind_ns
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import ConfigError, Home, duration, iso, many
-from cortex.runtime.log import EventLog, LogMissingError
+from cortex.runtime.log import EventLog, LogMissingError, no_room
 from cortex.runtime.processes.catalog import NotReady, not_ready_lines, not_ready_of
 from cortex.runtime.serving import (
     Rate,
@@ -178,6 +179,9 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
         f"{rate.events_per_s:,.1f} events/s over {duration(rate.over_s)}" for rate in document.rates
     )
     screen.line(f"{many(document.events, 'event')}{f'; {rates}' if rates else ''}")
+    if no_room(Path(document.home)):
+        screen.line("the disk of this home is full: nothing can be recorded", "yellow")
+        screen.line("-> free some space: what waits goes on by itself then")
     if document.clock_behind_s:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")

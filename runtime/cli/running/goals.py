@@ -24,10 +24,10 @@ from cortex.runtime.processes import (
 from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.registry import Symbols
 from cortex.runtime.serving.doctor import one_chooses
+from cortex.runtime.sessions import symbols_of
 
 from .goal_checks import check_of, object_of
 from .inputs import refuse_breaks
-from .registry import symbols_of
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
 ANY: Final = "any"  # after the name of an action: any program may be started

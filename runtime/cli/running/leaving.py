@@ -4,12 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from cortex.bus.events import ExecutionPause
-
-from ..exits import INTERRUPTED, TERMINATED
-from ..outcome import hints_of
-from .progress import Progress
-from .questions import CTRL_C
-from .telling import (
+from cortex.runtime.executions.view import (
     LEAVING,
     LEFT_TO_HUB,
     LEFT_TO_PAUSE,
@@ -17,6 +12,11 @@ from .telling import (
     UNTAKEN,
     what_pausing_does,
 )
+
+from ..exits import INTERRUPTED, TERMINATED
+from ..outcome import hints_of
+from .progress import Progress
+from .questions import CTRL_C
 from .untaken import untaken_action
 
 if TYPE_CHECKING:

@@ -4,12 +4,11 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from cortex.runtime.executions.view import Activity, FinishedLine, LiveState
 from cortex.runtime.kernel import duration
 from cortex.runtime.models import dollars
 
 from ..screen import clean
-from .tally import Activity, Tally
-from .telling import Told
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -67,7 +66,7 @@ class LiveView:
             self._live.stop()
             self._live = None
 
-    def line(self, told: Told, margin: str = "") -> None:
+    def line(self, told: FinishedLine, margin: str = "") -> None:
         """Let a finished line scroll up."""
         lead = f"{margin}{told.lead:<{LEAD - 1}}"
         self._print(told.text, lead, " " * len(lead), told.style, "")
@@ -76,7 +75,7 @@ class LiveView:
         """Let a line that a model wrote scroll up."""
         self._print(text, f"{margin}{BAR}", f"{margin}{BAR}", "dim", "dim")
 
-    def update(self, tally: Tally) -> None:
+    def update(self, tally: LiveState) -> None:
         """Show what goes on now."""
         of_items = tuple(count.activity() for count in tally.items.values())
         latest = tuple(tally.activities.values())[-SHOWN:]
@@ -113,7 +112,7 @@ class LiveView:
             console.print(shown, soft_wrap=True)
 
 
-def _spent(tally: Tally) -> str:
+def _spent(tally: LiveState) -> str:
     usage = tally.usage
     parts = [
         f"{_brief(tokens)} {name}"

@@ -24,15 +24,13 @@ from cortex.bus.events import (
     StepUnclaimed,
 )
 from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
-from cortex.runtime.executions.view import OpenQuestions
+from cortex.runtime.executions.view import LiveState, OpenQuestions, Teller
+from cortex.runtime.sessions import Ailments
 
 from ..errors import UnwritableError
 from ..screen import Screen, is_terminal
-from .ailments import Ailments
 from .keyboard import Interrupts
 from .live import LiveView
-from .tally import Tally
-from .telling import Teller
 
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = (
@@ -99,7 +97,7 @@ class Progress:
         execution_id: str,
         ailments: Ailments,
         interrupts: Interrupts,
-        tally: Tally | None = None,
+        tally: LiveState | None = None,
         said: Callable[[ExecutionDeferred | StepUnclaimed], None] = lambda _: None,
     ) -> None:
         self._missing = said  # is called when it waits for what its process or a step lacks
@@ -117,7 +115,7 @@ class Progress:
         self._asked: dict[str, AskedSoFar] = {}  # by stream
         self._questions = OpenQuestions()
         self._teller = Teller()
-        self._tally = tally or Tally()
+        self._tally = tally or LiveState()
         self._shown = 0  # position up to which it was shown
         self._own = 0  # position of the request whose outcome is followed; 0 for none
         self._topics: dict[int, str] = {}  # of requests that others made meanwhile, by position

@@ -7,11 +7,9 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.serving import HomeHeldError
+from cortex.runtime.sessions import changed, gone, moved, sources_of, stage_of
 
 from ..screen import Screen
-from .registry import moved
-from .rehearsal import stage_of
-from .sources import changed, gone, sources_of
 from .station import Station
 
 

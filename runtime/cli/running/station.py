@@ -26,6 +26,7 @@ from cortex.runtime.executions import GOAL, VERDICTS, Execution
 from cortex.runtime.executions.view import (
     ExecutionDocument,
     History,
+    LiveState,
     asked_of_person,
     document_of,
     open_gate,
@@ -36,22 +37,28 @@ from cortex.runtime.executions.view import (
 )
 from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.projections import STREAM
+from cortex.runtime.sessions import (
+    Ailments,
+    Ground,
+    WaitingError,
+    ground_of,
+    listen,
+    refuse_step,
+    refuse_unanswered,
+    refuse_unsettled,
+)
 
-from ..errors import HubGoneError, UnmatchedError, WaitingError
+from ..errors import HubGoneError, UnmatchedError
 from ..exits import FAILED, INTERRUPTED, OK, WAITING, exit_code
 from ..outcome import hints_of, show_outcome
 from ..screen import Screen
 from . import leaving
-from .ailments import Ailments, listen
 from .goals import goal_at_hand_of
-from .ground import Ground, ground_of
 from .keyboard import Interrupts, Terminated
 from .people import has_person
 from .progress import Progress, Stopped
 from .questions import Questions
-from .settlements import refuse_step, refuse_unanswered, refuse_unsettled
 from .submitter import Submitter
-from .tally import Tally
 from .untaken import say_what_is_missing, waiting_for
 
 START_S = 30.0
@@ -119,6 +126,10 @@ class Station:
         self.interrupts.check()
         return self.client.publish(*events)
 
+    def check(self) -> None:
+        """Raise as `publish` does where the command was told to end."""
+        self.interrupts.check()
+
     def document(self, execution_id: str) -> ExecutionDocument:
         """The execution as it stands."""
         state = self.history.execution(execution_id)
@@ -126,21 +137,6 @@ class Station:
         document.waiting = waiting_for(self.history, execution_id)
         document.worktree = worktree_of(self.home, state.tree or execution_id)
         return document
-
-    def until_started(self, execution_id: str) -> None:
-        """Wait until an execution was begun or refused.
-
-        Raises:
-            RefusedError: It was refused, or nobody began it in time.
-        """
-        deadline = time.monotonic() + START_S
-        while (state := self.history.execution(execution_id)).status == "requested":
-            if time.monotonic() > deadline:
-                raise RefusedError(f"execution {execution_id} was not begun in {START_S:g} s")
-            self.interrupts.check()
-            time.sleep(0.01)
-        if state.status == "failed":
-            raise RefusedError(state.reason)
 
     def match(self, event: TriggerReceived) -> tuple[TriggerMatched, int]:
         """Record a trigger; the process chosen for it comes back, and the position of that.
@@ -372,7 +368,9 @@ class Station:
     def _progress(self, execution_id: str) -> Progress:
         """What follows the execution, and counts from what it took before."""
         state = self.history.execution(execution_id)
-        tally = Tally(state.usage, state.cost, state.started.max_cost if state.started else None)
+        tally = LiveState(
+            state.usage, state.cost, state.started.max_cost if state.started else None
+        )
         told = None if self.quiet else self.screen
         return Progress(
             self.client,

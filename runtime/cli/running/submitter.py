@@ -11,12 +11,21 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.processes import ProcessLoadError, submit
 from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.sessions import (
+    RejectedError,
+    by_file,
+    changed,
+    gone,
+    in_passing,
+    moved,
+    refuse_older,
+    source_at,
+    sources_of,
+    standing,
+    stands_in_the_way,
+)
 
-from ..errors import RejectedError
 from ..screen import Screen
-from .registry import moved
-from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
-from .sources import changed, gone, source_at, sources_of
 
 
 class _Outcome(msgspec.Struct):

@@ -4,14 +4,20 @@ import time
 
 from cortex.bus import Log, State
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
-from cortex.runtime.executions.view import UNHELD, History, only_child
+from cortex.runtime.executions.view import (
+    HOW_LONG,
+    UNHELD,
+    History,
+    nobody,
+    only_child,
+    what_is_missing,
+)
 from cortex.runtime.processes.catalog import ways_back
 from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import found, is_untaken
 from cortex.runtime.serving.doctor import is_held
 
 from ..screen import Screen
-from .telling import HOW_LONG, nobody, what_is_missing
 
 NO_HUB = "no hub is up that a worker could come to: `cortex up --background`, then start it"
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from .git import Git
     from .leftovers import clear_leftovers
-    from .outcome import Said, read_output
+    from .outcome import TestOutput, read_output
     from .patch import planned, write
     from .paths import PathRefusedError, checked_path
     from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
@@ -60,8 +60,8 @@ __all__ = [
     "PathRefusedError",
     "RepairError",
     "RepairRecord",
-    "Said",
     "Sources",
+    "TestOutput",
     "Worktree",
     "WriteCodeAnswer",
     "apply_edit",

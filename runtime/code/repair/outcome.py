@@ -15,7 +15,7 @@ _SOME_RAN = re.compile(r"^(?:Ran [1-9]\d* tests? in|(?:#|\u2139) tests [1-9])", 
 _SHOWN = 300  # characters of a message
 
 
-class Said(msgspec.Struct, frozen=True):
+class TestOutput(msgspec.Struct, frozen=True):
     """The output of a run, read."""
 
     failed: list[str]  # names of failing tests, the most telling first; else what else failed
@@ -24,7 +24,7 @@ class Said(msgspec.Struct, frozen=True):
     first: str  # the first failure in one line: its name, where it is, what it said
 
 
-def read_output(output: bytes, root: Path) -> Said:
+def read_output(output: bytes, root: Path) -> TestOutput:
     """Read what a run in *root* said; paths in it become relative."""
     text = output.decode(errors="replace")
     for folder in dict.fromkeys((str(root), os.path.realpath(root))):
@@ -33,7 +33,7 @@ def read_output(output: bytes, root: Path) -> Said:
     analysis = analyse(log)
     findings = report_of(log, analysis).findings
     tests = [each for each in findings if each.kind == "failing_test"]
-    return Said(
+    return TestOutput(
         failed=[each.title for each in (tests or findings)[:FAILED]],
         excerpt=excerpt(log, EXCERPT_CHARS, len, analysis).text(),
         nothing=bool(_NONE_RAN.search(text)) and not _SOME_RAN.search(text),

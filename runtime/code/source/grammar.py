@@ -25,7 +25,7 @@ _JVM = r"(?:java|kts?|scala|groovy|clj)"
 _JS = r"[cm]?[jt]sx?"
 
 
-class Rule(NamedTuple):
+class FrameRule(NamedTuple):
     """One shape: what it means and how it looks."""
 
     language: str  # "" where the file's extension tells
@@ -33,11 +33,11 @@ class Rule(NamedTuple):
     pattern: re.Pattern[str]
 
 
-def _rule(language: str, kind: Kind, pattern: str) -> Rule:
-    return Rule(language, kind, re.compile(pattern))
+def _rule(language: str, kind: Kind, pattern: str) -> FrameRule:
+    return FrameRule(language, kind, re.compile(pattern))
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[FrameRule, ...] = (
     # Python: tracebacks (also inside an exception group's "  | "), pytest's long and short styles
     _rule(
         "python",

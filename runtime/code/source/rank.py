@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from .checkout import Checkout
 from .frames import Frame, parse_frames
 from .paths import is_test
-from .resolve import Place, last_name, resolve
+from .resolve import ResolvedFrame, last_name, resolve
 from .symbols import Definition, Name, called_names, enclosing_symbol, find_definitions, find_names
 
 # Points by what the log shows of a place; the steps between them keep the classes apart.
@@ -56,14 +56,14 @@ def find_relevant_code(
     return [_shown(location, checkout) for location in merged[:limit]]
 
 
-def _without_warnings(places: list[Place]) -> list[Place]:
+def _without_warnings(places: list[ResolvedFrame]) -> list[ResolvedFrame]:
     """What only warns is no place to look at where something of this project failed."""
     failed = any(p.frame.kind in ("trace", "error") and not p.library for p in places)
     return [p for p in places if p.frame.kind != "warning"] if failed else places
 
 
 def _from_places(
-    places: Sequence[Place], lines: Sequence[str], checkout: Checkout
+    places: Sequence[ResolvedFrame], lines: Sequence[str], checkout: Checkout
 ) -> list[Location]:
     depths = _project_depths(places)
     causes = _project_causes(places)
@@ -86,7 +86,7 @@ def _from_places(
     return list(found.values())
 
 
-def _project_depths(places: Sequence[Place]) -> list[int]:
+def _project_depths(places: Sequence[ResolvedFrame]) -> list[int]:
     """Return how many project frames of its trace lie deeper than each place."""
     by_trace: dict[int, list[int]] = {}
     for place in places:
@@ -100,7 +100,7 @@ def _project_depths(places: Sequence[Place]) -> list[int]:
     ]
 
 
-def _project_causes(places: Sequence[Place]) -> list[int]:
+def _project_causes(places: Sequence[ResolvedFrame]) -> list[int]:
     """Return how many exceptions of its chain, raised in the project, lie under each place."""
     by_chain: dict[int, set[int]] = {}
     for place in places:
@@ -114,11 +114,11 @@ def _project_causes(places: Sequence[Place]) -> list[int]:
     ]
 
 
-def _is_traced(place: Place) -> bool:
+def _is_traced(place: ResolvedFrame) -> bool:
     return place.frame.trace >= 0
 
 
-def _score(place: Place, depth: int, cause: int, lines: Sequence[str]) -> float:
+def _score(place: ResolvedFrame, depth: int, cause: int, lines: Sequence[str]) -> float:
     score = _POINTS[place.frame.kind] - place.doubt
     score -= _PER_DEPTH * min(depth, _MAX_DEPTH) + _PER_CAUSE * cause
     score -= _IN_LIBRARY * place.library

@@ -19,7 +19,7 @@ _NEAR_NEIGHBOUR = 0.1  # a folder shared with the place named just before
 _JVM_LANGUAGES = frozenset({"java"})
 
 
-class Place(Struct, frozen=True):
+class ResolvedFrame(Struct, frozen=True):
     """A frame and the line of the checkout that it means."""
 
     frame: Frame
@@ -29,9 +29,9 @@ class Place(Struct, frozen=True):
     doubt: float = 0.0  # points off: the path fits in part, or several files fit
 
 
-def resolve(frames: Sequence[Frame], checkout: Checkout) -> list[Place]:
+def resolve(frames: Sequence[Frame], checkout: Checkout) -> list[ResolvedFrame]:
     """Return the places of *frames* that lie in *checkout*, in the order of the log."""
-    places: list[Place] = []
+    places: list[ResolvedFrame] = []
     for frame in frames:
         matches = [m for m in _candidates(frame, checkout) if checkout.read_lines(m.path)]
         if not matches:
@@ -42,7 +42,7 @@ def resolve(frames: Sequence[Frame], checkout: Checkout) -> list[Place]:
         doubt = _doubt(sure, best, sum(1 for score, _ in rated if score >= sure - 0.05))
         if doubt is not None:
             places.append(
-                Place(frame, best.path, _line(frame, best, checkout), best.library, doubt)
+                ResolvedFrame(frame, best.path, _line(frame, best, checkout), best.library, doubt)
             )
     return places
 

@@ -19,7 +19,7 @@ from .rules import Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
-from .steps import Step, failing_steps
+from .steps import LogStep, failing_steps
 from .suites import Suites
 from .templates import TemplateCounts, template
 
@@ -59,7 +59,7 @@ _PROMOTED_WEIGHT = 0.5
 _GENERIC = rule("error", "generic", "", "(?!)", "indent", _PROMOTED_WEIGHT)
 
 
-class Failure(msgspec.Struct, kw_only=True):
+class LoggedFailure(msgspec.Struct, kw_only=True):
     """Everything the log says about one failure."""
 
     hit: Hit  # the line that names it best
@@ -71,8 +71,8 @@ class Failure(msgspec.Struct, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True):
     """What was found in a log, before it is written down as a report."""
 
-    failures: list[Failure]  # best first
-    steps: list[Step]
+    failures: list[LoggedFailure]  # best first
+    steps: list[LogStep]
     weak: dict[int, float]  # position -> how loudly an otherwise unclaimed line speaks
     counts: TemplateCounts
     texts: Sequence[str]  # the lines as the programs printed them, without a runner's prefixes
@@ -102,7 +102,7 @@ def analyse(log: Log) -> Analysis:
     return Analysis(failures, steps, weak, counts, texts)
 
 
-def place_factor(index: int, steps: Sequence[Step]) -> float:
+def place_factor(index: int, steps: Sequence[LogStep]) -> float:
     """Return how likely a line at *index* is to be about the failing step."""
     if not steps:
         return 0.9
@@ -168,10 +168,10 @@ def _named_above(hit: Hit, texts: Sequence[str]) -> Hit:
 
 def _merge(
     hits: list[Hit], texts: Sequence[str], numbers: Sequence[int], starts: set[int]
-) -> list[Failure]:
-    tests = Names[Failure]()
-    others: dict[str, Failure] = {}
-    failures: list[Failure] = []
+) -> list[LoggedFailure]:
+    tests = Names[LoggedFailure]()
+    others: dict[str, LoggedFailure] = {}
+    failures: list[LoggedFailure] = []
     claimed: set[int] = set()
     looked, verbose = 0, GoVerbose(texts)
     inside: set[int] = set()  # a failing test's own error is no second failure
@@ -198,7 +198,7 @@ def _merge(
             inside.update(block.messages, block.frames, block.rest)
         if hit.rule.kind == "compile_error":
             quoted.update(block.messages, block.frames, block.rest)
-        failure = Failure(hit=hit, blocks=[block], seen=1)
+        failure = LoggedFailure(hit=hit, blocks=[block], seen=1)
         if hit.rule.kind == "failing_test":
             known = tests.file(identity(hit.title), failure)
         else:
@@ -251,7 +251,7 @@ def _named_by_its_reason(hit: Hit, block: Block, texts: Sequence[str]) -> Hit:
     return msgspec.structs.replace(hit, index=last, title=texts[last].strip())
 
 
-def _join(known: Failure, new: Failure) -> None:
+def _join(known: LoggedFailure, new: LoggedFailure) -> None:
     known.seen += 1
     block = new.blocks[0]
     fuller = len(identity(new.hit.title)) > len(identity(known.hit.title))
@@ -269,26 +269,26 @@ def _promoted(
     weak: dict[int, float],
     texts: Sequence[str],
     numbers: Sequence[int],
-    steps: Sequence[Step],
+    steps: Sequence[LogStep],
     counts: TemplateCounts,
     known: set[int],
-) -> list[Failure]:
+) -> list[LoggedFailure]:
     """Return the loudest lines of a log in which no rule found a cause."""
     spoken = [i for i, loud in weak.items() if loud >= _MIN_STRENGTH and i not in known]
     worth = {i: weak[i] * counts.rarity(texts[i]) * place_factor(i, steps) for i in spoken}
     best = sorted(worth, key=lambda i: (-worth[i], -i))[:_MAX_PROMOTED]
-    found: list[Failure] = []
+    found: list[LoggedFailure] = []
     for i in best:
         hit = Hit(i, _GENERIC, texts[i].strip(), "")
         block = block_of(hit, texts, numbers, set(best))
-        failure = Failure(hit=hit, blocks=[block], seen=1)
+        failure = LoggedFailure(hit=hit, blocks=[block], seen=1)
         failure.score = _score(failure, steps, texts, counts)
         found.append(failure)
     return found
 
 
 def _score(
-    failure: Failure, steps: Sequence[Step], texts: Sequence[str], counts: TemplateCounts
+    failure: LoggedFailure, steps: Sequence[LogStep], texts: Sequence[str], counts: TemplateCounts
 ) -> float:
     hit = failure.hit
     base = _KIND_WEIGHT[hit.rule.kind] * hit.rule.weight

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from .rules import Hit, Rule
+from .rules import FailureRule, Hit
 
 _MAX_EACH = 4_000  # lines of one rule that are told apart; a report lists far fewer
 _MAX_ALL = 16_000
@@ -18,7 +18,7 @@ class Flood:
 
     def __init__(self) -> None:
         self._heard: Counter[int] = Counter()
-        self._many: list[Rule] = []
+        self._many: list[FailureRule] = []
         self._hits = self._silent = 0
 
     def knows(self, text: str) -> bool:

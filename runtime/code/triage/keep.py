@@ -13,7 +13,7 @@ _TAIL_LINES = 2_000  # the end tells how it ended
 _HEAD_LINES = 200
 
 
-class Keeper:
+class BoundedLines:
     """Numbered lines under a bound; when it is reached the least telling half goes."""
 
     def __init__(self, max_lines: int = MAX_LINES, max_chars: int = MAX_CHARS) -> None:

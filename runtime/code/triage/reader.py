@@ -13,9 +13,9 @@ from typing import BinaryIO, cast
 import msgspec
 
 from .errors import LogBinaryError, LogUnreadableError
-from .keep import MAX_CHARS, MAX_LINES, Keeper
+from .keep import MAX_CHARS, MAX_LINES, BoundedLines
 from .lines import MAX_LINE_CHARS, clean, split
-from .tally import Tally
+from .tally import TokenTally
 
 _CHUNK_BYTES = 1 << 20
 _MAX_PENDING_CHARS = 1 << 18  # of a line without an end
@@ -73,8 +73,8 @@ def read_log(
     try:
         if isinstance(source, str | Path):
             with Path(source).open("rb") as file:
-                return _read(file, name, encoding, count, Keeper(max_lines, max_chars))
-        return _read(source, name, encoding, count, Keeper(max_lines, max_chars))
+                return _read(file, name, encoding, count, BoundedLines(max_lines, max_chars))
+        return _read(source, name, encoding, count, BoundedLines(max_lines, max_chars))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise LogUnreadableError(name, reason) from error
@@ -82,7 +82,7 @@ def read_log(
 
 def parse_log(text: str, *, source: str = "text") -> Log:
     """Return the log that *text* is."""
-    keeper = Keeper()
+    keeper = BoundedLines()
     lines = _Lines(keeper)
     lines.feed(text)
     return Log(
@@ -99,7 +99,7 @@ def _read(
     name: str,
     encoding: str,
     count: Callable[[str], int] | None,
-    keeper: Keeper,
+    keeper: BoundedLines,
 ) -> Log:
     head = file.read(_CHUNK_BYTES)
     packed = head.startswith(_GZIP_MAGIC)
@@ -108,7 +108,7 @@ def _read(
         cast("BinaryIO", gzip.GzipFile(fileobj=cast("BinaryIO", raw))) if packed else raw
     )
     size_bytes = 0
-    tally = Tally(count)
+    tally = TokenTally(count)
     first = next(chunks, b"")
     encoding = _encoding_of(first, name, encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -134,7 +134,7 @@ def _read(
 class _Lines:
     """Cut decoded text at line ends and hand whole lines to the keeper."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: BoundedLines) -> None:
         self._keeper, self._pending, self._number = keeper, "", 0
 
     def feed(self, text: str) -> None:

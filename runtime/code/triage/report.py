@@ -9,7 +9,7 @@ import msgspec
 from cortex.runtime.kernel import many
 
 from .blocks import Reference, references
-from .findings import Analysis, Failure, analyse
+from .findings import Analysis, LoggedFailure, analyse
 from .reader import Log
 from .rules import Kind
 from .steps import quoted_command
@@ -94,7 +94,7 @@ def report_of(log: Log, analysis: Analysis | None = None) -> Report:
     )
 
 
-def roles_of(failure: Failure) -> dict[int, Role]:
+def roles_of(failure: LoggedFailure) -> dict[int, Role]:
     """Return what each position of a failure's evidence is good for, the most telling first."""
     roles: dict[int, Role] = {}
     for block in failure.blocks:
@@ -111,7 +111,7 @@ def roles_of(failure: Failure) -> dict[int, Role]:
     return roles
 
 
-def _finding(log: Log, failure: Failure, texts: Sequence[str]) -> Finding:
+def _finding(log: Log, failure: LoggedFailure, texts: Sequence[str]) -> Finding:
     roles = dict(list(roles_of(failure).items())[:_MAX_EVIDENCE_LINES])
     return Finding(
         kind=failure.hit.rule.kind,
@@ -141,7 +141,7 @@ def _evidence(log: Log, roles: dict[int, Role]) -> Iterable[Evidence]:
         run.append(i)
 
 
-def _message(texts: Sequence[str], failure: Failure) -> str:
+def _message(texts: Sequence[str], failure: LoggedFailure) -> str:
     said = failure.hit.message
     lines = [_LEVEL.sub("", texts[i].strip()) for block in failure.blocks for i in block.messages]
     if failure.hit.rule.framework == "pytest":

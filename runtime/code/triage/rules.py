@@ -28,7 +28,7 @@ _GUARDS = (
 )  # fmt: skip
 
 
-class Rule(msgspec.Struct, frozen=True):
+class FailureRule(msgspec.Struct, frozen=True):
     """One way in which one tool announces one kind of failure."""
 
     kind: Kind
@@ -52,7 +52,7 @@ class Hit(msgspec.Struct, frozen=True):
     """A line that a rule matched."""
 
     index: int
-    rule: Rule
+    rule: FailureRule
     title: str
     message: str
 
@@ -64,10 +64,10 @@ def rule(
     pattern: str,
     shape: Shape = "line",
     weight: float = 1.0,
-) -> Rule:
+) -> FailureRule:
     """Return a rule; a pattern starts at the beginning of the line."""
     wanted = (needles,) if isinstance(needles, str) else needles
-    return Rule(kind, framework, wanted, pattern, shape, weight)
+    return FailureRule(kind, framework, wanted, pattern, shape, weight)
 
 
 @cache
@@ -83,7 +83,7 @@ def _bounded(text: str) -> str:
 class RuleBook:
     """Many rules, tried in order of precedence where one of their needles occurs."""
 
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, rules: tuple[FailureRule, ...]) -> None:
         self._rules = rules
         by_needle: dict[str, list[int]] = {}
         for number, each in enumerate(rules):

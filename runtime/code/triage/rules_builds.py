@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from .rules import Rule, rule
+from .rules import FailureRule, rule
 
 _C: Final = "compile_error"
 _L: Final = "lint"
@@ -101,4 +101,4 @@ ERRORS = (
          r"(?P<t>.*(?:command not found|No such file or directory|Permission denied|not recognized as|syntax error).*)", "line", 0.6),
 )  # fmt: skip
 
-BUILD_RULES: tuple[Rule, ...] = CRASHES + COMPILERS + LINTERS + COMMANDS + ERRORS
+BUILD_RULES: tuple[FailureRule, ...] = CRASHES + COMPILERS + LINTERS + COMMANDS + ERRORS

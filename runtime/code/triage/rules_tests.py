@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from .rules import Rule, rule
+from .rules import FailureRule, rule
 
 _T: Final = "failing_test"
 _FILE = r"[\w./\\@+-]{1,300}"
@@ -115,4 +115,6 @@ OTHERS = (
     rule(_T, "generic", ("FAIL", "fail"), r"\s*(?!.*\.\.\. FAILURE \[ *[\d.:]+ (?:s|min)\]$)(?!(?:\w+ )?(?:[Rr]esults?|[Tt]ests?|[Bb]uild|[Ss]tatus|[Tt]otal|[Ss]ummary|[Oo]verall)\s*:)(?P<t>[\w/:.\[\]<>(), #'\"$-]{3,300}?)(?<![ .])(?:(?=[ .]*\.\.)[ .]++|[ .]*+[:|\t]|[ .]*+(?<= )-)\s*\[?(?:FAIL(?:ED|URE)?|failed)\]?(?: [\[(].*)?!?$", "indent", 0.8),
 )  # fmt: skip
 
-TEST_RULES: tuple[Rule, ...] = MOZILLA + PYTHON + JAVASCRIPT + JVM + NATIVE + OTHERS + NUMBERED
+TEST_RULES: tuple[FailureRule, ...] = (
+    MOZILLA + PYTHON + JAVASCRIPT + JVM + NATIVE + OTHERS + NUMBERED
+)

@@ -37,7 +37,7 @@ _MAX_SCRIPT_LINES = 40
 _MAX_COMMAND_CHARS = 400
 
 
-class Step(msgspec.Struct, frozen=True):
+class LogStep(msgspec.Struct, frozen=True):
     """The part of a log in which the failing command ran; positions, the end included."""
 
     first: int
@@ -51,9 +51,9 @@ def quoted_command(text: str) -> str | None:
     return next((group for group in found.groups() if group), None) if found else None
 
 
-def failing_steps(texts: Sequence[str]) -> list[Step]:
+def failing_steps(texts: Sequence[str]) -> list[LogStep]:
     """Return the steps that ended in an error, in order; none where the log does not say."""
-    steps: list[Step] = []
+    steps: list[LogStep] = []
     begin, command = 0, None
     for i, text in enumerate(texts):
         if not text or text[0] not in _FIRST_CHARS:
@@ -68,9 +68,9 @@ def failing_steps(texts: Sequence[str]) -> list[Step]:
         ):
             named = quoted_command(text)
             if steps and steps[-1].first == begin:
-                steps[-1] = Step(begin, i, named or steps[-1].command)
+                steps[-1] = LogStep(begin, i, named or steps[-1].command)
             else:
-                steps.append(Step(begin, i, named or command))
+                steps.append(LogStep(begin, i, named or command))
     return steps
 
 

@@ -6,7 +6,7 @@ EXACT_CHARS = 4_000_000  # counted whole: about half a second
 _SAMPLE = 8  # beyond them one piece in so many is counted, for the others too
 
 
-class Tally:
+class TokenTally:
     """Adds up the tokens of the pieces of a log; without a counter there is no sum."""
 
     def __init__(self, count: Callable[[str], int] | None) -> None:

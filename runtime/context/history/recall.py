@@ -13,7 +13,7 @@ from cortex.runtime.retrieval import Chunk, TextScores, content_words
 
 from ..layout.fence import body
 from ..prompt import Neutralised
-from ..request import Bounds, Item, Step, Turn, TurnPart
+from ..request import Bounds, Item, PromptStep, Turn, TurnPart
 from ..selection.compress import is_json
 from ..selection.fit import Choice, Count, size
 from ..selection.material import clean_text
@@ -45,7 +45,7 @@ def room_for_recall(bound: Bounds) -> int:
 
 
 def recall(
-    away: Sequence[TurnPart], step: Step, turns: Sequence[Turn], tokens: int, count: Count
+    away: Sequence[TurnPart], step: PromptStep, turns: Sequence[Turn], tokens: int, count: Count
 ) -> list[Choice]:
     """Of what is *away*, the passages that say most about what is asked now, in *tokens* tokens.
 

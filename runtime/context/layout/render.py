@@ -7,7 +7,7 @@ import msgspec
 
 from ..prompt import Neutralised
 from ..prompts.editing import Edits
-from ..request import SECTIONS, Item, Request, Section, Step, Strategy
+from ..request import SECTIONS, Item, PromptStep, Request, Section, Strategy
 from ..segments import Stretch
 from ..selection.fit import Choice
 from ..selection.sanitise import sanitise
@@ -78,7 +78,7 @@ def _instructions(request: Request) -> str:
     return "\n".join(filter(None, (request.instructions, SCHEMA_NOTICE, line)))
 
 
-def _step_text(step: Step) -> str:
+def _step_text(step: PromptStep) -> str:
     lines = [f"process: {step.process}", f"step: {step.id}"]
     if step.goal:
         lines.append(f"goal: {step.goal}")

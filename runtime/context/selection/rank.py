@@ -24,7 +24,7 @@ from cortex.runtime.retrieval import (
 )
 
 from ..errors import ItemLinesError
-from ..request import Item, Section, Step
+from ..request import Item, PromptStep, Section
 from .material import Clean
 from .ranked import Ranked, Worth
 
@@ -42,12 +42,12 @@ class _Cut(NamedTuple):
     tallies: tuple[dict[str, int], ...]  # the same words, and how often each occurs
 
 
-def question_of(step: Step) -> list[str]:
+def question_of(step: PromptStep) -> list[str]:
     """The words of what a step asks."""
     return content_words(" ".join((step.description, step.goal, *step.parameters.values())))
 
 
-def rank(items: list[Clean], step: Step) -> list[Ranked]:
+def rank(items: list[Clean], step: PromptStep) -> list[Ranked]:
     """Score all chunks together, so that scores of different items can be compared.
 
     Raises:

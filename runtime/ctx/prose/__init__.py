@@ -6,7 +6,7 @@ from .comparing import lost
 from .condensing import condense
 from .drafts import restored
 from .language import is_english, is_foreign
-from .rules import MARKUP, RULES, Rule, shorten
+from .rules import MARKUP, RULES, ProseRule, shorten
 from .wordings import PARTICIPLES, SHORT_FORMS
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "RULES",
     "SHORT_FORMS",
     "Fact",
-    "Rule",
+    "ProseRule",
     "condense",
     "facts",
     "holds",

@@ -20,7 +20,7 @@ _OPEN_ASIDE = re.compile(rf", (?!{speech.LINKS}\b)[^,.;:]{{1,30}}$")
 Becomes = str | Callable[[re.Match[str]], str]
 
 
-class Rule(NamedTuple):
+class ProseRule(NamedTuple):
     """What is looked for and what it becomes."""
 
     name: str
@@ -33,11 +33,13 @@ class Rule(NamedTuple):
         return self.pattern.sub(self.becomes, text) if self.needs in text else text
 
 
-def _rule(name: str, pattern: str, becomes: Becomes = "", needs: str = "") -> Rule:
-    return Rule(name, re.compile(pattern), becomes, needs)
+def _rule(name: str, pattern: str, becomes: Becomes = "", needs: str = "") -> ProseRule:
+    return ProseRule(name, re.compile(pattern), becomes, needs)
 
 
-def _phrases(name: str, table: dict[str, str], before: str = r"\b", behind: str = r"\b") -> Rule:
+def _phrases(
+    name: str, table: dict[str, str], before: str = r"\b", behind: str = r"\b"
+) -> ProseRule:
     # By their first letters: at most places of a text none of them begins.
     begun: dict[str, list[str]] = defaultdict(list)
     for phrase in sorted(table, key=len, reverse=True):
@@ -70,7 +72,7 @@ def _unless_closing(found: re.Match[str]) -> str:
     return found[0] if _OPEN_ASIDE.search(found.string[: found.start()]) else " "
 
 
-MARKUP: tuple[Rule, ...] = (
+MARKUP: tuple[ProseRule, ...] = (
     _rule("role", r"(?<![\w:]):(pep|rfc):`(\d{1,5})`", _specification, ":`"),
     _rule("role", rf"(?<![\w:]):(?:[a-z]{{1,4}}:)?{speech.ROLES}:(?=`[^`\n]{{1,200}}`)", "", ":`"),
     _rule("self-link", r"\[(https?://[^\[\]\s]{1,1000})\]\(\1/?\)", r"\1", "](http"),
@@ -81,7 +83,7 @@ MARKUP: tuple[Rule, ...] = (
     _rule("escape", r"\\([_*\[\]()#.!<>~+-])", r"\1", "\\"),
 )
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ProseRule, ...] = (
     *[_rule("reference", each) for each in speech.REFERENCES],
     _rule("framing", rf"(?:^|(?<=[;:] ))(?i:{speech.FRAMES}) that ?", "", " that"),
     _rule("framing", rf"(?:^|(?<=[;:] ))(?i:{speech.ASIDES}), ?", "", ","),
@@ -149,7 +151,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def known_names(text: str) -> Rule | None:
+def known_names(text: str) -> ProseRule | None:
     """Articles before names that *text* uses so often that it has introduced them."""
     counts = Counter(_NAME.findall(text))
     names = sorted(name for name, uses in counts.items() if uses >= KNOWN_USES)
@@ -162,7 +164,7 @@ def known_names(text: str) -> Rule | None:
 
 
 def shorten(
-    sentence: str, known: Rule | None = None, stands: Callable[[str], bool] | None = None
+    sentence: str, known: ProseRule | None = None, stands: Callable[[str], bool] | None = None
 ) -> str:
     """*sentence* after all `MARKUP` and `RULES`; what is protected in it stays as it is.
 
@@ -186,7 +188,7 @@ def shorten(
     return _capital(text) if sentence[:1].isupper() and text[:1].islower() else text
 
 
-def _all_on(text: str, known: Rule | None) -> str:
+def _all_on(text: str, known: ProseRule | None) -> str:
     for rule in RULES:
         if rule.needs in text:
             text = rule.pattern.sub(rule.becomes, text)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
         outermost,
         waiting_child,
     )
+    from .live_state import (
+        Activity,
+        LiveState,
+    )
     from .meaning import Hit, Hits, find_executions, find_processes
     from .next_step import BREAKPOINT
     from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
@@ -40,30 +44,53 @@ if TYPE_CHECKING:
         row_of,
         took_s,
     )
+    from .telling import (
+        HOW_LONG,
+        LEAVING,
+        LEFT_TO_HUB,
+        LEFT_TO_PAUSE,
+        LEFT_WAITING,
+        UNTAKEN,
+        FinishedLine,
+        Teller,
+        nobody,
+        what_is_missing,
+        what_pausing_does,
+    )
 else:
     lazily(__name__)
 
 __all__ = [
     "BREAKPOINT",
+    "HOW_LONG",
+    "LEAVING",
+    "LEFT_TO_HUB",
+    "LEFT_TO_PAUSE",
+    "LEFT_WAITING",
     "REVIEW_LINES",
     "TEXT_LINES",
     "UNHELD",
+    "UNTAKEN",
+    "Activity",
     "Chosen",
     "CompiledContext",
     "Dialogue",
     "ExecutionDocument",
     "ExecutionSummary",
     "Fared",
+    "FinishedLine",
     "GivenAnswer",
     "History",
     "Hit",
     "Hits",
     "ItemRow",
     "ItemsDocument",
+    "LiveState",
     "ModelCall",
     "ModelChoice",
     "OpenQuestions",
     "Span",
+    "Teller",
     "WhyDocument",
     "asked_of_person",
     "asking_items",
@@ -82,6 +109,7 @@ __all__ = [
     "items_line",
     "log_lines",
     "named_values",
+    "nobody",
     "only_child",
     "open_gate",
     "outermost",
@@ -96,6 +124,8 @@ __all__ = [
     "took_s",
     "unedited_line",
     "waiting_child",
+    "what_is_missing",
+    "what_pausing_does",
     "why_of",
     "worktree_of",
 ]

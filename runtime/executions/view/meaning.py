@@ -18,7 +18,7 @@ from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.projections import STREAM, Selection
 
 if TYPE_CHECKING:
-    from cortex.runtime.retrieval import Record, SearchResult
+    from cortex.runtime.retrieval import RecordText, SearchResult
 
 from .history import History
 from .rows import rows_of
@@ -62,13 +62,13 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
     """
     # Here, not at the top: numpy and faiss take their time to load.
     from cortex.runtime.knowledge import embedder_of
-    from cortex.runtime.retrieval import Record, RecordFinder
+    from cortex.runtime.retrieval import RecordFinder, RecordText
 
     catalog = Catalog(history)
     wanted = {name: catalog.get(name) for name in catalog.names()}
     unreadable: list[str] = []
 
-    def records(known: dict[str, str]) -> "Iterator[Record]":
+    def records(known: dict[str, str]) -> "Iterator[RecordText]":
         for name, compiled in wanted.items():
             stamp = compiled.event.digest
             if known.get(name) == stamp:
@@ -78,7 +78,7 @@ def find_processes(history: History, question: str, limit: int = FOUND) -> Hits:
             except (BlobError, RefusedError) as error:
                 unreadable.append(f"{name} is found by its name alone: {error}")
                 stamp = text = ""  # so that it is tried again
-            yield Record(name, stamp, _plain(name), text)
+            yield RecordText(name, stamp, _plain(name), text)
 
     embedder = embedder_of(Config.load(history.home).knowledge)
     with RecordFinder.open(history.home.path, "processes", embedder) as finder:
@@ -99,7 +99,7 @@ def find_executions(history: History, question: str, limit: int = FOUND) -> Hits
         RetrievalError: The index cannot be read or written, or there is no such embedder.
     """
     from cortex.runtime.knowledge import embedder_of
-    from cortex.runtime.retrieval import Record, RecordFinder
+    from cortex.runtime.retrieval import RecordFinder, RecordText
 
     embedder = embedder_of(Config.load(history.home).knowledge)
     with RecordFinder.open(history.home.path, "executions", embedder) as finder:
@@ -112,7 +112,8 @@ def find_executions(history: History, question: str, limit: int = FOUND) -> Hits
             stamps.pop(execution_id, None)  # the newest last: what is killed goes on behind it
             stamps[execution_id] = f"{record.position}:{record.id.hex()}"
         records = (
-            Record(each, stamp, *said_of_execution(history, each)) for each, stamp in stamps.items()
+            RecordText(each, stamp, *said_of_execution(history, each))
+            for each, stamp in stamps.items()
         )
         notes = finder.update(records, gone)
         found = finder.find(_about(question), limit)

@@ -18,7 +18,7 @@ from cortex.bus import (
 )
 
 from .errors import insist
-from .link import Link
+from .link import SimulatedConnection
 from .timeline import SECOND_NS, Timeline
 from .weather import Weather
 from .wire import Wire
@@ -37,7 +37,7 @@ class Follower:
         self,
         name: str,
         pairs: tuple[Pair, ...],
-        link: Link,
+        link: SimulatedConnection,
         wire: Wire,
         time: Timeline,
         weather: Weather,

@@ -30,7 +30,7 @@ TAG_SHIFT = 32
 Heard: TypeAlias = Callable[[Answers], None]
 
 
-class Link:
+class SimulatedConnection:
     """One client's connection: a second request only after the answer to the first.
 
     Where it is *remote*, what changes something goes in frames that are numbered: whoever asks

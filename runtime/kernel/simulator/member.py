@@ -27,7 +27,7 @@ from ..host import LocalHost, Outcome
 from ..leases import Leases
 from ..recall import Recall, Snapshots
 from ..staff import STALL_NS
-from .link import Link
+from .link import SimulatedConnection
 from .scenario import Role, Run, pairs_of
 from .timeline import MS, SECOND_NS, Timeline
 from .weather import Weather
@@ -74,7 +74,7 @@ class Member:
         self._wire, self._time, self._weather = wire, time, weather
         self._snapshots, self._leases = snapshots, leases
         remote = run.scenario.remote
-        self._link = Link(role.name, wire, time, place=label, remote=remote)
+        self._link = SimulatedConnection(role.name, wire, time, place=label, remote=remote)
         self._watched = supervision.Watched()
         self._life = 0
         self._program: Program | None = None

@@ -16,7 +16,7 @@ from cortex.bus import (
     common_when_told,
 )
 
-from .link import Link
+from .link import SimulatedConnection
 from .timeline import SECOND_NS, Timeline
 from .weather import Weather
 from .wire import Wire
@@ -36,7 +36,7 @@ class Publisher:
         self,
         name: str,
         script: Sequence[tuple[Event, ...]],
-        link: Link,
+        link: SimulatedConnection,
         wire: Wire,
         time: Timeline,
         weather: Weather,

@@ -13,7 +13,7 @@ from . import promises
 from .errors import PromiseBrokenError, insist
 from .faults import Faults
 from .follower import Follower
-from .link import Link, Renewals
+from .link import Renewals, SimulatedConnection
 from .member import Member
 from .publisher import Publisher
 from .scenario import Run, Scenario
@@ -118,8 +118,8 @@ class _Schedule:
     def _cut_one(self) -> None:
         self._wire.cut(self._weather.chance.choice(self._clients).label)
 
-    def _link(self, client: str) -> Link:
-        return Link(client, self._wire, self._time, remote=self._run.scenario.remote)
+    def _link(self, client: str) -> SimulatedConnection:
+        return SimulatedConnection(client, self._wire, self._time, remote=self._run.scenario.remote)
 
     def _save_one(self) -> None:
         self._weather.chance.choice(self._members).save()

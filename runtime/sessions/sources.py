@@ -7,7 +7,7 @@ from cortex.runtime.kernel import Home, NotFoundError, RefusedError
 from cortex.runtime.processes import Sources, gone, home_sources, read_source
 from cortex.runtime.processes.catalog import Catalog
 
-from ..errors import RejectedError
+from .errors import RejectedError
 
 SUFFIXES = (".yaml", ".yml")
 

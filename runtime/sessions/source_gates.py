@@ -4,7 +4,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.processes import compile_sources, parse
 from cortex.runtime.processes.catalog import Gates, gates_within
 
-from .registry import symbols_of, topics_of
+from .home_registry import symbols_of, topics_of
 from .sources import sources_of
 
 

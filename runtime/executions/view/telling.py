@@ -47,11 +47,12 @@ from cortex.bus.events import (
     ToolReturned,
     ToolUnclaimed,
 )
-from cortex.runtime.executions import ENGINE, VERDICTS, Execution
-from cortex.runtime.executions.view import edit_line, edit_of, unedited_line
 from cortex.runtime.kernel import duration, many
 from cortex.runtime.models import PERSON, Usage, counted, dollars
 from cortex.runtime.processes import absence
+
+from .. import ENGINE, VERDICTS, Execution
+from . import edit_line, edit_of, unedited_line
 
 SHORT = 60  # characters of a tool's arguments
 TOPICS = 3  # of those in which a step found something
@@ -83,7 +84,7 @@ class _OfStep(Protocol):
     def step_id(self) -> str: ...
 
 
-class Told(NamedTuple):
+class FinishedLine(NamedTuple):
     """One finished line."""
 
     lead: str
@@ -107,7 +108,7 @@ class Teller:
         self._edits: set[int] = set()  # positions of what asked for a change of a prompt
         self._refused: dict[tuple[str, str], str] = {}  # why a step has no prompt, as was told
 
-    def tell(self, record: Recorded, event: Event) -> Told | None:
+    def tell(self, record: Recorded, event: Event) -> FinishedLine | None:
         """What to say of an event, if anything."""
         match event:
             case KnowledgeRequest() | ContextCompile() | StepExecute() | StepDelegated():
@@ -128,20 +129,20 @@ class Teller:
             case KnowledgeRequested() if not (event.call_id or event.problem):
                 return _found(event, self._label(event))
             case GateEvaluated() if event.outcome == "failed":
-                return Told("gate", f"{self._gate(event)} failed: {event.reason}", "red")
+                return FinishedLine("gate", f"{self._gate(event)} failed: {event.reason}", "red")
             case GateEvaluated() if event.outcome == "passed":
-                return Told("gate", f"{self._gate(event)} passed", "green")
+                return FinishedLine("gate", f"{self._gate(event)} passed", "green")
             case ExecutionRefused():
-                return Told("refused", one_line(event.reason), "red")
+                return FinishedLine("refused", one_line(event.reason), "red")
             case EffectSettled():
                 what = "it happened" if event.outcome == "happened" else "it is done again"
-                return Told("settled", f"{event.step_id}: {what}, says {event.by}")
+                return FinishedLine("settled", f"{event.step_id}: {what}, says {event.by}")
             case ContextEdit():
                 self._edits.add(record.position)
             case ExecutionResumed() if record.causation in self._edits:
                 return None  # the prompt is made again and shown; nothing goes on
             case ExecutionResumed():
-                return Told("resumed", _resumed(record, event))
+                return FinishedLine("resumed", _resumed(record, event))
             case _:
                 return self._step(record, event)
         return None
@@ -174,7 +175,7 @@ class Teller:
         inside = self._within.get(event.execution_id)
         return f"{event.gate} of {inside}" if inside else event.gate
 
-    def _items(self, event: StepFanned | StepItemChanged) -> Told | None:
+    def _items(self, event: StepFanned | StepItemChanged) -> FinishedLine | None:
         where = event.execution_id, event.step_id
         if isinstance(event, StepFanned):
             self._fans[where] = event.items, 0
@@ -182,9 +183,9 @@ class Teller:
             noun = ("branch", "branches") if event.branches else ("item", "items")
             number = many(event.items, *noun)
             said = f"{event.step_id}: {number}, {event.at_once} at once"
-            return Told("items", said, "cyan")
+            return FinishedLine("items", said, "cyan")
         items, done = self._fans.get(where, (0, 0))
-        told: Told | None = None
+        told: FinishedLine | None = None
         is_told = (
             event.status in ("failed", "halted") and self._errors.get(event.child) == event.reason
         )
@@ -194,119 +195,121 @@ class Teller:
             name = f"branch {branches[event.item - 1]}" if known else f"item {event.item}"
             why = one_line(event.question or event.reason)
             style = "dim" if event.status == "skipped" else "yellow"
-            told = Told(event.status, f"{event.step_id}: {name}: {why}", style)
+            told = FinishedLine(event.status, f"{event.step_id}: {name}: {why}", style)
         if event.status in _OVER:
             self._fans[where] = items, done + 1
             tenth = max(1, items // 10)
             if told is None and items > FEW and (done + 1) % tenth == 0:
                 said = f"{event.step_id}: {done + 1:,} of {items:,} items are over"
-                return Told("items", said, "cyan")
+                return FinishedLine("items", said, "cyan")
         return told
 
-    def _step(self, record: Recorded, event: Event) -> Told | None:
+    def _step(self, record: Recorded, event: Event) -> FinishedLine | None:
         match event:
             case StepFanned() | StepItemChanged():
                 return self._items(event)
             case StepProgress():
-                return Told("at work", f"{self._label(event)}: {event.note}", "dim")
+                return FinishedLine("at work", f"{self._label(event)}: {event.note}", "dim")
             case StepCompleted():
                 took = self._took(record, event.execution_id, event.step_id, event.attempt)
                 told = f": {event.summary}" if event.summary else ""
-                return Told("done", f"{self._label(event)}{took}{told}", "green")
+                return FinishedLine("done", f"{self._label(event)}{took}{told}", "green")
             case StepFailed():
                 self._errors[event.execution_id] = event.error
                 again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
                 told = self._refused.pop((event.execution_id, event.step_id), "")
                 why = "" if told == event.error else f": {event.error}"
-                return Told("failed", f"{self._label(event)}{again}{why}", "red")
+                return FinishedLine("failed", f"{self._label(event)}{again}{why}", "red")
             case StepProposed():
                 given = json.dumps(event.parameters) if event.parameters else ""
                 by = f", by {event.by}" if event.by and not event.call_id else ""
                 told = f"{self._label(event)}: {event.action} {one_line(given, SHORT)}".rstrip()
-                return Told("chosen", f"{told}{by}", "cyan")
+                return FinishedLine("chosen", f"{told}{by}", "cyan")
             case StepSkipped():
-                return Told("skipped", f"{self._label(event)}: {event.reason}", "dim")
+                return FinishedLine("skipped", f"{self._label(event)}: {event.reason}", "dim")
             case StepReopened():
                 why = f": {event.reason}" if event.reason else ""
-                return Told("back", f"to {self._label(event)}{why}", "yellow")
+                return FinishedLine("back", f"to {self._label(event)}{why}", "yellow")
             case StepUnclaimed():
-                return Told("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
+                return FinishedLine("waiting", f"{self._label(event)}: {nobody(event)}", "yellow")
             case ExecutionEdited() | ContextEdited() | StepSettled():
-                return Told("changed", one_line(edit_line(edit_of(event))), "yellow")
+                return FinishedLine("changed", one_line(edit_line(edit_of(event))), "yellow")
             case ExecutionDeferred():
-                return Told("waiting", what_is_missing(event), "yellow")
+                return FinishedLine("waiting", what_is_missing(event), "yellow")
             case ExecutionIgnored():
                 said = f"{event.answer} by {event.by}, who was not asked: {event.asked} was"
-                return Told("ignored", said, "yellow")
+                return FinishedLine("ignored", said, "yellow")
             case ToolUnclaimed():
                 self._held.add((event.execution_id, event.step_id))
                 because = f" ({'; '.join(event.reasons)})" if event.reasons else ""
                 missing = f"nobody offers {', '.join(event.tools)}{because}"
                 told = f"{self._label(event)}: {missing}: it waits for {event.wait_s:g} s at most"
-                return Told("waiting", told, "yellow")
+                return FinishedLine("waiting", told, "yellow")
             case StepWake(what="offers", index=1):
                 if (event.execution_id, event.step_id) in self._held:
                     return None
                 told = (
                     f"{self._label(event)}: a server of its tools has not said yet what it offers"
                 )
-                return Told("waiting", told, "yellow")
+                return FinishedLine("waiting", told, "yellow")
         return None
 
-    def _prompt(self, event: ModelSelected | ContextCompiled | ContextRefused) -> Told | None:
+    def _prompt(
+        self, event: ModelSelected | ContextCompiled | ContextRefused
+    ) -> FinishedLine | None:
         step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ContextRefused):
             self._refused[event.execution_id, event.step_id] = event.reason
-            return Told("refused", f"{step}: {event.reason}", "red")
+            return FinishedLine("refused", f"{step}: {event.reason}", "red")
         if isinstance(event, ContextCompiled):
             told = f"{step}: {many(event.tokens, 'token')} for {event.model}"
             if not event.unedited:
-                return Told("context", told, "cyan")
-            return Told("context", f"{told}; {unedited_line(event.unedited)}", "yellow")
+                return FinishedLine("context", told, "cyan")
+            return FinishedLine("context", f"{told}; {unedited_line(event.unedited)}", "yellow")
         where = event.execution_id, event.step_id
         if self._models.get(where) == event.model:
             return None  # kept from turn to turn
         self._models[where] = event.model
         because = _BECAUSE.get(event.because, event.because)
-        return Told("model", f"{step}: {event.model}, {because}", "cyan")
+        return FinishedLine("model", f"{step}: {event.model}, {because}", "cyan")
 
-    def _invoked(self, record: Recorded, event: ModelInvoke) -> Told | None:
+    def _invoked(self, record: Recorded, event: ModelInvoke) -> FinishedLine | None:
         self._began(record, *_call(event))
         step = self._label(event)
         if event.provider == PERSON:
-            return Told("asked", f"{step}: {event.model} is to answer", "yellow")
+            return FinishedLine("asked", f"{step}: {event.model} is to answer", "yellow")
         if event.call > 1:
-            return Told("again", f"{step}: {event.model}, call {event.call}", "yellow")
+            return FinishedLine("again", f"{step}: {event.model}, call {event.call}", "yellow")
         return None
 
     def _answered(
         self, record: Recorded, event: ModelResponded | ModelFailed | ModelUnclaimed
-    ) -> Told | None:
+    ) -> FinishedLine | None:
         step = f"{self._label(event)}{_turn(event.turn)}"
         if isinstance(event, ModelUnclaimed):
-            return Told("waiting", f"{step}: nobody answers for {event.model}", "yellow")
+            return FinishedLine("waiting", f"{step}: nobody answers for {event.model}", "yellow")
         took = self._took(record, *_call(event))
         if isinstance(event, ModelFailed):
             said = event.error if event.kind == "failed" else f"{event.kind}: {event.error}"
-            return Told("model", f"{step}: {event.model}{took}: {one_line(said)}", "red")
+            return FinishedLine("model", f"{step}: {event.model}{took}: {one_line(said)}", "red")
         cost = f", {dollars(event.cost)}" if event.cost else ""
         stop = {"length": ", cut off by its limit", "refused": ", refused"}.get(event.stop, "")
         told = f"{step}: {event.model}{took}, {counted(usage_of(event))}{cost}{stop}"
-        return Told("answered", told, "green" if not stop else "yellow")
+        return FinishedLine("answered", told, "green" if not stop else "yellow")
 
     def _tool(
         self, record: Recorded, event: ToolReturned | ToolFailed | ToolDenied | ToolEnabled
-    ) -> Told:
+    ) -> FinishedLine:
         if isinstance(event, ToolEnabled):
-            return Told("enabled", f"{event.pack}, by the {event.by}", "cyan")
+            return FinishedLine("enabled", f"{event.pack}, by the {event.by}", "cyan")
         call = self._calls.pop((event.execution_id, event.call_id), None)
         used = used_tool(call) if call else one_line(event.tool)
         took = self._took(record, event.execution_id, event.call_id)
         if isinstance(event, ToolReturned):
             said = event.summary or event.excerpt.strip() or many(event.lines, "line")
-            return Told("tool", f"{used}{took}: {one_line(said)}", "cyan")
+            return FinishedLine("tool", f"{used}{took}: {one_line(said)}", "cyan")
         said = event.error if isinstance(event, ToolFailed) else event.reason
-        return Told(
+        return FinishedLine(
             "denied" if isinstance(event, ToolDenied) else "tool",
             f"{used}{took}: {one_line(said)}",
             "red",
@@ -353,10 +356,10 @@ def one_line(text: str, most: int = LINE) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _found(event: KnowledgeRequested, step: str) -> Told:
+def _found(event: KnowledgeRequested, step: str) -> FinishedLine:
     named = ", ".join(event.topics[:TOPICS])
     more = f" and {len(event.topics) - TOPICS} more" if len(event.topics) > TOPICS else ""
-    return Told("found", f"{step}: {named or 'nothing'}{more}", "cyan")
+    return FinishedLine("found", f"{step}: {named or 'nothing'}{more}", "cyan")
 
 
 def _resumed(record: Recorded, event: ExecutionResumed) -> str:

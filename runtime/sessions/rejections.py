@@ -11,7 +11,7 @@ from cortex.runtime.kernel import NotFoundError, RefusedError
 from cortex.runtime.processes import Diagnostic, LinkedProcess, ProcessLoadError, answers
 from cortex.runtime.processes.catalog import Catalog
 
-from ..errors import RejectedError
+from .errors import RejectedError
 
 LINKING = "P4"  # diagnostics from here on are of what a source is linked to, and of the log
 _NAME = r"(?m)^(?:process|interface|name):\s*['\"]?{}['\"]?\s*(?:#.*)?$"

@@ -16,7 +16,7 @@ from cortex.runtime.executions.view import History, asking_items, waiting_child
 from cortex.runtime.kernel import RefusedError
 from cortex.runtime.processes import SettlementError
 
-from ..errors import WaitingError
+from .errors import WaitingError
 
 SAY_WHAT = "--it-happened RESULT` or --do-it-again"
 

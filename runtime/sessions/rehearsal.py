@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from cortex.bus import Event
+from cortex.bus import Client, Event
 from cortex.bus.events import (
     ContextCompiled,
     ContextRefused,
@@ -28,6 +28,7 @@ from cortex.bus.events import (
 )
 from cortex.runtime.context import split
 from cortex.runtime.executions import Execution, context_compile, gate_evaluate, knowledge_request
+from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import (
     LinkedGate,
@@ -45,8 +46,6 @@ from cortex.runtime.processes import (
 from cortex.runtime.projections import Selection
 from cortex.runtime.registry import registry_of
 from cortex.runtime.tools import allowed
-
-from .station import Station
 
 OFFERS = Selection(topics=("component.*", "tool.listed"))
 ANSWER_S = 60.0
@@ -120,12 +119,30 @@ def stage_of(home: Home) -> Iterator[Home]:
         yield stage
 
 
+class Stage(Protocol):
+    """The runtime of a stage, as whoever opened it speaks to it."""
+
+    @property
+    def client(self) -> Client:
+        """Follows what is said."""
+
+    @property
+    def history(self) -> History:
+        """What was recorded."""
+
+    def publish(self, *events: Event) -> int:
+        """Record *events*; the position of the last one comes back."""
+
+    def check(self) -> None:
+        """Raise where the rehearsal is to end early."""
+
+
 class Rehearsal:
     """Asks what an execution would ask, of the runtime of a stage."""
 
     def __init__(
         self,
-        station: Station,
+        stage: Stage,
         process: LinkedProcess,
         inputs: dict[str, Any],
         goal: str,
@@ -137,7 +154,7 @@ class Rehearsal:
 
         Its *blob* says to whoever compiles a prompt what may be done towards a goal.
         """
-        self._station = station
+        self._stage = stage
         self._process = process
         declared = {f.name: f.default for f in process.inputs if f.default is not None}
         given = {**declared, **inputs}
@@ -257,7 +274,7 @@ class Rehearsal:
             if isinstance(event, ModelSelected):
                 _explain(report, event)
         if isinstance(answer, ContextCompiled):
-            report.prompt = self._station.history.blobs.get(answer.prompt).decode()
+            report.prompt = self._stage.history.blobs.get(answer.prompt).decode()
             report.tokens, report.sections = answer.tokens, answer.sections
             report.model, report.provider = answer.model, answer.provider
             report.tools = [str(tool["name"]) for tool in split(report.prompt).tools]
@@ -268,7 +285,7 @@ class Rehearsal:
 
     def _missing(self, step: LinkedStep) -> dict[str, str]:
         """The tools for which the step would be held, and why they are not there."""
-        history = self._station.history
+        history = self._stage.history
         registry = registry_of(history.select(OFFERS), history.event)
         promised = () if step.promised is UNSET else step.promised
         return {name: registry.why_not(name) for name in allowed(promised, registry.tools).unknown}
@@ -291,17 +308,17 @@ class Rehearsal:
 
     def _said(self, asked: Event, *topics: str) -> list[Event]:
         """What follows from *asked*, up to its answer; empty where nobody answers."""
-        feed = self._station.client.follow(*((topic, None) for topic in topics))
+        feed = self._stage.client.follow(*((topic, None) for topic in topics))
         said: list[Event] = []
         try:
-            position = self._station.publish(asked)
+            position = self._stage.publish(asked)
             deadline = time.monotonic() + ANSWER_S
             while time.monotonic() < deadline:
-                self._station.interrupts.check()
+                self._stage.check()
                 for record in feed.next(HEARD_S):
                     if record.causation != position:
                         continue
-                    said.append(self._station.client.vocabulary.read(record))
+                    said.append(self._stage.client.vocabulary.read(record))
                     if not isinstance(said[-1], ModelSelected):
                         return said
             return []

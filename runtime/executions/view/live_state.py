@@ -78,7 +78,7 @@ class ItemCount(NamedTuple):
         return Activity(told, self.since_s)
 
 
-class Answer:
+class StreamedLines:
     """An answer as it comes, taken apart into lines."""
 
     def __init__(self, *, shown: bool) -> None:
@@ -99,7 +99,7 @@ class Answer:
         return [self.tail] if self._shown and self.tail.strip() else []
 
 
-class Tally:
+class LiveState:
     """Folds what happens in an execution and its children."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Tally:
         self.cost = cost  # US dollars
         self.max_cost = max_cost
         self.activities: dict[tuple[Any, ...], Activity] = {}
-        self._answers: dict[tuple[Any, ...], Answer] = {}  # those that are coming
+        self._answers: dict[tuple[Any, ...], StreamedLines] = {}  # those that are coming
         self.items: dict[tuple[str, str], ItemCount] = {}  # of steps that work on several at once
 
     @property
@@ -193,7 +193,7 @@ class Tally:
             told = f"{event.step_id}: {event.model}{call}"
             self._open(event.execution_id, (event.step_id, "model"), told, now_s)
             # What follows a schema is for the handler of the step.
-            self._answers[where] = Answer(shown=not event.answer_schema)
+            self._answers[where] = StreamedLines(shown=not event.answer_schema)
             return []
         answer = self._answers.get(where)
         if isinstance(event, ModelDelta):
