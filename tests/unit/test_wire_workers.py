@@ -43,7 +43,8 @@ def test_a_job_that_fails_is_noted_and_the_next_is_done() -> None:
     workers = WORKERS.Workers(NAME, failed.append, most=1)
     done = threading.Event()
 
-    workers.do(lambda: {}["missing"])
+    nothing: dict[str, None] = {}
+    workers.do(lambda: nothing["missing"])
     workers.do(done.set)
 
     assert done.wait(LONG_S)
