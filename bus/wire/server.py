@@ -167,20 +167,7 @@ class HubServer:
         """The client programs that are connected now."""
         with self._lock:
             links = list(self._links.values())
-        return [
-            Connected(
-                link.client,
-                link.peer.carrier,
-                link.peer.address,
-                len(link.connections),
-                link.since_ns,
-                link.leases,
-                tuple(sorted(link.answerer.topics)),
-                len(link.answerer.waiting),
-                *self._blobs.under_way(link),
-            )
-            for link in links
-        ]
+        return [link.shown(*self._blobs.under_way(link)) for link in links]
 
     def client(
         self,
