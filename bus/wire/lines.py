@@ -12,7 +12,7 @@ from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedErro
 from ..requests import Answer, Appended, Claimed, Page
 from .channel import Channel, Way
 from .frames import Frame
-from .pipe import Gone
+from .gone import Gone
 
 FIRST_S, MOST_S = 0.02, 2.0  # backoff between two tries to dial
 CLOSE_S = 1.0  # how long a close waits for a thread that dials
