@@ -262,7 +262,11 @@ class Carrier:
     def _before(self, pipe: Any) -> None:
         listener = lib.nng_listener_id(lib.nng_pipe_listener(pipe.pipe))
         carrier = self._carriers.get(listener, "tcp")
-        address = "" if carrier == "ipc" else str(pipe.remote_address).translate(BRACKETS)
+        try:
+            address = "" if carrier == "ipc" else str(pipe.remote_address).translate(BRACKETS)
+        except pynng.NNGException:  # it has ended already
+            pipe.close()
+            return
         if self._closed or not self._came(Pipe(pipe.id, listener, carrier, address)):
             pipe.close()
 

@@ -35,6 +35,7 @@ SEND_MS = 100  # after which a send that nng has no connection for looks whether
 SLICE_MS = 50  # as often looks whoever waits for an answer in the main thread
 NEVER_MS = 3_600_000  # a socket is one connection: it is not dialled again by nng
 SOFTWARE = "cortex"
+CUT = pynng.ConnectionReset | pynng.ConnectionAborted | pynng.Closed  # of who was there
 
 encode = msgspec.msgpack.Encoder().encode
 
@@ -86,7 +87,7 @@ class Channel:
             self._dial(way)
             known = way.epochs, way.seen
             hello = Hello(VERSIONS, way.token, way.name, way.instance, SOFTWARE, *known)
-            answer = self.exchange(one(hello), DIAL_S - PATIENCE_S)[0]
+            answer = self._greet(hello)
             if not isinstance(answer, Welcome):
                 raise _refused(answer)
             self.welcome = answer
@@ -122,6 +123,12 @@ class Channel:
             raise _refused(answers[0] if answers else Failed("no answer"))
         return answers
 
+    def _greet(self, hello: Hello) -> Answer:
+        try:
+            return self.exchange(one(hello), DIAL_S - PATIENCE_S)[0]
+        except Gone as gone:
+            raise Gone(str(gone), cut=True) from None
+
     def cut(self) -> None:
         """End it from another thread."""
         self._gone = True
@@ -156,7 +163,7 @@ class Channel:
         if failed and isinstance(failed[0], pynng.AuthenticationError | pynng.CryptoError):
             raise HubUnverifiedError(self.url, str(failed[0]).lower())
         if failed:
-            raise Gone(str(failed[0]).lower())
+            raise Gone(str(failed[0]).lower(), cut=isinstance(failed[0], CUT))
 
     def _send(self, data: bytes, over_s: float) -> None:
         while True:
