@@ -84,9 +84,8 @@ class StatusDocument(msgspec.Struct):
 def status(every: bool, home: Home, screen: Screen) -> int:
     """Show whether a hub is up, who is connected, and how fast it is.
 
-    How far subscriptions are behind is shown, too. Of these those are shown for which something
-    waits or is held; --json has all of them. Ends with 3 where no hub is up; what the log tells
-    is shown all the same.
+    It also shows how far behind subscriptions are: those with waiting or taken events; --json has
+    all of them. If no hub is up, it shows what is in the log, and ends with 3.
     """
     home.check()
     answer, own = None, ""
