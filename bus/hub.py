@@ -173,6 +173,10 @@ class Hub:
         self._stalled.reported(overdue)
         self._woken |= self._tries.lapse(steady_ns)
 
+    def abandoned(self, subscriptions: Collection[str], steady_ns: int) -> None:
+        """Look soon whether others take work that was given back for a worker that is gone."""
+        self._stalled.abandoned(self._state, subscriptions, steady_ns)
+
     def end(self, now_ns: int) -> None:
         """End in good order: what was tried since the hub opened is held against nothing.
 

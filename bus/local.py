@@ -28,7 +28,7 @@ from .hub import Hub
 from .limits import Allowance, Allowed
 from .log_clock import LogClock
 from .port import Asked, Wake
-from .requests import Answer, Fetch, Page, Pair, Refused, Request, StandingClaim
+from .requests import Answer, Fetch, Page, Pair, Refused, Release, Request, StandingClaim
 from .vocabulary import Vocabulary
 
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
@@ -147,6 +147,18 @@ class LocalHub:
         if ticket.error is not None:
             raise ticket.error
         return ticket.answers or []
+
+    def give_back(self, client: str, held: Sequence[Release]) -> None:
+        """Let others have what *client* held, which is gone; it is reported soon if none does.
+
+        Raises:
+            LogError: The log could not be written; each lapses later.
+            HubClosedError: The hub was closed before.
+        """
+        self.submit(client, held)
+        with self._writer:
+            self._hub.abandoned({each.subscription for each in held}, self.steady_ns())
+            self._set_alarm()
 
     def ask_one(self, client: str, request: Request) -> Answer:
         """Answer one request; a refusal is raised.

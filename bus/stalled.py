@@ -3,7 +3,8 @@
 Where no subscription sees it, that is said in the transaction that records it. Where one does and
 nobody claims from its queue (its worker was killed, hangs, or was never started again), the queue
 is looked at from time to time: a request that has waited there from one look to the next, while no
-worker showed a sign of life, is reported once for each time it became free.
+worker showed a sign of life, is reported once for each time it became free. Where its worker is
+known to be gone, the look comes soon.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from .log import Standing, Work
 from .policy import WorkPolicy
 
 LOOK_NS = 5_000_000_000  # between two looks; what is reported has waited for one to two of them
+SOON_NS = 1_000_000_000  # after which work is reported whose worker is gone, and no other has it
 REPORTED_AT_ONCE = 256  # by one look
 
 
@@ -49,6 +51,13 @@ class StalledWork:
     def lapsed(self, state: HubState, names: Iterable[str], now_ns: int) -> None:
         """Leases or backoffs in the queues *names* are over, so that what they held is free."""
         self._waits_on(state, names, now_ns + LOOK_NS)
+
+    def abandoned(self, state: HubState, names: Iterable[str], now_ns: int) -> None:
+        """Work in the queues *names* is free because whoever held it is gone for good."""
+        for name in names:
+            queue = state.queues.get(name)
+            if queue is not None and len(queue) and self._sees_watched(state.standings[name]):
+                self._looks[name] = _Look(now_ns + SOON_NS, queue.touched, state.head)
 
     def overdue(self, state: HubState, now_ns: int, waits: Callable[[Work], bool]) -> list[Work]:
         """Work that was free for long enough, and not told yet; looks at what is due.

@@ -103,7 +103,8 @@ class Link:
         """Let others have at once what a client held that is gone, and does not come back."""
         held, self._leases = self._leases, {}
         with contextlib.suppress(CortexError):  # the hub is closing: then each lapses, later
-            self._hub.submit(self.client, [Release(*key, epoch, 0) for key, epoch in held.items()])
+            given = [Release(*key, epoch, 0) for key, epoch in held.items()]
+            self._hub.give_back(self.client, given)
 
     def hand_over(self, back: "Link") -> None:
         """The client came back: what it held is held by *back*."""

@@ -57,5 +57,21 @@ def test_the_step_of_a_killed_worker_goes_to_another_at_once(desk: Desk) -> None
     assert running.returncode == 0, said
 
 
+def test_that_the_only_worker_is_gone_is_said_long_before_its_lease_is_over(desk: Desk) -> None:
+    assert desk.run("up", "--background").returncode == 0
+    desk.worker("longer:Long")
+    running = desk.begin("run", "long")
+    holder = int(until(lambda: (desk.folder / "held").exists() and _text(desk.folder / "held")))
+
+    os.kill(holder, signal.SIGKILL)
+    told = until(lambda: [each for each in desk.topics() if each == "step.unclaimed"])
+
+    assert len(told) == 1
+    desk.worker("longer:Long")
+    _, said = running.communicate(timeout=STUCK_S)
+    assert running.returncode == 0, said
+    assert "nobody" in said
+
+
 def _text(path: Path) -> str:
     return path.read_text()

@@ -2,7 +2,18 @@
 
 import pytest
 
-from cortex.bus import Appended, Draft, Event, Finish, Hub, LogError, Publish, Subscribe, decode
+from cortex.bus import (
+    Appended,
+    Draft,
+    Event,
+    Finish,
+    Hub,
+    LogError,
+    Publish,
+    Release,
+    Subscribe,
+    decode,
+)
 from cortex.bus.events import (
     VOCABULARY,
     ModelInvoke,
@@ -162,3 +173,36 @@ def test_what_is_told_and_cannot_be_written_is_told_once_it_can() -> None:
     world.run(30)
 
     assert len(world.told()) == 1
+
+
+def given_back(world: Writers) -> None:
+    """What the one worker held, as where its program has died."""
+    (lease,) = world.claim("Writer", lease_s=3_600)
+    world.run(20)
+    world.one(Release("Writer", 1, lease.epoch, 0))
+    world.hub.abandoned({"Writer"}, world.now_ns)
+
+
+def test_a_step_whose_worker_is_known_to_be_gone_is_told_after_a_second() -> None:
+    world = Writers()
+    world.one(Publish((Draft.of(STEP),)))
+    given_back(world)
+
+    early = world.told()
+    world.run(2)
+
+    assert early == []
+    assert len(world.told()) == 1
+    world.run(600)
+    assert len(world.told()) == 1
+
+
+def test_it_is_not_told_where_another_takes_it_at_once() -> None:
+    world = Writers()
+    world.one(Publish((Draft.of(STEP),)))
+    given_back(world)
+
+    world.claim("Writer", lease_s=600)
+    world.run(60)
+
+    assert world.told() == []
