@@ -249,7 +249,7 @@ def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")
     if listens:
         screen.line(f"listens on {listens}")
-    screen.note("it is at work whenever a runtime is: in `cortex up`, or while `cortex run` runs")
+    screen.note("it runs whenever a runtime runs: in `cortex up`, or during `cortex run`")
     return OK
 
 

@@ -88,7 +88,7 @@ def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> t
     for each in given:
         if each != ANYWHERE and not Path(each).is_dir():
             raise click.BadParameter(
-                f"{each!r} is no folder of this machine, so that it could work in none: "
+                f"{each!r} is no folder of this machine, so the client could not work in it: "
                 "make it first, or name another"
             )
     return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)
@@ -269,7 +269,7 @@ def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> N
     deadlines = tuple(each.name for each in held.deadlines)
     announced = tuple(f"{each.kind} {each.name}" for each in held.announcements)
     screen.document(RevokedDocument(name, reason, subscriptions, deadlines, announced))
-    screen.line(f"{name} is not let in any more")
+    screen.line(f"{name} is revoked")
     for each in subscriptions:
         screen.line(f"removed {each}")
     for each in deadlines:
@@ -347,8 +347,8 @@ def _check_grant(
             raise click.UsageError("--nothing takes all rights back: give none with it, or --only")
     elif only and not nothing:
         raise click.UsageError(
-            "--only takes back what is not said, and nothing is: give --publish, --read and the "
-            "like, or --nothing instead to take every right back"
+            "--only withdraws all rights except the given ones, and none is given: give --publish, "
+            "--read or another, or --nothing instead to withdraw every right"
         )
     elif expires is None and not limits and not nothing:
         raise click.UsageError(

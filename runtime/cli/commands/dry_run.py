@@ -125,7 +125,7 @@ def _unknown(step: StepReport) -> Iterator[tuple[str, list[str]]]:
 
 
 def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
-    cost = f", reckoned {dollars(step.cost)} a call" if step.cost else ""
+    cost = f", estimated {dollars(step.cost)} a call" if step.cost else ""
     yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
     if step.inferred:
         yield "inferred", needs_line(step.inferred, step.inferred_from)

@@ -182,8 +182,8 @@ def _until_handled(station: "Station", screen: Screen, component: str, position:
             return
         time.sleep(LOOK_S)
     raise RefusedError(
-        f"{component} has not come to it within {RETRY_S:.0f} s; it will once what hosts it is at "
-        "work: start that worker, or see `cortex plugin list`"
+        f"{component} has not handled it within {RETRY_S:.0f} s; it will when its host runs: "
+        "start that worker, or see `cortex plugin list`"
     )
 
 

@@ -51,7 +51,9 @@ class FoundExecution(ExecutionSummary, kw_only=True):
 LATER = {
     "approve": Lazy("execution_approve:approve", "Answer a gate as the client whose token it is."),
     "edit": Lazy("execution_edit:edit", "Change the prompt that a breakpoint shows."),
-    "resume": Lazy("execution_resume:resume", "Go on with an execution that stands."),
+    "resume": Lazy(
+        "execution_resume:resume", "Continue a paused, halted or interrupted execution."
+    ),
 }
 
 

@@ -139,4 +139,4 @@ def _taken(client: Client, feed: Feed, said: ExecutionResume, at: int) -> str:
                     pass
     if by:
         return by  # what the gate made of it is not shown to this client
-    raise RefusedError(f"the answer was recorded, and nothing came of it within {HEARD_S:g} s")
+    raise RefusedError(f"the answer was recorded, but there was no result within {HEARD_S:g} s")

@@ -86,8 +86,8 @@ def _standing(history: History, execution_id: str) -> Execution:
         shown = ", ".join(standing[:SHOWN_ITEMS])
         if standing:
             raise RefusedError(
-                f"{len(standing)} items of {state.step_id} stand, each with a prompt of its own: "
-                f"edit that of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
+                f"{len(standing)} items of {state.step_id} wait, each with its own prompt: "
+                f"edit the prompt of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
             )
     return state
 

@@ -20,7 +20,7 @@ from ..screen import Screen
 from ..tree import Family
 
 BY = "cortex log state"
-RESTORE = "cortex log state --restore   (puts back what was there when the log was closed)"
+RESTORE = "cortex log state --restore   (restores the state in which the log was closed)"
 ACCEPT = "cortex log state --accept   (keeps what is there now)"
 
 

@@ -180,7 +180,7 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
     screen.line(f"{many(document.events, 'event')}{f'; {rates}' if rates else ''}")
     if no_room(Path(document.home)):
         screen.line("the disk of this home is full: nothing can be recorded", "yellow")
-        screen.line("-> free some space: what waits goes on by itself then")
+        screen.line("-> free some space: waiting work then continues automatically")
     if document.clock_behind_s:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")

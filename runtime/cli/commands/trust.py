@@ -80,7 +80,7 @@ def _trust(home: Home, document: ActingDocument, screen: Screen, *, own: bool, d
     if digest:
         give_trust(home.path, by=BY_COMMAND, digest=digest, own=own)
     elif not has_person():
-        raise UntrustedHomeError(str(home.path), ("nobody is here to be asked",))
+        raise UntrustedHomeError(str(home.path), ("there is no terminal to ask at",))
     elif not asked_for_trust(home, document, own=own):
         screen.note("it stays as it was", "yellow")
         return FAILED
