@@ -70,7 +70,7 @@ def list_(home: Home, screen: Screen) -> None:
 @with_any_home
 @with_screen
 def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
-    """Show what the plugin NAME is, what it requests, and what you granted.
+    """Show what the plugin NAME requests and what you granted.
 
     Its own code reports this, in a sandbox without files and without network.
     """
@@ -112,7 +112,7 @@ def load(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Load the plugin NAME, with all that it requests or with the parts that you grant.
+    """Load the plugin NAME, with the parts that you grant.
 
     The command first shows what the plugin requests, and you confirm it. The plugin runs in a
     separate process, in a sandbox, as a client of the bus with only those grants. If a hub is up,
@@ -163,7 +163,7 @@ def _check_start(home: Home, name: str, start: str) -> None:
 @with_home
 @with_screen
 def unload(name: str, home: Home, screen: Screen) -> int:
-    """End the plugin NAME, and remove its subscriptions, process and grants."""
+    """End the plugin NAME, and remove all that it has."""
     if _fared(home, name).state == "unloaded":
         raise PluginRefusedError(f"plugin {name} is not loaded")
     with Station.open(home, screen) as station:
@@ -179,7 +179,7 @@ def unload(name: str, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
-    """Start the installed version of the plugin NAME, with its present grants.
+    """Start the installed version of NAME, with its present grants.
 
     The running version continues until the new one works. If the new one does not, the command says
     why, and nothing changes. A plugin that was denied or given up starts again. The command shows
@@ -226,7 +226,7 @@ def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
 )
 @with_screen
 def new(name: str, folder: Path, screen: Screen) -> None:
-    """Write a package with the plugin NAME; the package passes its own tests.
+    """Write a package with the plugin NAME, with tests that pass.
 
     \b
     cortex plugin new ticker

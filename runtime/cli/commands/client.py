@@ -230,7 +230,7 @@ def show(name: str, home: Home, screen: Screen) -> None:
 @with_home
 @with_screen
 def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **asked: Any) -> None:
-    """Let the client NAME do more, or, with --only, just what these options allow.
+    """Give the client NAME more rights, or, with --only, others.
 
     Its token stays. If it is connected, changes take effect at once.
     """

@@ -99,7 +99,7 @@ def encode_(
 @click.argument("file", type=_FILE, default="-")
 @with_screen
 def decode_(file: Path, screen: Screen) -> None:
-    """Decode the package in FILE, or in standard input, and print its source.
+    """Decode a package in FILE or standard input; print its source.
 
     Data comes back equal, with its comments, in its order and in its kind. (TOML comes back as
     JSON, and so does data whose shortest form was compact JSON.) Logs come back byte for byte. A

@@ -117,7 +117,7 @@ def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **aske
 @with_home
 @with_screen
 def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> None:
-    """Show the newest events that match, and, with -f, new ones as they come."""
+    """Show the newest events that match; with -f, also new ones."""
     with History.open(home) as history:
         selection = _selection(history, **asked)
         after = 0

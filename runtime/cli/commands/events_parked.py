@@ -117,9 +117,9 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def drop(position: int, component: str, note: str, home: Home, screen: Screen) -> int:
-    """Remove a parked event from the list: no component handles it any more.
+    """Remove a parked event from the list.
 
-    The event itself stays in the log.
+    No component handles it any more. The event itself stays in the log.
     """
     from ..running import Station
 

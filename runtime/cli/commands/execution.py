@@ -166,7 +166,7 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 def do_(
     execution_id: str, action: str, inputs: tuple[str, ...], note: str, home: Home, screen: Screen
 ) -> int:
-    """Take an action towards the goal of an execution that waits for it.
+    """Take an action towards the goal of an execution.
 
     ACTION is an action or a process that the execution allows. It becomes a step of the execution
     and is recorded like any other; then the execution waits for the next action, or asks its model.

@@ -87,7 +87,7 @@ def _standing(history: History, execution_id: str) -> Execution:
         if standing:
             raise RefusedError(
                 f"{len(standing)} items of {state.step_id} wait, each with its own prompt: "
-                f"edit the prompt of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
+                f"edit that of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
             )
     return state
 

@@ -35,7 +35,7 @@ def log() -> None:
 @with_home
 @with_screen
 def state(restore: bool, accept: bool, home: Home, screen: Screen) -> int:
-    """Show state that does not fit the events or was changed, and repair it.
+    """Show state that was changed or does not fit, and repair it.
 
     Hashes protect the events themselves. They do not protect cursors, waiting work, deadlines and
     receipts: a closed log keeps a copy of them, and if another program has changed them since,

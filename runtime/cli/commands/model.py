@@ -96,7 +96,7 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
-    """Show why Cortex chose the models of STEP of EXECUTION, and what they cost.
+    """Show why Cortex chose the models of STEP, and their cost.
 
     For every attempt and every turn of a step it shows the needs, the suitable models, the rejected
     models with the reason, and each call.
