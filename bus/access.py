@@ -23,8 +23,8 @@ class Peer(msgspec.Struct, frozen=True):
 
     carrier: str  # "inproc", "ipc", "tcp", "tls"
     address: str = ""  # "10.0.0.7:51234"; empty on ipc
-    certificate: str = ""  # SHA-256 of the client's certificate, hex; empty for none
-    problem: str = ""  # why TLS would not take that certificate; empty for fine
+    certificate: str = ""  # name in the client's certificate, as the hub's authority signed it
+    problem: str = ""  # why the certificate that it shows is not taken; empty for fine
 
 
 class Owners(Protocol):

@@ -11,7 +11,7 @@ class ClientConnected(Event, frozen=True, kw_only=True, tag="client.connected"):
     client: str
     carrier: str  # "inproc", "ipc", "tcp" or "tls"
     address: str = ""  # where it came from; empty on one machine
-    certificate: str = ""  # SHA-256 of the certificate it showed, hex
+    certificate: str = ""  # SHA-256 of the one that it was granted with and has shown, hex
     times: int = 1  # how often since the last of these: one that comes and goes is told in pairs
 
 

@@ -1,13 +1,14 @@
 """A client's connection to a hub: dialled, let in, and then one frame and its answer at a time."""
 
+import atexit
 import contextlib
-import itertools
-import secrets
-import socket
-import ssl
+import select
+import threading
 from collections.abc import Sequence
+from weakref import WeakSet
 
 import msgspec
+import pynng
 
 from ..clock import lasting, steady_s
 from ..epochs import Epochs
@@ -23,15 +24,22 @@ from .frames import (
     one,
     read_answers,
 )
-from .pipe import Gone, Pipe, PlainPipe, TlsPipe
-from .stream import FIRST_ID, REP, REQ, SHORT_S, Stream
-from .tls import ClientTls, check_hub, client_context
+from .gone import Gone
+from .tls import ClientTls, client_config
 from .urls import Address
 
 DIAL_S = 10.0  # for the connection and the handshakes
 PATIENCE_S = 60.0  # for an answer that does not wait; a hub on a slow disk takes its time
 ANSWER_BYTES = 128 << 20  # the most that a hub is believed to answer
+SEND_MS = 100  # after which a send that nng has no connection for looks whether it has ended
+SLICE_MS = 50  # as often looks whoever waits for an answer in the main thread
+NEVER_MS = 3_600_000  # a socket is one connection: it is not dialled again by nng
 SOFTWARE = "cortex"
+CUT = pynng.ConnectionReset | pynng.ConnectionAborted | pynng.Closed  # of who was there
+
+encode = msgspec.msgpack.Encoder().encode
+
+_OPEN: "WeakSet[Channel]" = WeakSet()
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -50,7 +58,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Channel:
-    """One lock-step connection; who uses it has it for himself."""
+    """One lock-step connection, an nng socket; who uses it has it for himself."""
 
     def __init__(self, way: Way) -> None:
         """Dial, and be let in.
@@ -62,24 +70,29 @@ class Channel:
         """
         self.url = way.address.url
         self.unanswered = False  # a whole frame went out, and its answer has not come
-        self._numbers = itertools.count(secrets.randbits(24))
-        self._deadline_s = steady_s() + DIAL_S
-        sock = _dialled(way.address)
+        self._gone = False  # nng's connection has ended, and is not dialled again
+        self._pipe: pynng.Pipe | None = None
+        self._wait_ms = 0
+        self._socket = pynng.Req0(
+            resend_time=-1,  # nng knows nothing of numbers, by which frames are done once
+            send_timeout=SEND_MS,
+            recv_max_size=ANSWER_BYTES,
+            reconnect_time_min=NEVER_MS,
+        )
+        self._socket.tcp_keepalive = True
+        self._socket.add_pre_pipe_connect_cb(self._come)
+        self._socket.add_post_pipe_remove_cb(self._end)
+        _OPEN.add(self)
         try:
-            pipe = _secured(sock, way)
-            self._stream = Stream(
-                pipe, marked=way.address.carrier == "ipc", limit_bytes=ANSWER_BYTES
-            )
-            pipe.wait_at_most(SHORT_S)
-            self._stream.greet(REQ, REP, self._over)
+            self._dial(way)
             known = way.epochs, way.seen
             hello = Hello(VERSIONS, way.token, way.name, way.instance, SOFTWARE, *known)
-            answer = self.exchange(one(hello), DIAL_S)[0]
+            answer = self._greet(hello)
             if not isinstance(answer, Welcome):
                 raise _refused(answer)
             self.welcome = answer
         except BaseException:
-            sock.close()
+            self.close()
             raise
 
     def exchange(self, frame: Frame, wait_s: float = 0.0) -> Sequence[Answer]:
@@ -87,15 +100,19 @@ class Channel:
 
         Raises:
             Gone: The connection ended before they came.
+            FrameTooLargeError: It is over what hubs take; nothing was sent.
             CortexError: The hub refused the frame as a whole and closed the connection.
         """
-        number = FIRST_ID | next(self._numbers) & 0x7FFF_FFFF
-        self._deadline_s = steady_s() + PATIENCE_S + wait_s
-        self._stream.send(number, frame)
-        self.unanswered = True
-        there, body = self._stream.receive(self._over)
-        if there != number:
-            raise Gone(f"the answer has number {there:#x}, not {number:#x}")
+        data = encode(frame)
+        if len(data) > FRAME_BYTES:
+            raise FrameTooLargeError(len(data), FRAME_BYTES)
+        over_s = steady_s() + PATIENCE_S + wait_s
+        try:
+            self._send(data, over_s)
+            self.unanswered = True
+            body = self._receive(over_s)
+        except pynng.NNGException as error:
+            raise Gone(str(error).lower()) from None
         try:
             answers: Sequence[Answer] = read_answers(body)
         except msgspec.MsgspecError as error:
@@ -106,28 +123,83 @@ class Channel:
             raise _refused(answers[0] if answers else Failed("no answer"))
         return answers
 
+    def _greet(self, hello: Hello) -> Answer:
+        try:
+            return self.exchange(one(hello), DIAL_S - PATIENCE_S)[0]
+        except Gone as gone:
+            raise Gone(str(gone), cut=True) from None
+
     def cut(self) -> None:
         """End it from another thread."""
-        self._stream.pipe.cut()
+        self._gone = True
+        pipe = self._pipe
+        if pipe is not None:
+            with contextlib.suppress(pynng.NNGException):  # it has ended
+                pipe.close()
 
     def close(self) -> None:
         """Let go of it."""
-        self._stream.pipe.close()
+        _OPEN.discard(self)
+        self._gone = True
+        self._socket.close()
 
-    def _over(self) -> bool:
-        return steady_s() > self._deadline_s
+    def _dial(self, way: Way) -> None:
+        """Connect, in a thread that one does not have to wait for: in nng Ctrl-C does nothing."""
+        if way.address.carrier == "tls":
+            self._socket.tls_config = client_config(way.address, way.tls, DIAL_S)
+        failed: list[pynng.NNGException] = []
 
+        def dial() -> None:
+            try:
+                self._socket.dial(self.url, block=True)
+            except pynng.NNGException as error:
+                failed.append(error)
 
-def size_of(frame: Frame) -> int:
-    """How many bytes *frame* is.
+        dialling = threading.Thread(target=dial, name="cortex-dial", daemon=True)
+        dialling.start()
+        dialling.join(lasting(DIAL_S))
+        if dialling.is_alive():
+            raise Gone("it did not answer in time")
+        if failed and isinstance(failed[0], pynng.AuthenticationError | pynng.CryptoError):
+            raise HubUnverifiedError(self.url, str(failed[0]).lower())
+        if failed:
+            raise Gone(str(failed[0]).lower(), cut=isinstance(failed[0], CUT))
 
-    Raises:
-        FrameTooLargeError: It is over what hubs take.
-    """
-    size = len(msgspec.msgpack.encode(frame))
-    if size > FRAME_BYTES:
-        raise FrameTooLargeError(size, FRAME_BYTES)
-    return size
+    def _send(self, data: bytes, over_s: float) -> None:
+        while True:
+            if self._gone:
+                raise Gone("the connection was closed")
+            try:
+                self._socket.send(data)
+            except pynng.Timeout:
+                if steady_s() > over_s:
+                    raise
+            else:
+                return
+
+    def _receive(self, over_s: float) -> bytes:
+        if threading.current_thread() is threading.main_thread():
+            self._wait_for_signals_too(over_s)
+        wait_ms = max(1, int(lasting(over_s - steady_s()) * 1e3))
+        if abs(wait_ms - self._wait_ms) > wait_ms // 16:
+            self._socket.recv_timeout = self._wait_ms = wait_ms
+        return self._socket.recv()
+
+    def _wait_for_signals_too(self, over_s: float) -> None:
+        """Wait outside nng, which would not let go for Ctrl-C."""
+        poll = select.poll()
+        poll.register(self._socket.recv_fd, select.POLLIN)
+        while not poll.poll(SLICE_MS):
+            if self._gone:
+                raise Gone("the connection was closed")
+            if steady_s() > over_s:
+                raise Gone("it said nothing in time")
+
+    def _come(self, pipe: pynng.Pipe) -> None:
+        self._pipe = pipe
+
+    def _end(self, pipe: pynng.Pipe) -> None:  # noqa: ARG002  # there is one
+        self._gone = True
 
 
 def _refused(answer: Answer) -> CortexError:
@@ -136,33 +208,8 @@ def _refused(answer: Answer) -> CortexError:
     return FrameError(f"the hub answered {type(answer).__name__}")
 
 
-def _dialled(address: Address) -> socket.socket:
-    sock = None
-    try:
-        if address.carrier == "ipc":
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            sock.settimeout(lasting(DIAL_S))
-            sock.connect(address.path)
-            return sock
-        return socket.create_connection((address.host, address.port), lasting(DIAL_S))
-    except OSError as error:
-        if sock is not None:
-            sock.close()
-        raise Gone((error.strerror or str(error) or type(error).__name__).lower()) from None
-
-
-def _secured(sock: socket.socket, way: Way) -> Pipe:
-    if way.address.carrier != "tls":
-        return PlainPipe(sock)
-    url = way.address.url
-    pipe = TlsPipe(sock, client_context(url, way.tls), way.address.host)
-    try:
-        pipe.shake(DIAL_S)
-    except ssl.SSLCertVerificationError as error:
-        raise HubUnverifiedError(url, error.verify_message) from None
-    except ssl.SSLError as error:
-        with contextlib.suppress(Gone):
-            pipe.cut()
-        raise Gone(f"no TLS: {(error.reason or str(error)).lower().replace('_', ' ')}") from None
-    check_hub(pipe, url, way.tls)
-    return pipe
+@atexit.register
+def _cut_all() -> None:
+    # Or threads that wait inside nng would come back to an interpreter that is gone.
+    for channel in list(_OPEN):
+        channel.cut()

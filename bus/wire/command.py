@@ -42,8 +42,8 @@ from ..requests import (
 from .channel import Channel
 from .doubt import Asked, Outcomes
 from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said, Settle
+from .gone import Gone
 from .lines import CLOSE_S, Lines
-from .pipe import Gone
 
 FULL_BYTES = 1 << 20  # a frame that is this large takes no more
 FULL_REQUESTS = 512

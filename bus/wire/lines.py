@@ -12,9 +12,10 @@ from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedErro
 from ..requests import Answer, Appended, Claimed, Page
 from .channel import Channel, Way
 from .frames import Frame
-from .pipe import Gone
+from .gone import Gone
 
 FIRST_S, MOST_S = 0.02, 2.0  # backoff between two tries to dial
+CUT_S = 5.0  # how long a hub that cuts new connections off is tried again
 CLOSE_S = 1.0  # how long a close waits for a thread that dials
 SPARE = 4  # idle connections that are kept
 JITTER = random.SystemRandom()
@@ -103,16 +104,20 @@ class Lines:
     def patiently(self, until_s: float) -> Channel:
         """A new connection, tried for until *until_s* (monotonic), with backoff.
 
+        A hub that is there and cuts it off, as it does where too many strangers come at once, is
+        tried for `CUT_S` at least.
+
         Raises:
             HubAwayError: It could not be reached in that time.
             CortexError: It does not let this client in.
         """
-        backoff_s = FIRST_S
+        backoff_s, began_s = FIRST_S, steady_s()
         while True:
             try:
                 return self.dial()
             except Gone as gone:
-                left_s = until_s - steady_s()
+                over_s = max(until_s, began_s + CUT_S) if gone.cut else until_s
+                left_s = over_s - steady_s()
                 if left_s <= 0:
                     raise HubAwayError(self.url, str(gone)) from None
                 # Not all clients of a hub that comes back are to knock at the same time.

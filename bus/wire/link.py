@@ -9,6 +9,7 @@ from ..errors import CortexError
 from ..local import LocalHub
 from ..port import Wake
 from ..requests import Lease, Release, Subscribe, Unsubscribe, Withdraw
+from .connected import Connected
 from .questions import Answerer, Questions
 from .usage import Usage
 
@@ -89,6 +90,21 @@ class Link:
     def leases(self) -> tuple[tuple[str, int], ...]:
         """Subscription and position of what the client holds, as far as it has not lapsed."""
         return tuple(self._leases)
+
+    def shown(self, blobs: int, blob_bytes: int) -> Connected:
+        """The client as it is shown, with what it is putting."""
+        return Connected(
+            self.client,
+            self.peer.carrier,
+            self.peer.address,
+            len(self.connections),
+            self.since_ns,
+            self.leases,
+            tuple(sorted(self.answerer.topics)),
+            len(self.answerer.waiting),
+            blobs,
+            blob_bytes,
+        )
 
     def withdraw(self, withdrawal: Withdraw) -> None:
         """Leave nothing behind of a client that is not let in any more, nor any work in hand."""

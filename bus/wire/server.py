@@ -1,17 +1,14 @@
-"""A hub's server: listens on any number of URLs, with a thread for each connection."""
+"""A hub's server: who may come in, by which address, and what ends with each connection."""
 
-import contextlib
-import selectors
-import socket
-import ssl
 import threading
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from ..access import Access, Open, Peer
 from ..blobs import Blobs
 from ..client import Client
-from ..clock import lasting
 from ..errors import ClientDeniedError, UrlError
 from ..event import Event
 from ..limits import root_of
@@ -21,34 +18,40 @@ from ..strangers import Strangers
 from ..vocabulary import Vocabulary
 from . import inproc
 from .blobs import BlobDesk
+from .carrier import UNUSED, Carrier, Context, Pipe
 from .connected import Connected
 from .connection import Connection
 from .desk import Desk
 from .failures import Failures
 from .frames import Hello
+from .gone import Gone
 from .inside import HubInside
 from .link import Link
-from .listening import HELLO_S, bind_path, bind_port, identity, opener
-from .pipe import Gone
 from .questions import Questions
-from .tls import ServerTls, server_context
+from .tls import ServerTls
 from .unnamed import UnnamedBlobs
-from .urls import Address, parse
+from .unopened import Unopened
+from .urls import checked_path, parse, with_port
 from .usage import Usage
+from .watchman import Watchman
+from .workers import Workers
 
 CONNECTIONS = 1_024  # of all clients together that are let in
 KEPT_FOR_IPC = 64  # of them, so that no network keeps this machine's own out
-STRANGERS = 256  # connections from networks that are not let in yet; as many by ipc
-AN_ADDRESS = 128  # of them from one address
+# Connections from networks that are not let in yet. Few: nng takes as large a frame from each of
+# them as from anybody.
+STRANGERS = 32
+NEIGHBOURS = 256  # those by ipc, which are its owner's own
+AN_ADDRESS = 16  # of them from one address
+UNOPENED = 256  # and those that nng has not even greeted
+UNOPENED_AN_ADDRESS = 128
+HELLO_S = 10.0  # in which a client has to be let in, from nng's greeting to its hello
 A_CLIENT = 64  # connections of one client, whatever each calls itself
-JOIN_S = 5.0
 # Within which a client that lost its last connection keeps the work that it holds. The kernel of a
 # killed process closes its connections; a network may cut those of one that lives.
 BACK_S = {"ipc": 1.0}
 BACK_FROM_AFAR_S = 5.0
 NOBODY = "?"  # who is not let in yet
-
-Accepting: TypeAlias = tuple[str, ssl.SSLContext | None]  # the carrier, and what TLS shows
 
 
 class HubServer:
@@ -84,21 +87,22 @@ class HubServer:
         self._links: dict[tuple[str, str], Link] = {}
         self._away: dict[tuple[str, str], Link] = {}  # without a connection, and with work in hand
         self._usages: dict[str, Usage] = {}  # of limited clients; kept, or coming anew would help
-        self._connections: dict[Connection, threading.Thread] = {}
+        self._connections: dict[int, Connection] = {}  # by nng's number of the pipe
         self._let_in = 0  # of them; the others are strangers
         self.outsiders: Strangers[Connection] = Strangers(STRANGERS, AN_ADDRESS, HELLO_S)
         # Apart, so that no network keeps this machine's own out.
-        self.insiders: Strangers[Connection] = Strangers(STRANGERS, STRANGERS, HELLO_S)
-        self._selector = selectors.DefaultSelector()
-        self._wake, wake = socket.socketpair()
-        self._selector.register(wake, selectors.EVENT_READ)
-        self._woken = wake
-        self._urls: dict[str, socket.socket | None] = {}
-        self._waiting: list[tuple[socket.socket, Accepting]] = []  # until `take`
-        self._sockets: list[tuple[Path, tuple[int, int]]] = []  # of ipc, and whose files they are
+        self.insiders: Strangers[Connection] = Strangers(NEIGHBOURS, NEIGHBOURS, HELLO_S)
+        self.unopened = Unopened(UNOPENED, UNOPENED_AN_ADDRESS, HELLO_S)
+        self._urls: list[str] = []
+        self._ports: set[int] = set()
+        self._waiting: dict[int, list[tuple[Connection, Context, bytes]]] = {}  # until `take`
         self._closed = False
-        self._acceptor = threading.Thread(target=self._accept, name="cortex-accept", daemon=True)
-        self._acceptor.start()
+        self._receiving = threading.local()  # jobs of a thread that receives, for after its answer
+        self._workers = Workers("cortex-wire", self._fail)
+        self.elsewhere = self._workers.do
+        self.carrier = Carrier(self._take, self._rest, self._came, self._went)
+        self._watchman = Watchman(hub.steady_ns, self._look, self._fail)
+        self.due = self._watchman.due
         self._access.watch(self._changed)
         hub.limit_by(self._access.limits)
 
@@ -129,44 +133,41 @@ class HubServer:
         address = parse(url)
         if address.carrier == "inproc":
             inproc.serve(address.path, self.client)
-            self._urls[url] = None
+            self._urls.append(url)
             return url
         if address.carrier == "ipc":
-            return self._listen(address, bind_path(address), None)
-        if address.carrier == "tls":
-            if tls is None:
-                raise UrlError(url, "needs a certificate and its key to listen with TLS")
-            return self._listen(address, bind_port(address), server_context(tls), waits=waits)
-        if not address.loopback:
+            checked_path(address)
+        elif address.carrier == "tls" and tls is None:
+            raise UrlError(url, "needs a certificate and its key to listen with TLS")
+        elif address.carrier == "tcp" and not address.loopback:
             raise UrlError(url, "would send tokens in the clear: write tls+tcp://HOST:PORT")
-        if not insecure:
+        elif address.carrier == "tcp" and not insecure:
             raise UrlError(url, "is not encrypted: say --insecure (in Python, insecure=True)")
-        return self._listen(address, bind_port(address), None, waits=waits)
+
+        def before(listener: int) -> None:
+            if waits:
+                self._waiting[listener] = []
+
+        port = self.carrier.listen(address, tls, before)
+        if port:
+            self._ports.add(port)
+            self.due(self._hub.steady_ns())
+        self._urls.append(with_port(address, port) if port else url)
+        return self._urls[-1]
 
     def take(self) -> None:
         """Take clients at the addresses that wait for this; who came meanwhile is the first."""
-        waiting, self._waiting = self._waiting, []
-        for listener, accepting in waiting:
-            self._accept_at(listener, accepting)
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for early in waiting.values():
+            for connection, context, body in early:
+                self._workers.do(partial(connection.go_on, context, body))
 
     def clients(self) -> list[Connected]:
         """The client programs that are connected now."""
         with self._lock:
             links = list(self._links.values())
-        return [
-            Connected(
-                link.client,
-                link.peer.carrier,
-                link.peer.address,
-                len(link.connections),
-                link.since_ns,
-                link.leases,
-                tuple(sorted(link.answerer.topics)),
-                len(link.answerer.waiting),
-                *self._blobs.under_way(link),
-            )
-            for link in links
-        ]
+        return [link.shown(*self._blobs.under_way(link)) for link in links]
 
     def client(
         self,
@@ -199,24 +200,15 @@ class HubServer:
             if self._closed:
                 return
             self._closed = True
-            connections = dict(self._connections)
+            connections = list(self._connections.values())
         inproc.withdraw(self.client)
         self._hub.limit_no_more(self._access.limits)
-        self._wake.send(b"x")
-        self._acceptor.join()
-        self._selector.close()
-        for listening in (*self._urls.values(), self._wake, self._woken):
-            if listening is not None:
-                listening.close()
-        for path, owner in self._sockets:
-            with contextlib.suppress(OSError):
-                if identity(path) == owner:  # another hub may have taken its place
-                    path.unlink()
+        self.carrier.silence()
+        self._watchman.close()
         for connection in connections:
-            connection.cut()
-        for thread in connections.values():
-            if thread is not threading.current_thread():
-                thread.join(lasting(JOIN_S))
+            self._leave(connection, "the hub was closed")
+        self._workers.close()
+        self.carrier.close()
 
     def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> Link:
         """The link of a client that is let in."""
@@ -249,12 +241,22 @@ class HubServer:
             self._access.connected(client, peer)
         return link
 
-    def left(self, connection: Connection, reason: str) -> None:
+    def soon(self, job: Callable[[], None]) -> None:
+        """Do *job* soon: in the thread that receives after its answer, or in a worker."""
+        jobs: deque[Callable[[], None]] | None = getattr(self._receiving, "jobs", None)
+        if jobs is None:
+            self._workers.do(job)
+        else:
+            jobs.append(job)
+
+    def _leave(self, connection: Connection, reason: str = "") -> None:
         """A connection ended; with its last one, the client has left."""
+        connection.leave()
         link = connection.link
         ended = False
         with self._lock:
-            self._connections.pop(connection, None)
+            if self._connections.pop(connection.pipe.number, None) is None:
+                return
             self._strangers(connection).left(connection)
             if link is not None:
                 self._let_in -= 1
@@ -273,7 +275,7 @@ class HubServer:
                 link.withdraw(withdrawal)  # after the last that was under way: nothing of it stays
             elif link.leases:
                 self._await(link)
-            self._access.left(link.client, link.peer, reason)
+            self._access.left(link.client, link.peer, connection.reason or reason)
 
     def _await(self, link: Link) -> None:
         """Let others have the work of a client that left without it, unless it is back soon."""
@@ -315,7 +317,7 @@ class HubServer:
                 usage.change(allowance)
             concerned = [
                 c
-                for c in self._connections
+                for c in self._connections.values()
                 if c.link is not None
                 and (c.link.client == client or c.link.client.startswith(f"{client}/"))
             ]
@@ -326,78 +328,71 @@ class HubServer:
             if link is not None and not self._access.standing(link.client):
                 connection.cut()
 
-    def _listen(
-        self,
-        address: Address,
-        listener: socket.socket,
-        context: ssl.SSLContext | None,
-        *,
-        waits: bool = False,
-    ) -> str:
-        url = address.url
-        if address.carrier == "ipc":
-            path = Path(address.path)
-            self._sockets.append((path, identity(path)))
-        else:
-            host = f"[{address.host}]" if ":" in address.host else address.host
-            scheme = url.partition("://")[0]
-            url = f"{scheme}://{host}:{listener.getsockname()[1]}"
-        listener.setblocking(False)
-        self._urls[url] = listener
-        if waits:
-            self._waiting.append((listener, (address.carrier, context)))
-        else:
-            self._accept_at(listener, (address.carrier, context))
-        return url
-
-    def _accept_at(self, listener: socket.socket, accepting: Accepting) -> None:
-        self._selector.register(listener, selectors.EVENT_READ, accepting)
-        with contextlib.suppress(OSError):
-            self._wake.send(b"x")  # so that the acceptor looks at it
-
-    def _accept(self) -> None:
-        while not self._closed:
-            for key, _ in self._selector.select(self._cut_late()):
-                if key.data is None:
-                    self._woken.recv(64)
-                    continue
-                carrier, context = key.data
-                listener = key.fileobj
-                if isinstance(listener, socket.socket):
-                    self._take(listener, carrier, context)
-
-    def _take(self, listener: socket.socket, carrier: str, context: ssl.SSLContext | None) -> None:
-        try:
-            sock, where = listener.accept()
-        except OSError:  # it went again, or there are no descriptors: then it waits its turn
-            threading.Event().wait(lasting(0.01))
-            return
-        networked = carrier != "ipc"
+    def _came(self, pipe: Pipe) -> bool:
+        """Whether to take a connection; nng holds a lock meanwhile."""
+        connection = Connection(self, pipe)
         with self._lock:
-            if self._closed or self._let_in >= CONNECTIONS - KEPT_FOR_IPC * networked:
-                sock.close()
-                return
-            opened = opener(sock, where, carrier, context)
-            connection = Connection(self, opened, sock, networked=networked)
-            thread = threading.Thread(target=connection.run, name="cortex-client", daemon=True)
-            self._connections[connection] = thread
-            host = str(where[0]) if networked else ""
+            if self._closed or self._let_in >= CONNECTIONS - KEPT_FOR_IPC * connection.networked:
+                return False
+            self._connections[pipe.number] = connection
+            host = pipe.address.rpartition(":")[0]
             pushed = self._strangers(connection).came(connection, host, self._hub.steady_ns())
         for each in pushed:
             each.pushed = True
-            each.cut()
-        thread.start()
+            self._watchman.soon(each.cut)
+        return True
+
+    def _went(self, number: int) -> None:
+        """A connection has ended; nng holds a lock meanwhile."""
+        connection = self._connections.get(number)
+        if connection is not None:
+            leaves = partial(self._leave, connection, "the client closed the connection")
+            self._watchman.soon(partial(self._workers.do, leaves))
+
+    def _take(self, number: int, context: Context, body: bytes) -> bytes | None:
+        """Answer a frame; None where its context is kept for that."""
+        connection = self._connections.get(number)
+        if connection is None:
+            return UNUSED
+        if self._waiting:
+            with self._lock:
+                early = self._waiting.get(connection.pipe.listener)
+                if early is not None:
+                    early.append((connection, context, body))
+                    return None
+        if not hasattr(self._receiving, "jobs"):
+            self._receiving.jobs = deque()
+        return connection.take(context, body)
+
+    def _rest(self) -> None:
+        """Do what a frame left to do, once it was answered."""
+        jobs: deque[Callable[[], None]] = getattr(self._receiving, "jobs", deque())
+        while jobs:
+            jobs.popleft()()
+
+    def _fail(self, error: Exception) -> None:
+        self.failures.note("", error)
 
     def _strangers(self, connection: Connection) -> Strangers[Connection]:
         return self.outsiders if connection.networked else self.insiders
 
-    def _cut_late(self) -> float | None:
-        """Cut who was not let in in time; how long until the next one is late."""
-        now_ns = self._hub.steady_ns()
+    def _look(self, now_ns: int) -> int | None:
+        """Cut who was not let in in time, and do what is late; when there is more of it."""
+        self.carrier.free_stuck()
         both = (self.outsiders, self.insiders)
         with self._lock:
             late = [connection for each in both for connection in each.late(now_ns)]
             waits_s = [wait_s for each in both if (wait_s := each.wait_s(now_ns)) is not None]
+            connections = list(self._connections.values())
         for connection in late:
-            connection.cut()
-        return min(waits_s, default=None)
+            connection.cut("it said no hello in time")
+        if self._ports:
+            opened = {connection.pipe.address for connection in connections}
+            wait_s = self.unopened.look(self._ports, opened, now_ns)
+            waits_s += [] if wait_s is None else [wait_s]
+        next_ns = [now_ns + int(wait_s * 1e9) for wait_s in waits_s]
+        for connection in connections:
+            at_ns = connection.look_at_the_time(now_ns)
+            if at_ns is not None:
+                next_ns.append(at_ns)
+        return min(next_ns, default=None)

@@ -1,18 +1,22 @@
-"""TLS on both ends: what a hub shows, what a client insists on, before a token is sent."""
+"""TLS on both ends: what a hub shows, what a client insists on, before a token is sent.
+
+nng does not tell a certificate's fingerprint. So a client shakes hands once by itself, compares the
+hash of what it is shown, and then has nng take that certificate alone.
+"""
 
 import hashlib
 import hmac
+import socket
 import ssl
-import time
 from pathlib import Path
 
 import msgspec
+import pynng
 
+from ..clock import lasting
 from ..errors import HubUnverifiedError, UrlError
-from .pipe import TlsPipe
-
-# OpenSSL's X509_V_FLAG_NO_CHECK_TIME: a client whose certificate has expired gets to hear that.
-NO_CHECK_TIME = 0x200000
+from .gone import Gone
+from .urls import Address
 
 
 class ServerTls(msgspec.Struct, frozen=True):
@@ -33,31 +37,76 @@ class ClientTls(msgspec.Struct, frozen=True):
     key: Path | None = None
 
 
-def server_context(tls: ServerTls) -> ssl.SSLContext:
-    """A context for a listener.
+def server_config(tls: ServerTls) -> pynng.TLSConfig:
+    """How nng listens. A client's certificate that is not valid is refused with its hello.
 
     Raises:
         UrlError: The files cannot be used.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(tls.certificate, tls.key)
-        if tls.clients is not None:
-            context.load_verify_locations(tls.clients)
-            context.verify_mode = ssl.CERT_REQUIRED if tls.require else ssl.CERT_OPTIONAL
-            context.verify_flags |= ssl.VerifyFlags(NO_CHECK_TIME)
-    except (OSError, ssl.SSLError) as error:
+        return pynng.TLSConfig(
+            pynng.TLSConfig.MODE_SERVER,
+            own_cert_string=tls.certificate.read_text(),
+            own_key_string=(tls.key or tls.certificate).read_text(),
+            ca_string=None if tls.clients is None else tls.clients.read_text(),
+            auth_mode=None if tls.clients is None else pynng.TLSConfig.AUTH_MODE_OPTIONAL,
+        )
+    except (OSError, pynng.NNGException) as error:
         raise UrlError(str(tls.certificate), f"cannot be used for TLS: {error}") from None
-    return context
 
 
-def client_context(url: str, tls: ClientTls) -> ssl.SSLContext:
-    """A context for a dialler.
+def client_config(address: Address, tls: ClientTls, wait_s: float) -> pynng.TLSConfig:
+    """How nng dials the hub at *address*, which has shown by now that it is the one that is meant.
 
     Raises:
         UrlError: There is nothing to know the hub by, or a file cannot be used.
+        HubUnverifiedError: It shows another certificate.
+        Gone: It cannot be reached, or does not speak TLS.
     """
+    shown = _shown(address, tls, wait_s)
+    if tls.authority is None:
+        known, name = ssl.DER_cert_to_PEM_cert(shown), _name_in(shown)
+    else:
+        known, name = tls.authority.read_text(), address.host
+    own = None if tls.certificate is None else tls.certificate
+    try:
+        return pynng.TLSConfig(
+            pynng.TLSConfig.MODE_CLIENT,
+            server_name=name,
+            ca_string=known,
+            own_cert_string=None if own is None else own.read_text(),
+            own_key_string=None if own is None else (tls.key or own).read_text(),
+            auth_mode=pynng.TLSConfig.AUTH_MODE_REQUIRED,
+        )
+    except (OSError, pynng.NNGException) as error:
+        raise UrlError(address.url, f"the certificates cannot be used: {error}") from None
+
+
+def _shown(address: Address, tls: ClientTls, wait_s: float) -> bytes:
+    """The certificate that the hub shows (DER), where it is the one that was meant."""
+    url, context = address.url, _context(address.url, tls)
+    try:
+        where = (address.host, address.port)
+        with (
+            socket.create_connection(where, lasting(wait_s)) as sock,
+            context.wrap_socket(sock, server_hostname=address.host) as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True) or b""
+    except ssl.SSLCertVerificationError as error:
+        raise HubUnverifiedError(url, error.verify_message) from None
+    except ssl.SSLError as error:
+        raise Gone(f"no TLS: {(error.reason or str(error)).lower().replace('_', ' ')}") from None
+    except OSError as error:
+        raise Gone((error.strerror or str(error) or type(error).__name__).lower()) from None
+    digest = hashlib.sha256(shown).hexdigest()
+    if tls.fingerprint and not hmac.compare_digest(digest, tls.fingerprint):
+        raise HubUnverifiedError(
+            url, f"it shows the certificate {digest}, not the pinned {tls.fingerprint}"
+        )
+    return shown
+
+
+def _context(url: str, tls: ClientTls) -> ssl.SSLContext:
     if not tls.fingerprint and tls.authority is None:
         raise UrlError(
             url,
@@ -69,41 +118,22 @@ def client_context(url: str, tls: ClientTls) -> ssl.SSLContext:
     if tls.authority is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE  # the fingerprint is checked instead
+        return context
     try:
-        if tls.authority is not None:
-            context.load_verify_locations(tls.authority)
-        if tls.certificate is not None:
-            context.load_cert_chain(tls.certificate, tls.key)
+        context.load_verify_locations(tls.authority)
     except (OSError, ssl.SSLError) as error:
         raise UrlError(url, f"the certificates cannot be used: {error}") from None
     return context
 
 
-def check_hub(pipe: TlsPipe, url: str, tls: ClientTls) -> None:
-    """Refuse a hub that is not the pinned one, before it is told anything.
+def _name_in(shown: bytes) -> str:
+    """A name that the certificate is for: TLS asks for one, where the hash has said enough."""
+    from cryptography import x509  # it takes its time to load
 
-    Raises:
-        HubUnverifiedError: It shows another certificate.
-    """
-    if not tls.fingerprint:
-        return
-    shown = hashlib.sha256(pipe.certificate()).hexdigest()
-    if not hmac.compare_digest(shown, tls.fingerprint):
-        raise HubUnverifiedError(
-            url, f"it shows the certificate {shown}, not the pinned {tls.fingerprint}"
-        )
-
-
-def client_certificate(pipe: TlsPipe) -> tuple[str, str]:
-    """Fingerprint of the client's certificate, and what is wrong with it; empty for nothing."""
-    der = pipe.certificate()
-    if not der:
-        return "", ""
-    fields = pipe.certificate_fields()
-    now_s, problem = time.time(), ""
-    until, since = str(fields.get("notAfter", "")), str(fields.get("notBefore", ""))
-    if until and ssl.cert_time_to_seconds(until) < now_s:
-        problem = f"its certificate expired on {until}"
-    elif since and ssl.cert_time_to_seconds(since) > now_s:
-        problem = f"its certificate is valid only from {since}"
-    return hashlib.sha256(der).hexdigest(), problem
+    found = x509.load_der_x509_certificate(shown)
+    try:
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return str(next(iter(names)).value)
+    except (x509.ExtensionNotFound, StopIteration):
+        common = found.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+        return str(common[0].value) if common else ""

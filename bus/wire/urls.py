@@ -3,6 +3,8 @@
 import ipaddress
 import os
 import re
+import stat
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -89,3 +91,29 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         return False
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def with_port(address: Address, port: int) -> str:
+    """The URL of an address that was bound to *port*."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{address.url.partition('://')[0]}://{host}:{port}"
+
+
+def checked_path(address: Address) -> None:
+    """Refuse a socket's path where others could come to it, or where something else is.
+
+    A socket that a killed hub left there is nng's to replace.
+
+    Raises:
+        UrlError: It cannot be listened on.
+    """
+    path = Path(address.path)
+    try:
+        folder = path.parent.stat()
+        if folder.st_uid != os.geteuid() or stat.S_IMODE(folder.st_mode) & 0o077:
+            raise UrlError(address.url, f"its folder must be yours alone: chmod 700 {path.parent}")
+        if path.is_symlink() or (path.exists() and not path.is_socket()):
+            raise UrlError(address.url, f"{path} is there and is no socket: remove it")
+    except OSError as error:
+        problem = f"cannot be listened on: {(error.strerror or str(error)).lower()}"
+        raise UrlError(address.url, problem) from None

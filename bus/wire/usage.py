@@ -1,10 +1,8 @@
 """What one client uses of a hub's server, whatever connections it has: measured, and held back."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
-from ..clock import lasting
 from ..errors import LimitError
 from ..limits import Allowance, Rate
 from ..requests import Commit, Finish, Publish, Request
@@ -35,15 +33,16 @@ class Usage:
             self._requests.per_s = allowance.limits.requests_per_s
             self._bytes.per_s = allowance.limits.bytes_per_s
 
-    def hold_back(self) -> LimitError | None:
-        """Wait until the client may go on; what to refuse it with where that takes too long."""
+    def hold_back(self) -> tuple[int, LimitError | None]:
+        """How long the client has to wait, in ns; what to refuse it with after that, if anything.
+
+        Whoever is too fast by more than a second waits for one, and is refused.
+        """
         wait_ns, what = self._wait_ns()
-        if wait_ns > 0:
-            time.sleep(lasting(min(wait_ns, PATIENCE_NS) / 1e9))
         if wait_ns <= PATIENCE_NS:
-            return None
+            return wait_ns, None
         limits = self.allowance.limits
-        return LimitError(self.allowance.client, what, getattr(limits, what))
+        return PATIENCE_NS, LimitError(self.allowance.client, what, getattr(limits, what))
 
     def count(self, asked: Sequence[tuple[str, Request]], size_bytes: int) -> None:
         """Count a frame that was answered: its requests, their events, and bytes both ways."""

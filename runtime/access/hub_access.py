@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from cortex.bus import (
@@ -227,9 +228,8 @@ class HubAccess(Access):
             grant = self._grants.grant(client)
         if outcome is not Outcome.ADMITTED or grant is None:
             raise self._refuse(client or NOBODY, outcome.value, name, peer)
-        if grant.given.certificate and not hmac.compare_digest(
-            grant.given.certificate, peer.certificate
-        ):
+        # nng tells the name that the home's authority signed, and not which certificate it is in.
+        if grant.given.certificate and peer.certificate != grant.given.client:
             raise self._refuse(
                 client, "it does not show the certificate that it was granted with", name, peer
             )
@@ -341,6 +341,9 @@ class HubAccess(Access):
         self._set_flush()
 
     def _note_presence(self, how: str, client: str, peer: Peer, reason: str = "") -> None:
+        given = None if (grant := self._grants.grant(client)) is None else grant.given
+        shown = given.certificate if given and peer.certificate == given.client else ""
+        peer = msgspec.structs.replace(peer, certificate=shown)
         with self._counting:
             told = self._presence.note(how, client, peer, self._hub.steady_ns(), reason)
         if told is not None:

@@ -89,7 +89,7 @@ def test_a_handshake_that_drips_is_over_in_time(
     served: tuple[HubServer, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, url = served
-    server.outsiders.patience_ns = 300_000_000
+    server.unopened.strangers.patience_ns = 300_000_000
     with socket.create_connection(("127.0.0.1", port_of(url)), LONG_S) as slow:
         # A record of TLS that is longer than what will ever come of it.
         for byte in b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc" + bytes(1_000):

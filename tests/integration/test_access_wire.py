@@ -1,5 +1,6 @@
 """Who is let in over a real wire, and how far: each refusal is typed, and is an event."""
 
+import contextlib
 import datetime as dt
 import re
 import shutil
@@ -327,7 +328,7 @@ def test_an_expired_certificate_gets_a_typed_refusal_and_an_event(
     long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=30)
     old = client_certificate(world.keys, name, tmp_path, days=1, now=long_ago)
 
-    with pytest.raises(ClientDeniedError, match="certificate expired"):
+    with pytest.raises(ClientDeniedError, match="it has expired"):
         connect(world.tls, token=token, fingerprint=world.pin, certificate=old.path, key=old.path)
 
     told = [e for e in world.denials("?") if "certificate" in e.reason]
@@ -384,9 +385,10 @@ def test_whoever_talks_garbage_before_hello_is_let_go(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(SOON_S)
         sock.connect(world.ipc.removeprefix("ipc://"))
-        sock.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
-        while sock.recv(4_096):
-            pass
+        with contextlib.suppress(ConnectionError):  # it was cut before all of it was read
+            sock.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
+            while sock.recv(4_096):
+                pass
 
 
 def test_a_refusal_can_be_read_as_the_error_it_is() -> None:

@@ -187,7 +187,7 @@ def test_the_functions_of_a_plugins_event_are_there() -> None:
     for module, name in drawn(4):
         found = importlib.import_module(f"cortex.{module.replace('/', '.')}")
         assert callable(reduce(getattr, name.split("."), found)), name
-    assert len(drawn(4)) == 5
+    assert len(drawn(4)) >= 5
 
 
 @pytest.fixture

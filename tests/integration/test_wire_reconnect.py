@@ -1,6 +1,8 @@
 """A client whose hub goes and comes back goes on where it was, and loses nothing silently."""
 
 import asyncio
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,8 @@ from cortex.runtime.log import MemoryLog
 
 from ..waiting import until
 from .wire_world import LONG_S, SAID, WORDS, Doubled, Said, Twice
+
+PAGE_S = 15.0  # the longest that a hub waits with an answer
 
 
 class Coming:
@@ -187,6 +191,20 @@ def test_closing_ends_whoever_waits(coming: Coming) -> None:
         client.publish(Said())
 
 
+def test_ctrl_c_ends_a_wait_and_the_next_call_is_answered(coming: Coming) -> None:
+    client = coming.client()
+    feed = client.follow(SAID)
+    pressing = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    pressing.start()
+
+    began_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        feed.next(PAGE_S)
+
+    assert time.monotonic() - began_s < PAGE_S / 2  # in nng itself it would wait for the answer
+    assert client.publish(Said()) == 1
+
+
 def test_a_publish_over_the_frame_bound_is_refused_here(coming: Coming) -> None:
     client = coming.client()
 
@@ -215,7 +233,7 @@ def test_who_comes_back_keeps_the_work_that_it_holds_and_who_does_not_gives_it_b
     one.publish(Said(number=1), Said(number=2))
     (first,), (second,) = mine.claim(lease_s=600.0), theirs.claim(lease_s=600.0)
 
-    for connection in list(coming.server._connections):
+    for connection in list(coming.server._connections.values()):
         connection.cut()
     until(lambda: not coming.server.clients())
     assert one.hub.head == other.hub.head  # each comes back by asking something

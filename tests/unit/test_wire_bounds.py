@@ -10,9 +10,7 @@ import pytest
 from cortex.bus import FrameError
 from cortex.runtime.log import MemoryBlobs
 
-WIRE: Any = {
-    name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames", "pipe", "stream")
-}
+WIRE: Any = {name: import_module(f"cortex.bus.wire.{name}") for name in ("blobs", "frames")}
 
 
 class Program:

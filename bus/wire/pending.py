@@ -1,0 +1,138 @@
+"""The answer that a connection waits for: one at most, since it is in lock-step.
+
+The request's context is kept, no thread is. Whoever has the answer gives it; or it is looked for
+whenever something rings, and once its time is over there is another one.
+"""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from ..requests import Answer
+from .carrier import Context
+from .gone import Gone
+from .questions import Give
+
+Do = Callable[[Callable[[], None]], None]
+Answered = Callable[[], bytes | None]  # the whole answer; None where it is pending again
+
+
+class Owed(msgspec.Struct, eq=False):
+    """An answer that is to come."""
+
+    context: Context
+    until_ns: int
+    send: Callable[[Answer], bytes]  # the whole answer, with this as its last part
+    late: Answered  # what is answered once the time is over
+    look: Callable[[], Answer | None] | None = None  # whether it has come
+    forget: Callable[[], None] | None = None  # where nobody waits for it any more
+
+
+class Pending:
+    """What one connection is owed; safe for any number of threads.
+
+    Args:
+        sends: Answers by a context, or ends the connection; whether something was sent.
+        soon: Does a job soon.
+    """
+
+    def __init__(self, sends: Callable[[Context, Answered], bool], soon: Do) -> None:
+        self._sends, self._soon = sends, soon
+        self._lock = threading.Lock()
+        self._owed: Owed | None = None
+        self._rung = self._looking = self._left = False
+
+    @property
+    def owed(self) -> Owed | None:
+        """What is pending."""
+        return self._owed
+
+    def owe(self, owed: Owed) -> Give:
+        """Answer later; what comes back gives the answer, from any thread.
+
+        Raises:
+            Gone: The connection has ended.
+        """
+        with self._lock:
+            if self._left:
+                raise Gone("it has ended")
+            self._owed = owed
+        return lambda answer: self.give(owed, answer)
+
+    def hush(self) -> None:
+        """What rang until now is looked at."""
+        self._rung = False
+
+    def ring_again(self) -> None:
+        """Ring for what rang between a look and `owe`."""
+        if self._rung:
+            self.ring()
+
+    def give(self, owed: Owed, answer: Answer) -> bool:
+        """Answer with this; False where it is pending no more."""
+        return self._settle(owed) and self._sends(owed.context, lambda: owed.send(answer))
+
+    def overdue(self, owed: Owed) -> None:
+        """Its time is over."""
+        if self._settle(owed):
+            self._sends(owed.context, owed.late)
+
+    def fail(self, error: Exception) -> None:
+        """Answer with *error*, which ends the connection."""
+
+        def failed() -> bytes:
+            raise error
+
+        owed = self._owed
+        if owed is not None and self._settle(owed):
+            if owed.forget is not None:
+                owed.forget()
+            self._sends(owed.context, failed)
+
+    def ring(self, do: Do | None = None) -> None:
+        """There may be what is waited for; *do* looks for it, if not whoever does it soon."""
+        with self._lock:
+            self._rung = True
+            owed = self._owed
+            if owed is None or owed.look is None or self._looking:
+                return
+            self._looking = True
+        (do or self._soon)(self._look)
+
+    def leave(self) -> Context | None:
+        """The connection has ended; the context that is free by that."""
+        with self._lock:
+            owed, self._owed, self._left = self._owed, None, True
+        if owed is None:
+            return None
+        if owed.forget is not None:
+            owed.forget()
+        return owed.context
+
+    def _settle(self, owed: Owed) -> bool:
+        with self._lock:
+            if self._owed is not owed:
+                return False
+            self._owed = None
+            return True
+
+    def _look(self) -> None:
+        again = True
+        while again:
+            with self._lock:
+                owed, self._rung = self._owed, False
+                if owed is None or owed.look is None:
+                    self._looking = False
+                    return
+            answer: Answer | None = None
+            try:
+                answer = owed.look()
+            except Exception as error:  # noqa: BLE001  # it is told apart where it is answered
+                self._looking = False
+                self.fail(error)
+                return
+            with self._lock:
+                self._looking = again = answer is None and self._rung
+            if answer is not None:
+                self.give(owed, answer)

@@ -1,0 +1,73 @@
+"""Connections from networks that nng has accepted, and that have not got as far as its greeting.
+
+nng tells nobody of them, gives those of TLS all the time in the world, and has no bound for their
+number. So they are looked for among the sockets of this process, and shut.
+"""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..strangers import Strangers
+
+MANY_S = 0.1  # how soon to look again where they come fast
+
+
+class Unopened:
+    """Finds them, and shuts those that are too many or take too long.
+
+    Args:
+        most: Kept together.
+        an_address: Kept of one address.
+        patience_s: How long one may take.
+    """
+
+    def __init__(self, most: int, an_address: int, patience_s: float) -> None:
+        self.strangers: Strangers[str] = Strangers(most, an_address, patience_s)
+        self._known: set[str] = set()
+
+    def look(self, ports: set[int], opened: set[str], now_ns: int) -> float | None:
+        """Shut who is to go; how soon to look again, None for whenever.
+
+        Args:
+            ports: Those that this process listens on.
+            opened: Addresses of the connections that have been greeted.
+            now_ns: The time (steady).
+        """
+        here = {address for address, _ in _connections(ports)} - opened
+        for address in self._known - here:
+            self.strangers.left(address)
+        late = set(self.strangers.late(now_ns))
+        for address in here - self._known:
+            late.update(self.strangers.came(address, address.rpartition(":")[0], now_ns))
+        self._known = here
+        if late:
+            for address, sock in _connections(ports):
+                if address in late:
+                    with contextlib.suppress(OSError):
+                        sock.shutdown(socket.SHUT_RDWR)
+        many = len(here) > self.strangers.most // 4
+        return MANY_S if many else self.strangers.wait_s(now_ns)
+
+
+def _connections(ports: set[int]) -> Iterator[tuple[str, socket.socket]]:
+    """The sockets of this process that somebody dialled at one of *ports*, with whence."""
+    for path in Path("/dev/fd").iterdir():
+        try:
+            # Neither copied nor closed: to close a copy of a file's would drop the locks of SQLite.
+            sock = socket.socket(fileno=int(path.name))
+        except OSError:  # it is no socket, or is closed by now
+            continue
+        try:
+            if sock.family in (socket.AF_INET, socket.AF_INET6) and sock.getsockname()[1] in ports:
+                yield address_of(sock.getpeername()), sock
+        except OSError:  # one that listens
+            continue
+        finally:
+            sock.detach()
+
+
+def address_of(where: tuple[str, int]) -> str:
+    """Host and port as one word, without the zone that IPv6 may name."""
+    return f"{where[0].partition('%')[0]}:{where[1]}"

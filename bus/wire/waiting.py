@@ -1,0 +1,193 @@
+"""What the four requests that may wait do: `Fetch`, `Await`, `Listen` and `Ask`."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from ..errors import AskTimeoutError, CortexError, FrameError, HubClosedError
+from ..requests import Answer, Fetch, Page, Refused, Request
+from .carrier import Context
+from .desk import Desk
+from .frames import WAIT_S, Ask, Asked, Await, Listen, Woken
+from .link import Link
+from .pending import Owed, Pending
+from .questions import Give
+from .rights import Rights
+
+ASK_S = 3_600.0  # nobody waits longer for an answer
+SHORT_NS = 1_000_000_000  # how often it is asked whether a client still may be here
+
+Ends = Callable[[Answer], bytes]  # the whole answer, with this as its last part
+
+
+class Hands(Protocol):
+    """Who does what is not done in the thread that receives."""
+
+    def soon(self, job: Callable[[], None]) -> None:
+        """Do *job* soon: in the thread that receives after its answer, or in a worker."""
+        ...
+
+    def elsewhere(self, job: Callable[[], None]) -> None:
+        """Do *job*, which may take its time, in a worker."""
+        ...
+
+    def due(self, at_ns: int) -> None:
+        """Look at what is owed and late at *at_ns*."""
+        ...
+
+
+class Waiting:
+    """The requests of one connection that wait."""
+
+    def __init__(self, desk: Desk, pending: Pending, hands: Hands) -> None:
+        self._desk, self._pending, self._hands = desk, pending, hands
+        self._steady_ns = desk.hub.steady_ns
+        self._watching = ""  # the subscription that rings
+
+    def answer(
+        self, context: Context, link: Link, rights: Rights, request: Request, ends: Ends
+    ) -> bytes | None:
+        """The answer, where it is there; otherwise it is pending."""
+        match request:
+            case Fetch():
+                return self._fetch(context, rights, request, ends)
+            case Await():
+                return self._await(context, link, request, ends)
+            case Listen():
+                return self._listen(context, link, request, ends)
+            case Ask():
+                return self._ask(context, request, ends)
+            case _:
+                raise FrameError(f"{type(request).__name__} does not wait")
+
+    def owe(self, owed: Owed) -> Give:
+        """Answer later, and at its time at the latest."""
+        give = self._pending.owe(owed)
+        self._hands.due(min(owed.until_ns, self._steady_ns() + SHORT_NS))
+        return give
+
+    def leave(self) -> None:
+        """The connection has ended."""
+        if self._watching:
+            self._desk.hub.unwatch(self._watching, self._pending.ring)
+            self._watching = ""
+
+    def _fetch(self, context: Context, rights: Rights, request: Fetch, ends: Ends) -> bytes | None:
+        """The next page; an empty one once the time is over."""
+        fetching = _Fetching(self._desk, rights, request)
+        if self._watching != request.subscription:
+            self.leave()
+            self._desk.hub.watch(request.subscription, self._pending.ring)
+            self._watching = request.subscription
+        until_ns = self._until_ns(request.wait_s, WAIT_S)
+        owed = Owed(context, until_ns, ends, lambda: ends(fetching.found), fetching.look)
+        self._pending.hush()
+        data = self._unless_there(owed, fetching.page())
+        if data is None and fetching.behind:  # nothing of the first of many pages was for it
+            self._pending.ring(self._hands.elsewhere)
+        return data
+
+    def _await(self, context: Context, link: Link, request: Await, ends: Ends) -> bytes | None:
+        def look() -> Answer | None:
+            woken = link.woken(self._pending.ring)
+            return Woken(woken) if woken else None
+
+        until_ns = self._until_ns(request.wait_s, WAIT_S)
+        self._pending.hush()
+        owed = Owed(context, until_ns, ends, lambda: ends(Woken(())), look)
+        return self._unless_there(owed, look())
+
+    def _unless_there(self, owed: Owed, found: Answer | None) -> bytes | None:
+        if found is not None:
+            return owed.send(found)
+        if owed.until_ns <= self._steady_ns():
+            return owed.late()
+        self.owe(owed)
+        self._pending.ring_again()
+        return None
+
+    def _listen(self, context: Context, link: Link, request: Listen, ends: Ends) -> bytes | None:
+        questions = self._desk.questions
+
+        def forget() -> None:
+            questions.no_more(link.answerer, give)
+
+        def late() -> bytes:
+            forget()
+            return ends(Asked(0))
+
+        until_ns = self._until_ns(request.wait_s, WAIT_S)
+        give = self.owe(Owed(context, until_ns, ends, late, forget=forget))
+        question = questions.listen(link.answerer, give)
+        if question is not None:
+            give(question)
+        return None
+
+    def _ask(self, context: Context, request: Ask, ends: Ends) -> bytes | None:
+        questions, asked = self._desk.questions, 0
+
+        def forget() -> None:
+            questions.forget(asked)
+
+        def late() -> bytes:
+            forget()
+            return ends(Refused.of(AskTimeoutError(request.topic, request.timeout_s)))
+
+        timeout_s = _seconds(request.timeout_s, ASK_S)
+        until_ns = self._until_ns(timeout_s, ASK_S)
+        give = self.owe(Owed(context, until_ns, ends, late, forget=forget))
+        try:
+            found = questions.ask(request.topic, request.body, timeout_s, give)
+        except CortexError as error:
+            give(Refused.of(error))
+            return None
+        if found is not None:
+            asked = found
+            return None
+        self._hands.elsewhere(lambda: self._ask_here(request, timeout_s, give))
+        return None
+
+    def _ask_here(self, request: Ask, timeout_s: float, give: Give) -> None:
+        try:
+            give(self._desk.questions.here(request.topic, request.body, timeout_s))
+        except Exception as error:  # noqa: BLE001  # a defect: it is recorded, and the asker told
+            self._pending.fail(error)
+
+    def _until_ns(self, wait_s: float, most_s: float) -> int:
+        return self._steady_ns() + int(_seconds(wait_s, most_s) * 1e9)
+
+
+class _Fetching:
+    """A fetch that waits: looks at pages until there is something in one."""
+
+    def __init__(self, desk: Desk, rights: Rights, request: Fetch) -> None:
+        self._desk, self._rights, self._request = desk, rights, request
+        self.found: Answer = Page((), request.after)  # the last page that was looked at
+        self.behind = False
+
+    def look(self) -> Answer | None:
+        """A page with something in it; None where nothing has come. A refusal is an answer, too."""
+        while True:
+            found = self.page()
+            if found is not None or not self.behind:
+                return found
+
+    def page(self) -> Answer | None:
+        """The same of the next page, *behind* which there may be more."""
+        try:
+            page = self._desk.page(self._rights, self._request)
+        except HubClosedError:
+            raise
+        except CortexError as error:
+            return Refused.of(error)
+        self.found, self.behind = page, page.through < self._desk.hub.head
+        self._request = msgspec.structs.replace(
+            self._request, after=page.through, ring_after=page.ring_through
+        )
+        return page if page.records or page.ephemeral or page.dropped > 0 else None
+
+
+def _seconds(wanted: float, most: float) -> float:
+    """A time from elsewhere: within bounds, and a number."""
+    return min(wanted, most) if wanted > 0 else 0.0
