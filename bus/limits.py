@@ -32,28 +32,29 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     waiting: Annotated[
         Count,
         Meta(
-            description="events kept ready for workers in all its work subscriptions together; "
-            "more of them wait in the log (of the owner's and the runtime's, in each)"
+            description="events kept ready for workers in all its work subscriptions together "
+            "(for the owner and the runtime, in each); more of them wait in the log"
         ),
     ] = 10_000
     deadlines: Annotated[Count, Meta(description="deadlines that wait for their time")] = 1_024
     watched: Annotated[
-        Count, Meta(description="subscriptions that it watches, and topics that it answers")
+        Count,
+        Meta(description="subscriptions that it watches, and topics whose queries it answers"),
     ] = 1_024
     receipts: Annotated[Count, Meta(description="names under which it has numbered a publish")] = (
         256
     )
     blob_bytes: Annotated[
-        Count, Meta(description="bytes of blobs that it put and no event names yet")
+        Count, Meta(description="bytes of blobs that it uploaded and no event names yet")
     ] = 64 << 20
     blob_kept_s: Annotated[
-        Count, Meta(description="seconds after which a blob that no event names is dropped")
+        Count, Meta(description="seconds after which the hub drops a blob that no event names")
     ] = 3_600
     requests_per_s: Annotated[
-        Count, Meta(description="events and other requests a second, of which 5 s may come at once")
+        Count, Meta(description="events and other requests a second; a burst of 5 s is allowed")
     ] = 500
     bytes_per_s: Annotated[
-        Count, Meta(description="bytes a second, sent and answered; 5 s may come at once")
+        Count, Meta(description="bytes a second, sent and answered; a burst of 5 s is allowed")
     ] = 8 << 20
 
     def but(self, changed: Mapping[str, int]) -> "Limits":

@@ -98,7 +98,7 @@ def _traits(component: type[Component], serves: Serves) -> Iterator[str]:
     if serves.kind == "gate":
         yield "read-only" if serves.traits.get("read_only") else "may change the world"
     if component.cpu:
-        yield "in a process of its own"
+        yield "in a separate process"
     elif component.workers > 1:
         yield f"{component.workers} workers"
 

@@ -22,10 +22,10 @@ class ApprovedParameters(msgspec.Struct, frozen=True):
 
 
 class Approved(Component):
-    """Waits for a person, then goes by the answer.
+    """Waits for a person, then uses the answer.
 
-    Who gave it is the client that the hub authenticated; it is recorded with the answer. Somebody
-    who may not answer leaves the question open.
+    The hub authenticates the client that answers; Cortex records it with the answer. If a client
+    may not answer, the question stays open.
     """
 
     rests = True

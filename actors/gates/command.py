@@ -26,7 +26,7 @@ class CommandParameters(msgspec.Struct, frozen=True):
 
 
 class Command(Component):
-    """Passes when the program ends with 0; it runs in the workspace, or in a goal's work tree."""
+    """Passes when the program ends with 0; it runs in the workspace, or in a goal's worktree."""
 
     rests = True
     workers = 2

@@ -7,7 +7,7 @@ from cortex.runtime.kernel import Component
 
 
 class ExecutionContextExists(Component):
-    """Passes when a recorded trigger, a goal and a workspace stand behind the execution."""
+    """Passes when the execution has a recorded trigger, a goal and a workspace."""
 
     rests = True
 

@@ -13,7 +13,7 @@ from cortex.runtime.registry import MODEL, STREAM, registry_of
 
 
 class ModelNeeds(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked of a model, as a step says it under `needs:`."""
+    """The requirements of a step for its model, as written under `needs:`."""
 
     reasoning: Level | None = None
     code: Level | None = None
@@ -29,7 +29,7 @@ class ModelAvailableParameters(msgspec.Struct, frozen=True):
 
 
 class ModelAvailable(Component):
-    """Passes when a model that was announced would be selected for the needs."""
+    """Passes when Cortex would select an announced model for the needs."""
 
     rests = True
 

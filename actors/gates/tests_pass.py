@@ -30,9 +30,9 @@ CHANGED = "the code was changed after the tests: run them on what it is now"
 
 
 class TestsPass(Component):
-    """Goes by what this execution recorded and by the files as they are; it runs no tests itself.
+    """Checks the recorded results and the files as they are now; it runs no tests itself.
 
-    A green result belongs to a tree: whoever changed a file since, the tests have to run again.
+    A green result belongs to the files: if a file has changed since, the tests must run again.
     """
 
     rests = True

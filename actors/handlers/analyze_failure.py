@@ -30,7 +30,7 @@ class AnalyzeFailureResult(msgspec.Struct, frozen=True):
 
 
 class AnalyzeFailure(Component):
-    """Puts what the model answered beside what the log proves."""
+    """Combines the answer of the model with the findings from the log."""
 
     rests = True
 

@@ -20,7 +20,7 @@ class AnswerQuestionResult(msgspec.Struct, frozen=True):
 
 
 class AnswerQuestion(Component):
-    """Gives the answer that a model gave to the step's context."""
+    """Returns the answer of a model to the step's context."""
 
     rests = True
 

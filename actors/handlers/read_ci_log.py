@@ -49,7 +49,7 @@ class ReadCiLogResult(msgspec.Struct, frozen=True):
 
 
 class ReadCiLog(Component):
-    """Reads CI logs in a process of its own: a log of 100 MB must not hold up the hub."""
+    """Reads CI logs in a separate process: a log of 100 MB must not block the hub."""
 
     rests = True
     cpu = True

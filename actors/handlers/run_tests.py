@@ -85,7 +85,7 @@ class RunTestsResult(msgspec.Struct, frozen=True):
 
 
 class RunTests(Component):
-    """Runs tests in the execution's worktree where there is one, else in the workspace."""
+    """Runs tests in the execution's worktree, if there is one, otherwise in the workspace."""
 
     rests = True
     workers = 2

@@ -80,10 +80,10 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class SendNotification(Component):
-    """Tells somebody; trying again is left to the step's `retry:`, under the same key.
+    """Sends a notification; the step's `retry:` decides about further tries, with the same key.
 
-    Where nobody knows whether somebody was told, a person is asked, unless whoever is told can tell
-    a repetition.
+    If nobody knows whether the notification arrived, Cortex asks a person, unless the receiver
+    recognises a repetition.
     """
 
     rests = True

@@ -51,7 +51,7 @@ class ShellResult(msgspec.Struct, frozen=True):
 
 
 class Shell(Component):
-    """Runs programs; one that was run for a step before is not run again for the same attempt."""
+    """Runs programs; a program that ran for a step does not run again for the same attempt."""
 
     rests = True
     workers = 4

@@ -72,7 +72,7 @@ class WriteCodeResult(msgspec.Struct, frozen=True):
 
 
 class WriteCode(Component):
-    """Turns a model's answer into a patch, in a git worktree; the user's files stay as they are."""
+    """Turns a model's answer into a patch, in a git worktree; the user's files do not change."""
 
     rests = True
 

@@ -48,7 +48,7 @@ class RunCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CommandTools(Component):
-    """Runs programs; one that was run for a call before is not run again for it."""
+    """Runs programs; a program that ran for a call does not run again for it."""
 
     rests = True
     recovers = True  # the small process beside each program keeps how it ended

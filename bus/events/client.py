@@ -4,7 +4,7 @@ from ..event import Event
 
 
 class ClientConnected(Event, frozen=True, kw_only=True, tag="client.connected"):
-    """A client was let in over a carrier."""
+    """A client connected over a carrier."""
 
     belongs = ("client", "client")
 
@@ -28,7 +28,7 @@ class ClientLeft(Event, frozen=True, kw_only=True, tag="client.left"):
 
 
 class ClientLimited(Event, frozen=True, kw_only=True, tag="client.limited"):
-    """A client is at one of its limits; nothing came of what it wanted."""
+    """A client is at one of its limits; the hub refused the request."""
 
     belongs = ("client", "client")
 
@@ -39,7 +39,7 @@ class ClientLimited(Event, frozen=True, kw_only=True, tag="client.limited"):
 
 
 class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
-    """Somebody wanted what they may not do; nothing came of it."""
+    """A client tried something that it may not do; the hub refused it."""
 
     belongs = ("client", "client")
 

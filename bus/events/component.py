@@ -6,7 +6,7 @@ from ..event import Event
 
 
 class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announced"):
-    """A component says what it serves; the registry is a projection of these."""
+    """A component announces what it serves; the registry is a projection of these events."""
 
     belongs = ("registry", "")
     routing = "kind"
@@ -21,7 +21,7 @@ class ComponentAnnounced(Event, frozen=True, kw_only=True, tag="component.announ
 
 
 class ComponentWithdrawn(Event, frozen=True, kw_only=True, tag="component.withdrawn"):
-    """A component no longer serves this; what depends on it is unlinked."""
+    """A component no longer serves this; processes that depend on it are unlinked."""
 
     belongs = ("registry", "")
     routing = "kind"
@@ -52,7 +52,7 @@ class ComponentRestarted(Event, frozen=True, kw_only=True, tag="component.restar
 
 
 class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
-    """A component could not handle an event; the event is parked and the component goes on."""
+    """A component could not handle an event; the event is parked and the component continues."""
 
     belongs = ("component", "component")
 
@@ -65,11 +65,11 @@ class ComponentFailed(Event, frozen=True, kw_only=True, tag="component.failed"):
 
 
 class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
-    """Ask a component to handle an event once more that it gave up.
+    """Ask a component to handle once more an event that it gave up.
 
-    What comes of it is recorded as if it had come at first; where it fails again,
-    `component.failed` parks it again. Components that are fed in order hear it, whoever hosts them,
-    without a grant for it.
+    The result is recorded as if it had come the first time; if the event fails again,
+    `component.failed` parks it again. Components with an ordered feed receive this event in any
+    host, without a grant for it.
     """
 
     belongs = ("component", "component")
@@ -80,7 +80,7 @@ class ComponentRetry(Event, frozen=True, kw_only=True, tag="component.retry"):
 
 
 class ComponentDrop(Event, frozen=True, kw_only=True, tag="component.drop"):
-    """A person says that a parked event is not to be handled any more; it stays in the log."""
+    """A person removes a parked event from the list; the event stays in the log."""
 
     belongs = ("component", "component")
     routing = "component"

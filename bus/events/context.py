@@ -47,7 +47,7 @@ class ContextCompile(Event, frozen=True, kw_only=True, tag="context.compile"):
 
 
 class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
-    """A prompt was compiled and stored; no model is asked without one."""
+    """A prompt was compiled and stored; Cortex asks no model without one."""
 
     belongs = ("execution", "execution_id")
 
@@ -76,7 +76,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
 
 
 class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
-    """What must be in does not fit; nothing was cut silently."""
+    """A required item does not fit; nothing was cut silently."""
 
     belongs = ("execution", "execution_id")
 
@@ -89,9 +89,9 @@ class ContextRefused(Event, frozen=True, kw_only=True, tag="context.refused"):
 
 
 class ContextEdit(Event, frozen=True, kw_only=True, tag="context.edit"):
-    """Ask for other text in the prompt that a breakpoint shows; it is compiled, and shown again.
+    """Ask to change the prompt that a breakpoint shows; Cortex compiles it and shows it again.
 
-    It is followed whole or refused whole. Later prompts of the step have the change, too.
+    Cortex applies all of it or refuses all of it. Later prompts of the step have the change, too.
     """
 
     belongs = ("execution", "execution_id")
@@ -106,7 +106,7 @@ class ContextEdit(Event, frozen=True, kw_only=True, tag="context.edit"):
 
 
 class ContextEdited(Event, frozen=True, kw_only=True, tag="context.edited"):
-    """A person changed what is sent: the prompt was compiled again, with the change."""
+    """A person changed the prompt: it was compiled again, with the change."""
 
     belongs = ("execution", "execution_id")
 

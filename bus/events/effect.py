@@ -11,7 +11,7 @@ from ..event import Event
 
 
 class EffectIntended(Event, frozen=True, kw_only=True, tag="effect.intended"):
-    """An effect is begun right after this; it is synced to disk, whatever the log's durability."""
+    """An effect begins right after this; it is synced to disk, whatever the log's durability."""
 
     belongs = ("execution", "execution_id")
     routing = "component"
@@ -28,7 +28,7 @@ class EffectIntended(Event, frozen=True, kw_only=True, tag="effect.intended"):
 
 
 class EffectUnknown(Event, frozen=True, kw_only=True, tag="effect.unknown"):
-    """An effect was begun and nobody knows how it ended: a person is asked."""
+    """An effect began and nobody knows how it ended: Cortex asks a person."""
 
     belongs = ("execution", "execution_id")
     routing = "component"
@@ -49,7 +49,7 @@ class EffectUnknown(Event, frozen=True, kw_only=True, tag="effect.unknown"):
 
 
 class EffectSettle(Event, frozen=True, kw_only=True, tag="effect.settle"):
-    """Say what became of an effect that nobody knows the outcome of."""
+    """Say how an effect of unknown outcome ended."""
 
     belongs = ("execution", "execution_id")
 
@@ -66,7 +66,7 @@ class EffectSettle(Event, frozen=True, kw_only=True, tag="effect.settle"):
 
 
 class EffectSettled(Event, frozen=True, kw_only=True, tag="effect.settled"):
-    """A person said what became of an effect."""
+    """A person said how an effect ended."""
 
     belongs = ("execution", "execution_id")
 

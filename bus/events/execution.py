@@ -8,7 +8,7 @@ from ..event import Event
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What the execution of one item of a step carries out, and what it knows."""
+    """What the execution of one item of a step runs, and the values that it knows."""
 
     step_id: str  # the step of the process that it carries out, and no other
     item: int  # which item of `parent_step`, from 1
@@ -20,7 +20,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"):
-    """Ask for a process to be run, or for an ad-hoc execution where no process is named."""
+    """Ask to run a process, or, without a process, for an ad-hoc execution."""
 
     belongs = ("execution", "execution_id")
     routing = "process"
@@ -46,7 +46,7 @@ class ExecutionRequest(Event, frozen=True, kw_only=True, tag="execution.request"
 
 
 class ExecutionDeferred(Event, frozen=True, kw_only=True, tag="execution.deferred"):
-    """A request waits for its process, which is unlinked; it begins once what is missing is back.
+    """A request waits for its process, which is unlinked; it begins when all parts are back.
 
     If that takes longer than `waits_s`, the execution fails.
     """
@@ -105,10 +105,10 @@ class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
 
 
 class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
-    """Ask a paused or halted execution to go on.
+    """Ask a paused or halted execution to continue.
 
-    With `gate` it answers the question of that gate and does nothing else. That takes the grant to
-    approve it, which a grant to publish this topic does not include.
+    With `gate` it answers the question of that gate and does nothing else. That needs the grant to
+    approve the gate; a grant to publish this topic does not include it.
     """
 
     belongs = ("execution", "execution_id")
@@ -131,10 +131,10 @@ class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
 
 
 class ExecutionEdit(Event, frozen=True, kw_only=True, tag="execution.edit"):
-    """Ask a paused or halted execution to go on with other inputs, or with a higher bound of cost.
+    """Ask a paused or halted execution to continue with other inputs or a higher cost limit.
 
-    It is followed whole or refused whole. Results that are there stay; `from_step` has them made
-    anew.
+    Cortex applies all of it or refuses all of it. Existing results stay; `from_step` runs their
+    steps again.
     """
 
     belongs = ("execution", "execution_id")
@@ -148,7 +148,7 @@ class ExecutionEdit(Event, frozen=True, kw_only=True, tag="execution.edit"):
 
 
 class ExecutionEdited(Event, frozen=True, kw_only=True, tag="execution.edited"):
-    """A person changed what an execution goes by; steps that begin from now on see it."""
+    """A person changed inputs or limits of an execution; steps that begin from now on see it."""
 
     belongs = ("execution", "execution_id")
 
@@ -161,7 +161,7 @@ class ExecutionEdited(Event, frozen=True, kw_only=True, tag="execution.edited"):
 
 
 class ExecutionRefused(Event, frozen=True, kw_only=True, tag="execution.refused"):
-    """A request about an execution was not followed; the execution stands as it stood."""
+    """A request about an execution was refused; the execution did not change."""
 
     belongs = ("execution", "execution_id")
 
@@ -172,7 +172,7 @@ class ExecutionRefused(Event, frozen=True, kw_only=True, tag="execution.refused"
 
 
 class ExecutionIgnored(Event, frozen=True, kw_only=True, tag="execution.ignored"):
-    """An answer came from somebody who was not asked: it changes nothing, and the execution waits.
+    """An answer came from a component that was not asked; it changes nothing.
 
     It is recorded once for each client, kind of answer and attempt.
     """
@@ -188,7 +188,7 @@ class ExecutionIgnored(Event, frozen=True, kw_only=True, tag="execution.ignored"
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
-    """The execution goes on."""
+    """The execution continues."""
 
     belongs = ("execution", "execution_id")
 
@@ -222,7 +222,7 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancel
 
 
 class ExecutionFinish(Event, frozen=True, kw_only=True, tag="execution.finish"):
-    """Ask to end the work towards a goal: it is reached, or given up."""
+    """Ask to end the work towards a goal: the goal is reached, or given up."""
 
     belongs = ("execution", "execution_id")
 
@@ -250,7 +250,7 @@ class ExecutionHalted(Event, frozen=True, kw_only=True, tag="execution.halted"):
 
 
 class ExecutionCompleted(Event, frozen=True, kw_only=True, tag="execution.completed"):
-    """Every step is settled; the outcome is recorded."""
+    """Every step is finished; the outcome is recorded."""
 
     belongs = ("execution", "execution_id")
 
@@ -266,7 +266,7 @@ class ExecutionCompleted(Event, frozen=True, kw_only=True, tag="execution.comple
 
 
 class ExecutionFailed(Event, frozen=True, kw_only=True, tag="execution.failed"):
-    """The execution cannot go on: it was refused, or a step failed for good."""
+    """The execution cannot continue: it was refused, or a step failed for good."""
 
     belongs = ("execution", "execution_id")
 
@@ -279,7 +279,7 @@ class ExecutionFailed(Event, frozen=True, kw_only=True, tag="execution.failed"):
 
 
 class ExecutionCharged(Event, frozen=True, kw_only=True, tag="execution.charged"):
-    """A child execution ended; what it took counts for its parent, too."""
+    """A child execution ended; its cost also counts for its parent."""
 
     belongs = ("execution", "execution_id")
 

@@ -4,7 +4,7 @@ from ..event import Event
 
 
 class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
-    """A client may do just this from now on; what it was granted before is replaced."""
+    """From now on, a client may do only this; this replaces its earlier grant."""
 
     belongs = ("grants", "")  # one stream: who holds the newest version knows them all
     routing = "client"
@@ -25,7 +25,7 @@ class GrantGiven(Event, frozen=True, kw_only=True, tag="grant.given"):
 
 
 class GrantRevoked(Event, frozen=True, kw_only=True, tag="grant.revoked"):
-    """A client is not let in any more, is cut off where it is connected, and leaves nothing."""
+    """A client was revoked: it is disconnected, and all that it left is removed."""
 
     belongs = ("grants", "")  # one stream: who holds the newest version knows them all
     routing = "client"

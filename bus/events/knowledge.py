@@ -6,11 +6,11 @@ from ..event import Event, Query
 
 
 class KnowledgeIndex(Event, frozen=True, kw_only=True, tag="knowledge.index"):
-    """Bring the index to what stands in the files; `knowledge.indexed` says what was new."""
+    """Update the index from the files; `knowledge.indexed` says what was new."""
 
 
 class KnowledgeIndexed(Event, frozen=True, kw_only=True, tag="knowledge.indexed"):
-    """Files were cut and indexed, as they stood at that moment."""
+    """Files were cut and indexed, as they were at that moment."""
 
     blob: str  # digest of the blob that holds their texts, one after the other; "" without files
     files: tuple[dict[str, Any], ...]  # path, topic, digest, chunks, offset, bytes, note
@@ -18,13 +18,13 @@ class KnowledgeIndexed(Event, frozen=True, kw_only=True, tag="knowledge.indexed"
 
 
 class KnowledgeRemoved(Event, frozen=True, kw_only=True, tag="knowledge.removed"):
-    """Files that were indexed are gone; nothing in them is found any more."""
+    """Indexed files are gone; searches no longer find anything in them."""
 
     paths: tuple[str, ...]
 
 
 class KnowledgeRequest(Event, frozen=True, kw_only=True, tag="knowledge.request"):
-    """Find passages for a step, before its prompt is compiled: what it says under `find:`."""
+    """Find the passages that a step asks for under `find:`, before its prompt is compiled."""
 
     belongs = ("execution", "execution_id")
 
@@ -37,7 +37,7 @@ class KnowledgeRequest(Event, frozen=True, kw_only=True, tag="knowledge.request"
 
 
 class KnowledgeRequested(Event, frozen=True, kw_only=True, tag="knowledge.requested"):
-    """A step, or its model by a tool, looked for knowledge."""
+    """A step, or its model with a tool, searched for knowledge."""
 
     belongs = ("execution", "execution_id")
 
@@ -54,7 +54,7 @@ class KnowledgeRequested(Event, frozen=True, kw_only=True, tag="knowledge.reques
 
 
 class KnowledgeFind(Query, frozen=True, kw_only=True, tag="knowledge.find"):
-    """The passages that have most to do with a text; the answer is a `KnowledgeAnswer`."""
+    """Ask for the passages that match a text best; the answer is a `KnowledgeAnswer`."""
 
     text: str  # words as people say them
     limit: int = 10  # most passages
@@ -62,7 +62,7 @@ class KnowledgeFind(Query, frozen=True, kw_only=True, tag="knowledge.find"):
 
 
 class KnowledgeAnswer(Query, frozen=True, kw_only=True, tag="knowledge.answer"):
-    """Passages as maps, best first, as their files stood when they were asked for."""
+    """Passages as maps, best first, from the files as they were at that moment."""
 
     passages: tuple[dict[str, Any], ...]  # topic, path, digest, heading, first_line, text, score
     notes: tuple[str, ...] = ()  # what was not as it should be

@@ -10,8 +10,8 @@ CLOCK_STREAM = "log/clock"  # a stream of its own: its newest event is looked up
 class LogClockJumped(Event, frozen=True, kw_only=True, tag="log.clock_jumped"):
     """The machine's clock was set, or is behind the log's newest event.
 
-    The log's time never goes back: where the clock does, it goes on ahead of it. Its difference
-    from the clock stays `ahead_ns` until the next of these events.
+    The log's time never goes back: if the clock does, the log's time continues ahead of it. Its
+    difference from the clock stays `ahead_ns` until the next of these events.
     """
 
     belongs: ClassVar[tuple[str, str]] = (CLOCK_STREAM, "")
@@ -37,7 +37,7 @@ class LogEpochBegan(Event, frozen=True, kw_only=True, tag="log.epoch_began"):
 
 
 class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
-    """A client knew events that are not in the log any more; it was refused and told so."""
+    """A client knew events that are no longer in the log; the hub refused it and said so."""
 
     belongs: ClassVar[tuple[str, str]] = ("log", "")
 
@@ -48,10 +48,10 @@ class LogTailLost(Event, frozen=True, kw_only=True, tag="log.tail_lost"):
 
 
 class LogStateMended(Event, frozen=True, kw_only=True, tag="log.state_mended"):
-    """Another program had changed cursors, work, deadlines or receipts; they were put right.
+    """Another program had changed cursors, work, deadlines or receipts; they were repaired.
 
-    On a person's word, of a log that was closed: what its events determine is as they say, the rest
-    is as it was at the last close, or as it was found. By the hub, at its end: as it knew them.
+    For a closed log, a person decided: what the events determine is as they say, the rest is as it
+    was at the last close, or as it was found. The hub repairs them at its end, from its memory.
     """
 
     belongs: ClassVar[tuple[str, str]] = ("log", "")

@@ -28,7 +28,7 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
 
 
 class ModelInvoke(Event, frozen=True, kw_only=True, tag="model.invoke"):
-    """Ask a model; the prompt was compiled before, and is named by digest."""
+    """Ask a model; the request names the compiled prompt by its digest."""
 
     belongs = ("execution", "execution_id")
     routing = "provider"

@@ -4,7 +4,7 @@ from ..event import Event
 
 
 class PluginLoad(Event, frozen=True, kw_only=True, tag="plugin.load"):
-    """Start a plugin, now and with every runtime to come, with just these grants."""
+    """Start a plugin, now and with every later runtime, with only these grants."""
 
     belongs = ("plugin", "plugin")
 
@@ -31,7 +31,7 @@ class PluginUnload(Event, frozen=True, kw_only=True, tag="plugin.unload"):
 
 
 class PluginLoaded(Event, frozen=True, kw_only=True, tag="plugin.loaded"):
-    """A plugin is at work; again after each start, with the grants that it has."""
+    """A plugin runs; published again after each start, with its grants."""
 
     belongs = ("plugin", "plugin")
 
@@ -45,7 +45,7 @@ class PluginLoaded(Event, frozen=True, kw_only=True, tag="plugin.loaded"):
 
 
 class PluginUnloaded(Event, frozen=True, kw_only=True, tag="plugin.unloaded"):
-    """A plugin was stopped, and nothing of it is left: no subscription, process or grant."""
+    """A plugin was stopped: no subscription, process or grant of it remains."""
 
     belongs = ("plugin", "plugin")
 
@@ -54,7 +54,7 @@ class PluginUnloaded(Event, frozen=True, kw_only=True, tag="plugin.unloaded"):
 
 
 class PluginCrashed(Event, frozen=True, kw_only=True, tag="plugin.crashed"):
-    """A plugin ended by itself, or was ended since it hung or flooded the bus."""
+    """A plugin ended by itself, or Cortex ended it because it hung or flooded the bus."""
 
     belongs = ("plugin", "plugin")
 
@@ -66,7 +66,7 @@ class PluginCrashed(Event, frozen=True, kw_only=True, tag="plugin.crashed"):
 
 
 class PluginDenied(Event, frozen=True, kw_only=True, tag="plugin.denied"):
-    """A plugin is not started, or it, or somebody through it, wanted what is not granted."""
+    """A plugin is not started, or something tried through it what is not granted."""
 
     belongs = ("plugin", "plugin")
 

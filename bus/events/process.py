@@ -8,11 +8,11 @@ from ..limits import is_too_long
 
 
 class ProcessSubmit(Event, frozen=True, kw_only=True, tag="process.submit"):
-    """Ask for sources to be compiled together and entered in the process table.
+    """Ask to compile sources together and to enter them in the process table.
 
-    What is there already is linked again if what it names has changed; so it is without files, too.
-    Every file is answered: with `process.compiled` for what of it changed, `process.rejected`, or
-    `process.unchanged`.
+    Cortex links existing processes again if what they name has changed, also for a request without
+    files. It answers every file: with `process.compiled` for each changed part, `process.rejected`,
+    or `process.unchanged`.
     """
 
     belongs = ("sources", "")
@@ -42,8 +42,7 @@ class ProcessCompiled(Event, frozen=True, kw_only=True, tag="process.compiled"):
 class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
     """A source was not compiled; nothing changed in the process table.
 
-    It is compiled by itself once something comes without which it does not compile: a component, or
-    another source.
+    Cortex compiles it automatically when the missing part arrives: a component, or another source.
     """
 
     belongs = ("source", "file")
@@ -60,7 +59,7 @@ class ProcessRejected(Event, frozen=True, kw_only=True, tag="process.rejected"):
 
 
 class ProcessUnchanged(Event, frozen=True, kw_only=True, tag="process.unchanged"):
-    """Sources were submitted that are in the process table as they are."""
+    """The submitted sources are already in the process table."""
 
     belongs = ("sources", "")
 

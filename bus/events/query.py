@@ -6,13 +6,13 @@ from ..event import Query
 
 
 class ExecutionGet(Query, frozen=True, kw_only=True, tag="execution.get"):
-    """One execution as its events tell it; the answer is an `ExecutionAnswer`."""
+    """Ask for one execution, folded from its events; the answer is an `ExecutionAnswer`."""
 
     execution_id: str  # or a prefix that no other execution shares
 
 
 class ExecutionList(Query, frozen=True, kw_only=True, tag="execution.list"):
-    """The newest executions, but for items of steps; the answer is an `ExecutionAnswer`."""
+    """Ask for the newest executions, without items of steps; the answer is an `ExecutionAnswer`."""
 
     status: str = ""
     process: str = ""
@@ -22,14 +22,14 @@ class ExecutionList(Query, frozen=True, kw_only=True, tag="execution.list"):
 
 
 class ExecutionAnswer(Query, frozen=True, kw_only=True, tag="execution.answer"):
-    """Executions as maps, newest first, and the position they hold for."""
+    """Executions as maps, newest first, and the position for which they are valid."""
 
     executions: tuple[dict[str, Any], ...]
     position: int
 
 
 class ProcessList(Query, frozen=True, kw_only=True, tag="process.list"):
-    """Processes and interfaces with their versions; the answer is a `ProcessAnswer`."""
+    """Ask for processes and interfaces with their versions; the answer is a `ProcessAnswer`."""
 
     name: str = ""
     text: str = ""  # words to find in name and description
@@ -37,7 +37,7 @@ class ProcessList(Query, frozen=True, kw_only=True, tag="process.list"):
 
 
 class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
-    """Processes as maps, and the position they hold for."""
+    """Processes as maps, and the position for which they are valid."""
 
     processes: tuple[dict[str, Any], ...]
     position: int
@@ -46,13 +46,13 @@ class ProcessAnswer(Query, frozen=True, kw_only=True, tag="process.answer"):
 
 
 class RuntimeGet(Query, frozen=True, kw_only=True, tag="runtime.get"):
-    """The hub itself and who is connected to it; the answer is a `RuntimeAnswer`."""
+    """Ask for the hub and its connected clients; the answer is a `RuntimeAnswer`."""
 
     check: bool = False  # whether to compare what the hub goes by with what its log holds
 
 
 class RuntimeAnswer(Query, frozen=True, kw_only=True, tag="runtime.answer"):
-    """A hub that is up, and the position that this holds for."""
+    """A hub that is up, and the position for which this is valid."""
 
     position: int
     pid: int

@@ -15,7 +15,7 @@ class RuntimeStarted(Event, frozen=True, kw_only=True, tag="runtime.started"):
 
 
 class RuntimeStopped(Event, frozen=True, kw_only=True, tag="runtime.stopped"):
-    """A runtime ended in good order; after a crash there is none of these."""
+    """A runtime ended in good order; after a crash, this event is missing."""
 
     belongs = ("runtime", "runtime")
 

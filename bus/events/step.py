@@ -75,7 +75,7 @@ class StepUnclaimed(Event, frozen=True, kw_only=True, tag="step.unclaimed"):
 
 
 class StepCompleted(Event, frozen=True, kw_only=True, tag="step.completed"):
-    """A step was carried out."""
+    """A step completed."""
 
     belongs = ("execution", "execution_id")
 

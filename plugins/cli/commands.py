@@ -33,13 +33,13 @@ from .loading import fared, load_of, looked_at, settled
 
 HEADERS = ("name", "version", "package", "state", "place", "about")
 UNCONFINED = click.option(
-    "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust whoever wrote it."
+    "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust its author."
 )
 
 
 @click.group(cls=Family)
 def plugin() -> None:
-    """Look at plugins, load them with what you grant, write one."""
+    """Show plugins, load them with grants, write one."""
 
 
 plugin.add_command(dev)
@@ -49,10 +49,10 @@ plugin.add_command(dev)
 @with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
-    """List the plugins that are installed, and those that were loaded.
+    """List the installed and the loaded plugins.
 
-    Nothing of theirs is run for it. A plugin is a package with an entry point in the group
-    `cortex.plugins`; that it is installed grants it nothing.
+    This runs no code of a plugin. A plugin is a package with an entry point in the group
+    `cortex.plugins`; its installation grants it nothing.
     """
     there = {each.name: each for each in installed()}
     known = _all_fared(home)
@@ -70,9 +70,9 @@ def list_(home: Home, screen: Screen) -> None:
 @with_any_home
 @with_screen
 def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
-    """Show what the plugin NAME is, everything that it asks for, and what it was granted.
+    """Show what the plugin NAME requests and what you granted.
 
-    Its own code says so, in a sandbox in which it sees nothing and reaches nobody.
+    Its own code reports this, in a sandbox without files and without network.
     """
     found = installed_as(name)
     document = document_of(found, looked_at(found, home, unconfined=unconfined), _fared(home, name))
@@ -82,10 +82,12 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
 
 @plugin.command()
 @click.argument("name")
-@click.option("--grant", multiple=True, metavar="PART", help="Grant this part, and only such.")
-@click.option("--deny", multiple=True, metavar="PART", help="Grant all but this part.")
 @click.option(
-    "--in-runtime", is_flag=True, help="In the runtime's own process: needs --unconfined."
+    "--grant", multiple=True, metavar="PART", help="Grant only this part; repeat it for more parts."
+)
+@click.option("--deny", multiple=True, metavar="PART", help="Grant everything except this part.")
+@click.option(
+    "--in-runtime", is_flag=True, help="Run it in the runtime's own process; needs --unconfined."
 )
 @click.option(
     "--from",
@@ -95,7 +97,7 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
     help="Where what it sees begins: `beginning`, `now`, the position of an event, or a time with "
     "its zone [default: where its components say].",
 )
-@click.option("-y", "--yes", is_flag=True, help="Grant without being asked.")
+@click.option("-y", "--yes", is_flag=True, help="Grant without a question.")
 @UNCONFINED
 @with_any_home
 @with_screen
@@ -110,14 +112,15 @@ def load(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Load the plugin NAME, with what it asks for or the parts of it that you grant.
+    """Load the plugin NAME, with the parts that you grant.
 
-    What it asks for is shown first and has to be confirmed. It runs in a process of its own, in a
-    sandbox, with a client of the bus that has just those grants; now, where a hub is up, and
-    whenever a runtime runs from now on. Plugins that come with Cortex run beside the hub.
+    The command first shows what the plugin requests, and you confirm it. The plugin runs in a
+    separate process, in a sandbox, as a client of the bus with only those grants. If a hub is up,
+    it starts now; from now on it runs whenever a runtime runs. Plugins that come with Cortex run in
+    the hub's process.
 
-    With --from, subscriptions that its components do not have yet begin there; one that is there
-    goes on from where it is.
+    With --from, new subscriptions of its components begin there; an existing one continues at its
+    cursor.
 
     \b
     cortex plugin load ticker --deny network
@@ -160,7 +163,7 @@ def _check_start(home: Home, name: str, start: str) -> None:
 @with_home
 @with_screen
 def unload(name: str, home: Home, screen: Screen) -> int:
-    """End the plugin NAME; no subscription, process or grant of it is left."""
+    """End the plugin NAME, and remove all that it has."""
     if _fared(home, name).state == "unloaded":
         raise PluginRefusedError(f"plugin {name} is not loaded")
     with Station.open(home, screen) as station:
@@ -172,15 +175,16 @@ def unload(name: str, home: Home, screen: Screen) -> int:
 
 @plugin.command()
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Grant what it asks for beyond before, too.")
+@click.option("-y", "--yes", is_flag=True, help="Also grant new requests.")
 @with_home
 @with_screen
 def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
-    """Start the plugin NAME as it is installed now, with the grants that it has.
+    """Start the installed version of NAME, with its present grants.
 
-    The one that is at work goes on until the new one stands; where that does not, you are told why,
-    and nothing changes. One that was denied or given up is started again. Only what a newer version
-    asks for beyond what you have confirmed is shown, and granted once you confirm that as well.
+    The running version continues until the new one works. If the new one does not, the command says
+    why, and nothing changes. A plugin that was denied or given up starts again. The command shows
+    only what the new version requests beyond what you confirmed before, and grants it when you
+    confirm.
     """
     how = _fared(home, name)
     if how.confirmed is None:
@@ -197,7 +201,7 @@ def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
 def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
     """Show the last lines that the plugin NAME printed.
 
-    Secrets that it was given are not among them: their names stand in their place.
+    Its secrets are replaced by their names.
     """
     if "/" in name or name.startswith("."):
         raise click.UsageError(f"{name!r} is no name of a plugin")
@@ -222,7 +226,7 @@ def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
 )
 @with_screen
 def new(name: str, folder: Path, screen: Screen) -> None:
-    """Write a package with the plugin NAME in it, which passes its own tests.
+    """Write a package with the plugin NAME, with tests that pass.
 
     \b
     cortex plugin new ticker
@@ -245,7 +249,7 @@ def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
     screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")
     if listens:
         screen.line(f"listens on {listens}")
-    screen.note("it is at work whenever a runtime is: in `cortex up`, or while `cortex run` runs")
+    screen.note("it runs whenever a runtime runs: in `cortex up`, or during `cortex run`")
     return OK
 
 

@@ -41,17 +41,18 @@ Files: TypeAlias = frozenset[tuple[str, int, int]]  # path, when it was written,
 
 @click.command("dev")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option("--plugin", "name", default="", help="Which, where the package has several.")
-@click.option("-y", "--yes", is_flag=True, help="Grant what it asks for without being asked.")
+@click.option("--plugin", "name", default="", help="The plugin, if the package has several.")
+@click.option("-y", "--yes", is_flag=True, help="Grant what it requests, without a question.")
 @click.option("--unconfined", is_flag=True, help="Run its code without a sandbox.")
 @with_any_home
 @with_screen
 def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
-    """Keep a package's plugin at work while you write it.
+    """Run a package's plugin while you write it.
 
-    It is that of FOLDER, and reloaded when a file there changes. What it prints is shown,
-    tracebacks included. A version that does not stand is said so, and the one before goes on.
-    Ctrl-C ends the command; the plugin stays loaded. With --json one document a line.
+    It runs the plugin of the package in FOLDER, and reloads it when a file there changes. It shows
+    the plugin's output, with tracebacks. If a version cannot run, it says so, and the version
+    before continues. Ctrl-C ends the command; the plugin stays loaded. With --json, each line is a
+    document.
 
     \b
     pip install -e cortex-ticker && cortex plugin dev cortex-ticker

@@ -101,7 +101,7 @@ def settled(station: Station, event: PluginLoad | PluginUnload) -> PluginLoaded 
     finally:
         feed.close()
     raise PluginRefusedError(
-        f"nothing came of it within {PATIENCE_S:g} s: look at `cortex plugin logs {event.plugin}`"
+        f"there was no result within {PATIENCE_S:g} s: look at `cortex plugin logs {event.plugin}`"
     )
 
 

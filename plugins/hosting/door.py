@@ -121,7 +121,7 @@ class DoorAccess(Access):
                     self._note(each.plugin, "client:another")
                     raise ClientDeniedError(name[:80], "the name is not the plugin's")
                 return name or each.client
-        raise ClientDeniedError(name[:80], "its token is no running plugin's")
+        raise ClientDeniedError(name[:80], "its token belongs to no running plugin")
 
     def allows(self, client: str, verb: str, topic: str) -> bool:
         """Whether a plugin may do this with some key of *topic*."""

@@ -261,7 +261,7 @@ def _host(host: str) -> Any:
     try:
         return x509.DNSName(host)
     except ValueError as error:
-        raise KeyFileError(HUB_FILE, f"{host!r} is no name or address of a machine") from error
+        raise KeyFileError(HUB_FILE, f"{host!r} is not a name or address of a machine") from error
 
 
 def _machine() -> str:

@@ -115,7 +115,7 @@ class HubAccess(Access):
         digest = digest_of(token)
         well_named = not name or (len(name) <= LONGEST_NAME and _CONNECTION.fullmatch(name))
         if not well_named:
-            raise self._refuse(NOBODY, "its name is none that a client may have", name, peer)
+            raise self._refuse(NOBODY, "no client may have its name", name, peer)
         if peer.problem:
             raise self._refuse(NOBODY, f"its certificate is refused: {peer.problem}", name, peer)
         if hmac.compare_digest(digest, self._owner_digest):

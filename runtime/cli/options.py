@@ -75,7 +75,7 @@ def _note_untrusted(home: "Home") -> None:
 def with_running(function: Function) -> Function:
     """Add the options of commands that follow an execution."""
     for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Do not tell how it goes."),
+        click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
         click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
     ):
         function = option(function)

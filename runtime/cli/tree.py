@@ -25,35 +25,33 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
-    "blobs": Lazy("blobs:blobs", "Look after blobs: remove those that nothing names."),
-    "client": Lazy("client:client", "Say who may come to the bus, and what they may do."),
+    "blobs": Lazy("blobs:blobs", "Manage blobs: remove those that nothing names."),
+    "client": Lazy("client:client", "Manage the clients of the bus, and what they may do."),
     "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
-    "context": Lazy("context:context", "Look at the context of an execution."),
+    "context": Lazy("context:context", "Show the context of an execution."),
     "ctx": Lazy("ctx:ctx", "Write data and prose in fewer tokens, for models to read."),
     "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and its blobs."),
     "down": Lazy("down:down", "End the hub that is up on the home."),
     "events": Lazy("events:events", "Read the event log."),
-    "execution": Lazy("execution:execution", "Look at executions and steer them."),
+    "execution": Lazy("execution:execution", "Show executions and control them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
     "knowledge": Lazy(
-        "knowledge:knowledge", "Look into knowledge: index it, find passages, list topics."
+        "knowledge:knowledge", "Use knowledge: index it, find passages, list topics."
     ),
-    "log": Lazy("log:log", "Look after what moves with the event log: cursors and work."),
-    "model": Lazy("model:model", "Look at models: which there are, and whether they answer."),
-    "plugin": Lazy(
-        "cortex.plugins.cli:plugin", "Look at plugins, load them with what you grant, write one."
-    ),
-    "process": Lazy("process:process", "Look at processes and check their sources."),
-    "prompt": Lazy("prompt:prompt", "Look at prompts: what went in, what stayed out, and why."),
+    "log": Lazy("log:log", "Check the state beside the event log: cursors and work."),
+    "model": Lazy("model:model", "Show models, and check whether they answer."),
+    "plugin": Lazy("cortex.plugins.cli:plugin", "Show plugins, load them with grants, write one."),
+    "process": Lazy("process:process", "Show processes and check their sources."),
+    "prompt": Lazy("prompt:prompt", "Show prompts: what they contain, what was left out, and why."),
     "run": Lazy("run:run", "Run a process, or work towards a goal without one."),
     "status": Lazy(
         "status:status", "Show whether a hub is up, who is connected, and how fast it is."
     ),
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
-    "trigger": Lazy("trigger:trigger", "Say that something happened, and run what answers it."),
-    "trust": Lazy("trust:trust", "Let a home act, or no more: one that came from somewhere."),
+    "trigger": Lazy("trigger:trigger", "Report an event, and run the process that answers it."),
+    "trust": Lazy("trust:trust", "Trust a home that came from elsewhere, or withdraw trust."),
     "up": Lazy("up:up", "Serve the home to other processes and other machines."),
-    "worker": Lazy("worker:worker", "Host components in a process of their own, on a hub."),
+    "worker": Lazy("worker:worker", "Host components in a separate process, connected to a hub."),
 }
 
 
@@ -208,7 +206,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="The home; it may stand behind the command, too.",
+    help="The home; you can also give it after the command.",
 )
 @click.pass_context
 def root(context: click.Context, home: Path | None) -> None:

@@ -38,14 +38,14 @@ Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 class Budgets(Struct, frozen=True, forbid_unknown_fields=True):
     """Most tokens that a section of a compiled context may take."""
 
-    persona: Annotated[Tokens | None, Meta(description="who the model is to be")] = None
-    instructions: Annotated[Tokens | None, Meta(description="what holds for every step")] = None
+    persona: Annotated[Tokens | None, Meta(description="the role of the model")] = None
+    instructions: Annotated[Tokens | None, Meta(description="instructions for every step")] = None
     tools: Annotated[Tokens | None, Meta(description="tools that the model may call")] = None
     knowledge: Annotated[Tokens | None, Meta(description="knowledge and evidence")] = None
     memory: Annotated[Tokens | None, Meta(description="memory and summaries")] = None
     history: Annotated[Tokens | None, Meta(description="earlier turns and outputs")] = None
     step: Annotated[Tokens | None, Meta(description="the step itself")] = None
-    headroom: Annotated[Tokens | None, Meta(description="kept apart for the answer")] = None
+    headroom: Annotated[Tokens | None, Meta(description="reserved for the answer")] = None
 
 
 class ContextConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,15 +54,16 @@ class ContextConfig(Struct, frozen=True, forbid_unknown_fields=True):
     window: Annotated[
         Tokens | None,
         Meta(
-            description="effective window in tokens, a hard bound for prompt and answer; unless "
+            description="effective window in tokens, a hard limit for prompt and answer; unless "
             "set, the smaller of 24,000 and 40 % of the model's own window"
         ),
     ] = None
     strategy: Annotated[
         Literal["pre-assembled", "just-in-time"],
         Meta(
-            description="where what was retrieved stands in a prompt, unless the step says: in "
-            "front, to be read from an endpoint's cache again, or at the end, where it may change"
+            description="where a prompt has retrieved items, unless the step says: in front, "
+            "where an endpoint's cache keeps them, or at the end, where they may "
+            "change"
         ),
     ] = "pre-assembled"
     budgets: Budgets = Budgets()
@@ -74,20 +75,24 @@ class ShellConfig(Struct, frozen=True, forbid_unknown_fields=True):
     allow: Annotated[
         tuple[str, ...],
         Meta(
-            description="programs that may be started, by name or by path, exactly as written; an "
+            description="programs that may start, by name or by path, exactly as written; an "
             "empty list allows all"
         ),
     ] = ()
     timeout_s: Annotated[
         float,
-        Meta(gt=0, description="seconds after which a program is ended, unless the step says so"),
+        Meta(
+            gt=0,
+            description="seconds after which Cortex ends a program, unless the step sets "
+            "another time",
+        ),
     ] = 600.0
     effect: Annotated[
         Effect,
         Meta(
-            description="what the programs of `shell` do to the world: after a kill, `none` and "
-            "`read` are run again, `idempotent` is done again under its key, and a person is asked "
-            "about `once`"
+            description="the effect of the programs of `shell`: after a kill, Cortex runs `none` "
+            "and `read` again, runs `idempotent` again with its key, and asks a "
+            "person about `once`"
         ),
     ] = "once"
 
@@ -98,8 +103,8 @@ class ProgramsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     environment: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[^=\0]+$")], ...],
         Meta(
-            description="names of environment variables that programs get beside those that every "
-            'program may expect, as in `["JAVA_HOME"]`'
+            description="names of environment variables that programs get beside the standard "
+            'ones, as in `["JAVA_HOME"]`'
         ),
     ] = ()
 
@@ -122,8 +127,8 @@ class ProcessesConfig(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=31_536_000,
-            description="seconds that an event which no process answers, and a request for a "
-            "process that is unlinked, wait for one; 0 gives them up at once",
+            description="seconds that an event without a process, and a request for an unlinked "
+            "process, wait for one; 0 gives them up at once",
         ),
     ] = 600.0
 
@@ -136,10 +141,10 @@ class ComponentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     ]
     workers: Annotated[
         Annotated[int, Meta(ge=0, le=1_000)] | None,
-        Meta(description="how many workers; unless set, as the class says"),
+        Meta(description="number of workers; unless set, the number in the class"),
     ] = None
     config: Annotated[
-        dict[str, Any], Meta(description="given to its constructor as `settings`")
+        dict[str, Any], Meta(description="passed to its constructor as `settings`")
     ] = {}
 
 
@@ -149,14 +154,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     durability: Annotated[
         Literal["normal", "full"],
         Meta(
-            description='what an acknowledged event survives: "normal" the kill of the process, '
-            '"full" the loss of power, too; `cortex init` sets "full"'
+            description='what an acknowledged event survives: with "normal" a kill of the '
+            'process, with "full" also a loss of power; `cortex init` sets "full"'
         ),
     ] = "normal"
     preferences: Annotated[
         dict[str, str],
         Meta(
-            description="process to take where several fit, by interface or by trigger "
+            description="process to choose if several fit, by interface or by trigger "
             '(`"source=ci status=failure" = "triage_ci_failure"`)'
         ),
     ] = {}
@@ -169,11 +174,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     processes: ProcessesConfig = ProcessesConfig()
     limits: Limits = Limits()
     components: Annotated[
-        tuple[ComponentConfig, ...], Meta(description="components of your own, one table each")
+        tuple[ComponentConfig, ...], Meta(description="your own components, one table for each")
     ] = ()
     plugins: Annotated[
         dict[str, dict[str, Any]],
-        Meta(description="settings of plugins, one table each: `[plugins.webhook]`"),
+        Meta(description="settings of plugins, one table for each: `[plugins.webhook]`"),
     ] = {}
 
     @classmethod

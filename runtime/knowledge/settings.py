@@ -12,18 +12,19 @@ class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: Annotated[
         Literal["hashing", "local", "endpoint", "none"],
         Meta(
-            description='what compares by meaning: "hashing" needs nothing, "local" runs a model '
-            'here (the extra `embeddings`), "endpoint" asks an OpenAI-compatible service'
+            description='how to compare by meaning: "hashing" needs nothing, "local" runs a model '
+            'here (the extra `embeddings`), "endpoint" asks an OpenAI-compatible '
+            "service"
         ),
     ] = "hashing"
     model: Annotated[
         str,
         Meta(
-            description="the folder with model.onnx and tokenizer.json for a local embedder; for "
-            "an endpoint the model's name"
+            description="for a local embedder, the folder with model.onnx and tokenizer.json; for "
+            "an endpoint, the model's name"
         ),
     ] = ""
-    base_url: Annotated[str, Meta(description="of the endpoint, as in https://HOST/v1")] = ""
+    base_url: Annotated[str, Meta(description="the endpoint's URL, as in https://HOST/v1")] = ""
     key_env: Annotated[
         str,
         Meta(
@@ -33,7 +34,7 @@ class KnowledgeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
     watch: Annotated[
-        bool, Meta(description="whether a hub that is up has files indexed soon after they change")
+        bool, Meta(description="whether a hub that is up indexes files soon after they change")
     ] = True
 
     def __post_init__(self) -> None:

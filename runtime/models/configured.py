@@ -43,16 +43,16 @@ Calls = Annotated[int, Meta(ge=1, le=10_000)]
 class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One model that may be asked, and where it is."""
 
-    name: Annotated[str, Meta(description="what you call it; no two models share a name")]
+    name: Annotated[str, Meta(description="your name for it; no two models share a name")]
     provider: Annotated[
         str,
         Meta(
-            description="who asks it: `openai` (every endpoint that speaks its protocol), "
-            "`anthropic`, `human`, `replay`, or what a component of your own is called"
+            description="the provider that asks it: `openai` (every endpoint with its protocol), "
+            "`anthropic`, `human`, `replay`, or the name of your own component"
         ),
     ]
     model: Annotated[
-        str, Meta(description="what its endpoint calls it; unless set, as you call it")
+        str, Meta(description="the endpoint's name for it; unless set, the same as `name`")
     ] = ""
     base_url: Annotated[
         str,
@@ -62,21 +62,21 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         ),
     ] = ""
     insecure: Annotated[
-        bool, Meta(description="allow plain http to another host: prompts and key are readable")
+        bool, Meta(description="allow plain http to another host: others can read prompts and key")
     ] = False
     key_env: Annotated[
         str | None,
         Meta(
-            description="NAME of the environment variable that holds the key, or "
-            "`keyring:SERVICE/NAME`; unless set, the "
-            "vendor's usual one for the vendor's own endpoint, and none for any other"
+            description="NAME of the environment variable with the key, or "
+            "`keyring:SERVICE/NAME`; unless set, the vendor's usual one for the "
+            "vendor's own endpoint, and none for any other"
         ),
     ] = None
     local: Annotated[
         bool | None,
         Meta(
-            description="nothing that is sent there leaves this host: the endpoint must be on it, "
-            "and must not pass prompts on; unless set, true for providers without an endpoint"
+            description="whether prompts stay on this host: the endpoint must be on it, and must "
+            "not pass prompts on; unless set, true for providers without an endpoint"
         ),
     ] = None
     window: Annotated[Tokens | None, Meta(description="tokens of prompt and answer together")] = (
@@ -86,40 +86,41 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     code: Annotated[Level | None, Meta(description="how well it writes code")] = None
     speed: Annotated[Level | None, Meta(description="how fast it answers")] = None
     tools: Annotated[
-        bool, Meta(description="it takes tools; false where its endpoint refuses them")
+        bool, Meta(description="whether it takes tools; false if its endpoint refuses them")
     ] = True
     encoding: Annotated[
         Literal["o200k_base", "cl100k_base", "unknown"],
         Meta(
-            description="how its tokens are counted; unknown: a token for each byte, which is the "
-            "most that it can be"
+            description="how its tokens are counted; unknown: one token for each byte, the maximum"
         ),
     ] = "o200k_base"
     price_input: Annotated[
-        Dollars | None, Meta(description="US dollars a million tokens of prompt")
+        Dollars | None, Meta(description="US dollars for a million tokens of prompt")
     ] = None
     price_cached_read: Annotated[
-        Dollars | None, Meta(description="US dollars a million that the endpoint had cached")
+        Dollars | None,
+        Meta(description="US dollars for a million tokens that the endpoint had cached"),
     ] = None
     price_cached_write: Annotated[
-        Dollars | None, Meta(description="US dollars a million that it caches for a later call")
+        Dollars | None,
+        Meta(description="US dollars for a million tokens that it caches for a later call"),
     ] = None
     price_output: Annotated[
-        Dollars | None, Meta(description="US dollars a million tokens of answer")
+        Dollars | None, Meta(description="US dollars for a million tokens of answer")
     ] = None
     max_parallel: Annotated[Calls, Meta(description="calls at a time")] = 64
     log: Annotated[
         str,
         Meta(
-            description="for `replay`: the home or log.db whose answers are given again, from the "
-            "home's folder where it is relative"
+            description="for `replay`: the home or log.db with the recorded answers; a relative "
+            "path starts at the home's folder"
         ),
     ] = ""
     structured: Annotated[
         Literal["native", "prompt"] | None,
         Meta(
-            description="how an answer's schema is asked for: by the endpoint's own means or in "
-            "the prompt alone; unless set, native at the vendor's own endpoint"
+            description="how Cortex requests an answer's schema: by the endpoint's own means or "
+            "only in the prompt; unless set, native at the vendor's own endpoint"
         ),
     ] = None
     usage_in_stream: Annotated[
@@ -128,7 +129,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     max_tokens_field: Annotated[
         Literal["max_tokens", "max_completion_tokens"] | None,
         Meta(
-            description="what the endpoint calls the bound of an answer; unless set, "
+            description="the endpoint's name for the maximum length of an answer; unless set, "
             "max_completion_tokens at the vendor's own, max_tokens at any other"
         ),
     ] = None
@@ -169,11 +170,13 @@ class ModelsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     default: Annotated[
         str,
-        Meta(description='model taken where it meets what a step needs; "" chooses by needs alone'),
+        Meta(
+            description='model to choose if it meets what a step needs; "" chooses by needs alone'
+        ),
     ] = ""
     max_cost: Annotated[
         Dollars | None,
-        Meta(description="US dollars that an execution may spend on models; unless set, no bound"),
+        Meta(description="US dollars that an execution may spend on models; unless set, no limit"),
     ] = None
     use: Annotated[tuple[ModelConfig, ...], Meta(description="models, one table each")] = ()
 

@@ -24,11 +24,12 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(description="its tools are called NAME.tool")]
     command: Annotated[
-        tuple[str, ...], Meta(description="program and words that start it here; or give url")
+        tuple[str, ...],
+        Meta(description="program and words that start it here; otherwise give url"),
     ] = ()
     url: Annotated[
         str,
-        Meta(pattern=r"^(https?://.+)?$", description="where it stands; or give command"),
+        Meta(pattern=r"^(https?://.+)?$", description="its address; otherwise give command"),
     ] = ""
     env: Annotated[
         tuple[Name, ...], Meta(description="names of environment variables that its program gets")
@@ -43,22 +44,26 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     packages: Annotated[
         tuple[Package, ...],
         Meta(
-            description="Python packages of its program, as `mcp<2`: they are installed in an "
-            "environment of its own, and its command is looked for there first"
+            description="Python packages of its program, such as `mcp<2`: Cortex installs them in "
+            "a separate environment, and looks for its command there first"
         ),
     ] = ()
     timeout_s: Annotated[
-        float, Meta(gt=0, description="seconds that a connection and a call may take at most")
+        float, Meta(gt=0, description="most seconds that a connection and a call may take")
     ] = 60.0
     allow: Annotated[
-        tuple[Name, ...], Meta(description="names of its tools that are offered; none means all")
+        tuple[Name, ...], Meta(description="names of its tools to offer; none means all")
     ] = ()
     trust_annotations: Annotated[
-        bool, Meta(description="believe what it says its tools do; else each may happen once only")
+        bool,
+        Meta(
+            description="whether to trust its own declarations of effects; otherwise each "
+            "effect is `once`"
+        ),
     ] = False
     effects: Annotated[
         dict[Name, Effect],
-        Meta(description="what its tools do, by name: none, read, idempotent or once"),
+        Meta(description="the effects of its tools, by name: none, read, idempotent or once"),
     ] = {}
 
     def __post_init__(self) -> None:
@@ -89,7 +94,7 @@ class CommandsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     effect: Annotated[
         Effect,
-        Meta(description="what the programs that it runs do to the world, as `handlers.shell`"),
+        Meta(description="the effect of the programs that it runs, as in `handlers.shell`"),
     ] = "once"
 
 
@@ -102,8 +107,8 @@ class ToolsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=86_400,
-            description="seconds that a step waits for tools that it declares and nobody offers; "
-            "then its attempt fails",
+            description="seconds that a step waits for declared tools that nobody offers; then "
+            "its attempt fails",
         ),
     ] = WAIT_S
     mcp: Annotated[tuple[McpServer, ...], Meta(description="servers of tools, one table each")] = ()

@@ -32,7 +32,7 @@ class CollectedDocument(msgspec.Struct):
 
 @click.group(cls=Family)
 def blobs() -> None:
-    """Look after blobs: remove those that nothing names."""
+    """Manage blobs: remove those that nothing names."""
 
 
 @blobs.command()
@@ -41,16 +41,16 @@ def blobs() -> None:
     default=OLDER,
     show_default=True,
     metavar="AGE",
-    help="Only what nobody has put or looked for within this time: 90s, 12h, 7d.",
+    help="Only blobs that nobody uploaded or asked for within this time: 90s, 12h, 7d.",
 )
-@click.option("--dry-run", is_flag=True, help="Remove nothing; say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @with_home
 @with_screen
 def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
     """Remove blobs that no event, deadline or index names.
 
-    It may run while a hub is up. Whoever puts a blob names it soon; one that is older than AGE and
-    that nothing names was given up.
+    It may run while a hub is up. A client that uploads a blob names it soon, so a blob that is
+    older than AGE and that nothing names is not needed any more.
     """
     now_ns = time.time_ns()
     idle_s = max(0.0, (now_ns - parse_time(older, now_ns)) / 1e9)

@@ -88,7 +88,7 @@ def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> t
     for each in given:
         if each != ANYWHERE and not Path(each).is_dir():
             raise click.BadParameter(
-                f"{each!r} is no folder of this machine, so that it could work in none: "
+                f"{each!r} is no folder of this machine, so the client could not work in it: "
                 "make it first, or name another"
             )
     return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)
@@ -103,7 +103,8 @@ def with_terms(function: Function) -> Function:
             multiple=True,
             callback=_limits,
             metavar="KEY=NUMBER",
-            help="Another limit than [limits] says: 0 for none, 'default' for that again.",
+            help="Another limit than in [limits]: 0 for none, 'default' for the one in [limits] "
+            "again.",
         ),
         click.option(
             "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
@@ -114,7 +115,7 @@ def with_terms(function: Function) -> Function:
             multiple=True,
             callback=_folders,
             metavar="FOLDER",
-            help="Folder in which it may ask for work; '*' for any [default: any].",
+            help="Folder in which it may request work; '*' for any [default: any].",
         ),
         click.option(
             "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
@@ -123,9 +124,18 @@ def with_terms(function: Function) -> Function:
             "--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."
         ),
         click.option("--work", multiple=True, metavar="TOPIC", help="Work it may take."),
-        click.option("--read", multiple=True, metavar="TOPIC", help="What it may read and ask."),
-        click.option("--subscribe", multiple=True, metavar="TOPIC", help="What it is sent."),
-        click.option("--publish", multiple=True, metavar="TOPIC", help="What it may say."),
+        click.option(
+            "--read",
+            multiple=True,
+            metavar="TOPIC",
+            help="Events that it may read, and queries that it may ask.",
+        ),
+        click.option(
+            "--subscribe", multiple=True, metavar="TOPIC", help="Events that it may receive."
+        ),
+        click.option(
+            "--publish", multiple=True, metavar="TOPIC", help="Events that it may publish."
+        ),
     ):
         function = option(function)
     return function
@@ -133,7 +143,7 @@ def with_terms(function: Function) -> Function:
 
 @click.group(cls=Family)
 def client() -> None:
-    """Say who may come to the bus, and what they may do."""
+    """Manage the clients of the bus, and what they may do."""
 
 
 @client.command()
@@ -144,14 +154,14 @@ def client() -> None:
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the token there, for its owner alone, and do not show it.",
+    help="Write the token to this file, readable only by its owner, and do not show it.",
 )
 @click.option(
     "--certificate",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Make a TLS certificate, NAME.pem in FOLDER, without which the token is no good.",
+    help="Make a TLS certificate, NAME.pem in FOLDER. Without it, the token does not work.",
 )
 @with_any_home
 @with_screen
@@ -163,10 +173,10 @@ def add(
     screen: Screen,
     **asked: Any,
 ) -> None:
-    """Let a client called NAME in, and print its token.
+    """Authorise a client with the name NAME, and print its token.
 
-    It may do nothing but what is said here. A TOPIC is exact, a family such as 'step.*', a plugin's
-    'x.plugin.*', or '*'; of PROCESS/GATE either part may be '*'. Every option may be given several
+    It may do only what these options allow. A TOPIC is exact, a family such as 'step.*', a plugin's
+    'x.plugin.*', or '*'; in PROCESS/GATE either part may be '*'. You can give every option several
     times. The token is shown once.
     """
     _refuse_unknown_gates(home, asked["approve"])
@@ -184,7 +194,7 @@ def add(
 @with_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
-    """List the clients that may come in, and what they may do."""
+    """List the clients that may connect, and what they may do."""
     documents = [document_of_client(grant.given) for grant in _grants(home).clients()]
     screen.document(documents)
     if documents:
@@ -200,8 +210,8 @@ def list_(home: Home, screen: Screen) -> None:
 def show(name: str, home: Home, screen: Screen) -> None:
     """Show what the client NAME may do, what it has at the hub, and how near its limits it is.
 
-    All that it has goes when it is revoked. What it has only while it is connected (work that it
-    has taken, questions, blobs that it is putting) is asked of the hub, where one is up.
+    A revocation removes all of it. If a hub is up, the command also asks it for what the client has
+    only while it is connected (work that it has taken, queries, blobs that it is uploading).
     """
     given = _grant(home, name).given
     shown = msgspec.structs.asdict(document_of_client(given))
@@ -215,14 +225,14 @@ def show(name: str, home: Home, screen: Screen) -> None:
 @client.command()
 @click.argument("name")
 @with_terms
-@click.option("--only", is_flag=True, help="Take back whatever is not said here.")
-@click.option("--nothing", is_flag=True, help="Take back all that it may do; it may still come in.")
+@click.option("--only", is_flag=True, help="Withdraw everything that these options do not allow.")
+@click.option("--nothing", is_flag=True, help="Withdraw all its grants; it may still connect.")
 @with_home
 @with_screen
 def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **asked: Any) -> None:
-    """Let the client NAME do more, or with --only just what is said here.
+    """Give the client NAME more rights, or, with --only, others.
 
-    Its token stays. Where it is connected, what changes holds at once.
+    Its token stays. If it is connected, changes take effect at once.
     """
     _check_grant(name, only=only, nothing=nothing, **asked)
     _refuse_unknown_gates(home, asked["approve"])
@@ -239,15 +249,18 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
 @click.argument("name")
 @click.option("--reason", default="", help="Why; it is recorded.")
 @click.option(
-    "--keep-subscriptions", "keep", is_flag=True, help="For whoever is let in under the name again."
+    "--keep-subscriptions",
+    "keep",
+    is_flag=True,
+    help="Keep its subscriptions, for the next client of this name.",
 )
 @with_home
 @with_screen
 def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> None:
-    """Let the client NAME in no more, cut it off where it is connected, and remove what it left.
+    """Revoke the client NAME, disconnect it, and remove what it left.
 
-    All that `cortex client show NAME` lists goes with it, in one transaction: deadlines,
-    subscriptions with the work that waits in them, and what it announced.
+    One transaction removes all that `cortex client show NAME` lists: deadlines, subscriptions with
+    the work that waits in them, and announcements.
     """
     with granting(home) as owner:
         held = held_by(home, name)
@@ -256,7 +269,7 @@ def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> N
     deadlines = tuple(each.name for each in held.deadlines)
     announced = tuple(f"{each.kind} {each.name}" for each in held.announcements)
     screen.document(RevokedDocument(name, reason, subscriptions, deadlines, announced))
-    screen.line(f"{name} is not let in any more")
+    screen.line(f"{name} is revoked")
     for each in subscriptions:
         screen.line(f"removed {each}")
     for each in deadlines:
@@ -268,15 +281,15 @@ def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> N
 @client.command()
 @click.option("--renew", is_flag=True, help="Make a new certificate first.")
 @click.option(
-    "--host", "hosts", multiple=True, help="A name or address that a new one is for, too."
+    "--host", "hosts", multiple=True, help="A further name or address for a new certificate."
 )
 @with_any_home
 @with_screen
 def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen) -> None:
     """Print the SHA-256 of the hub's certificate, which clients on other machines pin.
 
-    The certificate is made where there is none. After --renew a hub that is up shows the old one
-    until it is started again; then every client needs the new fingerprint.
+    If there is no certificate, the command makes one. After --renew, a hub that is up shows the old
+    one until its next start; then every client needs the new fingerprint.
     """
     keys = home.open().path / "keys"
     made = renew_hub_certificate(keys, hosts) if renew else hub_certificate(keys, hosts)
@@ -334,8 +347,8 @@ def _check_grant(
             raise click.UsageError("--nothing takes all rights back: give none with it, or --only")
     elif only and not nothing:
         raise click.UsageError(
-            "--only takes back what is not said, and nothing is: give --publish, --read and the "
-            "like, or --nothing instead to take every right back"
+            "--only withdraws all rights except the given ones, and none is given: give --publish, "
+            "--read or another, or --nothing instead to withdraw every right"
         )
     elif expires is None and not limits and not nothing:
         raise click.UsageError(

@@ -15,21 +15,24 @@ from ..tree import Family
 
 @click.group(cls=Family)
 def context() -> None:
-    """Look at the context of an execution."""
+    """Show the context of an execution."""
 
 
 @context.command()
 @click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
 @click.option(
-    "-f", "--follow", is_flag=True, help="Go on with each new prompt, until it ends or Ctrl-C."
+    "-f",
+    "--follow",
+    is_flag=True,
+    help="Show each new prompt, until the execution ends or you press Ctrl-C.",
 )
 @with_home
 @with_screen
 def health(execution_id: str, follow: bool, home: Home, screen: Screen) -> None:
-    """Show how full the context of an execution is, as its newest prompt has it.
+    """Show how full the context of an execution is, by its newest prompt.
 
-    Without EXECUTION it is the one that compiled a prompt last; it may be running. With -f and
-    --json there is one JSON document a line.
+    Without EXECUTION, it is the execution that compiled a prompt last; it may be running. With -f
+    and --json, each line is a JSON document.
     """
     if follow:
         _follow(home, execution_id, screen)

@@ -57,7 +57,9 @@ class StatsRow(msgspec.Struct):
 
 def _with_kind(function: Any) -> Any:
     option = click.option(
-        "--kind", type=click.Choice(KINDS), help="What the source is, where its name does not say."
+        "--kind",
+        type=click.Choice(KINDS),
+        help="The kind of the source, if its name does not show it.",
     )
     return option(function)
 
@@ -70,16 +72,18 @@ def ctx() -> None:
 @ctx.command("encode")
 @click.argument("file", type=_FILE, default="-")
 @_with_kind
-@click.option("--condense", "condensed", is_flag=True, help="Condense prose; facts stay.")
-@click.option("--draft", type=_FILE, help="A condensation of FILE; what it lost is put back.")
+@click.option("--condense", "condensed", is_flag=True, help="Condense prose; all facts stay.")
+@click.option(
+    "--draft", type=_FILE, help="A condensation of FILE; the command puts back lost facts."
+)
 @with_screen
 def encode_(
     file: Path, kind: Kind | None, condensed: bool, draft: Path | None, screen: Screen
 ) -> None:
-    """Encode FILE, or standard input; the package is printed.
+    """Encode FILE, or standard input, and print the package.
 
-    Data (JSON, JSON Lines, YAML, TOML, CSV) and logs are exact: `cortex ctx decode` gives them
-    back. Prose is exact too, unless --condense or --draft is given.
+    Data (JSON, JSON Lines, YAML, TOML, CSV) and logs are exact: `cortex ctx decode` restores them.
+    Prose is exact, too, unless you give --condense or --draft.
     """
     if draft is not None and str(file) == str(draft) == "-":
         raise RefusedError("FILE and --draft are both standard input: give one of them by name")
@@ -95,11 +99,11 @@ def encode_(
 @click.argument("file", type=_FILE, default="-")
 @with_screen
 def decode_(file: Path, screen: Screen) -> None:
-    """Decode the package in FILE, or in standard input; its source is printed.
+    """Decode a package in FILE or standard input; print its source.
 
-    Data comes back equal, with its comments and in its order, in the kind it had (TOML as JSON, and
-    so what was shortest as compact JSON); logs come back byte for byte. A condensed text is printed
-    with its legend written out.
+    Data comes back equal, with its comments, in its order and in its kind. (TOML comes back as
+    JSON, and so does data whose shortest form was compact JSON.) Logs come back byte for byte. A
+    condensed text is printed with its legend written out.
     """
     text = _read(file).removesuffix("\n")
     with _about(file):
@@ -116,9 +120,9 @@ def decode_(file: Path, screen: Screen) -> None:
 @_with_kind
 @with_screen
 def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> int:
-    """Check that PACKAGE holds what SOURCE says; ends with 1 if something is lost.
+    """Check that PACKAGE contains what SOURCE says; ends with 1 if something is lost.
 
-    Of an exact package that is its data, order and comments; of a condensed one every number, name,
+    For an exact package it checks data, order and comments; for a condensed one every number, name,
     date, quantity, address, code, quotation, negation, condition and modal.
     """
     if str(source) == str(package) == "-":
@@ -142,7 +146,7 @@ def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> in
 @click.option("--condense", "condensed", is_flag=True, help="Condense prose.")
 @with_screen
 def stats(files: tuple[Path, ...], kind: Kind | None, condensed: bool, screen: Screen) -> None:
-    """Count the tokens of every FILE, as it is and as a package."""
+    """Count the tokens of every FILE, unchanged and as a package."""
     rows = []
     for file in files:
         package = _package(file, kind, condensed, None)

@@ -14,15 +14,15 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Do not read every event of the log and every blob.")
-@click.option("--load", is_flag=True, help="Import components of your own, too: their code runs.")
+@click.option("--load", is_flag=True, help="Also import your own components: their code runs.")
 @with_any_home
 @with_screen
 def doctor(quick: bool, load: bool, home: Home, screen: Screen) -> int:
     """Check this installation, the home, its log and its blobs.
 
-    Nothing is changed, and no code of the home is run without --load.
+    It changes nothing, and runs no code of the home without --load.
 
-    Ends with 4 if something has to be done.
+    Ends with 4 if you have to do something.
     """
     found = []
     for check in checks_of(home, deep=not quick, loading=load):

@@ -20,7 +20,7 @@ class DownDocument(msgspec.Struct):
 
 
 @click.command()
-@click.option("--kill", is_flag=True, help="By force where it does not end by itself.")
+@click.option("--kill", is_flag=True, help="Kill the hub if it does not end by itself.")
 @click.option(
     "--timeout",
     "patience_s",
@@ -28,14 +28,14 @@ class DownDocument(msgspec.Struct):
     default=PATIENCE_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long it may take to its end.",
+    help="How long the hub may take to end.",
 )
 @with_home
 @with_screen
 def down(kill: bool, patience_s: float, home: Home, screen: Screen) -> None:
-    """End the hub that is up on the home. It is gone when this comes back.
+    """End the hub that is up on the home. When the command returns, the hub is gone.
 
-    What is at work is brought to its end; executions go on when a hub is up again.
+    Handlers finish their current work; executions continue when a hub is up again.
     """
     home.check()
     pid = stop(home, patience_s, kill=kill)

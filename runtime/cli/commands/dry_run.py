@@ -36,19 +36,21 @@ _STYLES = {"passed": "green", "failed": "red"}
 @click.argument("process", shell_complete=process_names_or_files)
 @with_inputs
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
-@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@click.option(
+    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
+)
 @with_any_home
 @with_screen
 def dry_run(
     process: str, inputs: tuple[str, ...], goal: str, workspace: Path, home: Home, screen: Screen
 ) -> int:
-    """Show what PROCESS (a name, an interface or a file) would ask, without doing it.
+    """Show what PROCESS (a name, an interface or a file) would do, without doing it.
 
-    Gates that only read are evaluated, but for those after a step that changes something; for each
-    step that asks a model, the exact prompt is shown as it can be compiled before the steps ahead
-    of it have run, and for a step with a goal all that may be done towards it. What workers,
-    plugins and servers of tools serve is known, and none of them is asked. No model is called,
-    nothing is recorded.
+    It evaluates gates that only read, except those after a step that changes something. For each
+    step that asks a model, it shows the exact prompt, compiled as far as possible before the
+    earlier steps have run. For a step with a goal it shows all allowed actions. It knows what
+    workers, plugins and tool servers serve, but asks none of them. It calls no model and records
+    nothing.
     """
     given = pairs_of(inputs, "NAME")
     elsewhere, listed = announced_elsewhere(home), listed_tools(home)
@@ -123,7 +125,7 @@ def _unknown(step: StepReport) -> Iterator[tuple[str, list[str]]]:
 
 
 def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
-    cost = f", reckoned {dollars(step.cost)} a call" if step.cost else ""
+    cost = f", estimated {dollars(step.cost)} a call" if step.cost else ""
     yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
     if step.inferred:
         yield "inferred", needs_line(step.inferred, step.inferred_from)

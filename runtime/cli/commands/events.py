@@ -50,9 +50,7 @@ class EventLine(msgspec.Struct):
     traceback: str | None = None  # with --traceback, of what failed
 
 
-TRACEBACK = click.option(
-    "--traceback", is_flag=True, help="Show of what failed where the exception came from, too."
-)
+TRACEBACK = click.option("--traceback", is_flag=True, help="Also show the traceback of failures.")
 
 
 @click.group(cls=Family)
@@ -73,7 +71,9 @@ def with_selection(function: Function) -> Function:
             help="Events of this execution.",
         ),
         click.option("--until", default="", metavar="TIME", help="Before this time."),
-        click.option("--since", default="", metavar="TIME", help="From then on: 1h, 2d, a date."),
+        click.option(
+            "--since", default="", metavar="TIME", help="Since this time: 1h, 2d, a date."
+        ),
         click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
     ):
         function = option(function)
@@ -86,14 +86,16 @@ for each in (schema, parked, retry, drop):
 
 @events.command()
 @with_selection
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many, the newest.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), help="Show at most this many, the newest."
+)
 @TRACEBACK
 @with_home
 @with_screen
 def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **asked: Any) -> None:
-    """Show the events that fit everything given, the oldest first.
+    """Show the events that match all options, the oldest first.
 
-    With --json one JSON document a line.
+    With --json, each line is a JSON document.
     """
     with History.open(home) as history:
         chosen = history.select(_selection(history, **asked))
@@ -103,19 +105,19 @@ def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **aske
 
 @events.command()
 @with_selection
-@click.option("-f", "--follow", is_flag=True, help="Go on as events come, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Show new events as they come, until Ctrl-C.")
 @click.option(
     "-n",
     "--lines",
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="How many to begin with.",
+    help="How many events to show first.",
 )
 @with_home
 @with_screen
 def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> None:
-    """Show the newest events that fit, and with -f those that come."""
+    """Show the newest events that match; with -f, also new ones."""
     with History.open(home) as history:
         selection = _selection(history, **asked)
         after = 0

@@ -49,7 +49,7 @@ class EventPosition(click.IntRange):
 
 
 with_component = click.option(
-    "--component", default="", metavar="NAME", help="Which one, where several gave it up."
+    "--component", default="", metavar="NAME", help="The component, if several gave up the event."
 )
 
 
@@ -59,10 +59,10 @@ with_component = click.option(
 def parked(home: Home, screen: Screen) -> int:
     """Show the events that a component could not handle, the oldest first.
 
-    Each was tried several times; the component went on without it. What to do stands with each:
-    `retry` has it handled once more by a component that is fed in order, wherever it is hosted; a
-    step that a worker of many gave up failed, and its execution is resumed. `drop` takes an event
-    off this list.
+    Each was tried several times; the component continued without it. The list says what to do for
+    each. `retry` makes a component with an ordered feed handle it once more, in any host. If one of
+    many workers gave up a step, the step failed: resume its execution. `drop` removes an event from
+    this list.
     """
     with History.open(home) as history:
         found = parked_of(history)
@@ -89,10 +89,10 @@ def parked(home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def retry(position: int, component: str, home: Home, screen: Screen) -> int:
-    """Have a parked event handled once more, by the component that gave it up.
+    """Let the component that gave up a parked event handle it once more.
 
-    What comes of it is recorded as if it had come the first time. Ends with 1 if it fails again.
-    A component of a worker or a plugin comes to it once what hosts it is at work.
+    Cortex records the result as if it had come the first time. Ends with 1 if the event fails
+    again. A component of a worker or a plugin handles it when its host runs.
     """
     from ..running import Station
 
@@ -117,9 +117,9 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def drop(position: int, component: str, note: str, home: Home, screen: Screen) -> int:
-    """Take a parked event off the list: nobody is to handle it any more.
+    """Remove a parked event from the list.
 
-    The event itself stays in the log, as all do.
+    No component handles it any more. The event itself stays in the log.
     """
     from ..running import Station
 
@@ -182,8 +182,8 @@ def _until_handled(station: "Station", screen: Screen, component: str, position:
             return
         time.sleep(LOOK_S)
     raise RefusedError(
-        f"{component} has not come to it within {RETRY_S:.0f} s; it will once what hosts it is at "
-        "work: start that worker, or see `cortex plugin list`"
+        f"{component} has not handled it within {RETRY_S:.0f} s; it will when its host runs: "
+        "start that worker, or see `cortex plugin list`"
     )
 
 

@@ -18,8 +18,8 @@ from ..screen import Screen
 def schema(topic: str | None, asyncapi: bool, screen: Screen) -> None:
     """Print the JSON Schema of every event, or of those of TOPIC.
 
-    The output is JSON with and without --json. Needs no home: these are the events of the bus
-    itself, not those that plugins add.
+    The output is JSON with and without --json. The command needs no home: these are the events of
+    the bus itself, not those that plugins add.
     """
     chosen = [cls for cls in VOCABULARY if topic in (None, cls.topic_name())]
     if not chosen:

@@ -51,24 +51,26 @@ class FoundExecution(ExecutionSummary, kw_only=True):
 LATER = {
     "approve": Lazy("execution_approve:approve", "Answer a gate as the client whose token it is."),
     "edit": Lazy("execution_edit:edit", "Change the prompt that a breakpoint shows."),
-    "resume": Lazy("execution_resume:resume", "Go on with an execution that stands."),
+    "resume": Lazy(
+        "execution_resume:resume", "Continue a paused, halted or interrupted execution."
+    ),
 }
 
 
 @click.group(cls=Family, later=LATER)
 def execution() -> None:
-    """Look at executions and steer them."""
+    """Show executions and control them."""
 
 
 @execution.command(name="list")
-@click.option("--status", type=click.Choice(STATUSES), help="Only those in this status.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only executions with this status.")
 @click.option(
     "--process",
     default="",
     shell_complete=process_names,
-    help="Only those of this process.",
+    help="Only executions of this process.",
 )
-@click.option("--children", is_flag=True, help="Also those that run as a step of another.")
+@click.option("--children", is_flag=True, help="Also executions that run as a step of another.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @with_home
 @with_screen
@@ -90,10 +92,10 @@ def list_(
 @with_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
-    """Find the executions that have most to do with TEXT, best first.
+    """Find the executions that match TEXT best, best first.
 
-    TEXT is words as people say them: "the run that failed on tomlkit". Goal, process, inputs,
-    status, reason, verdict, and what steps said or failed of are looked into.
+    TEXT is ordinary words: "the run that failed on tomlkit". The search covers goal, process,
+    inputs, status, reason, verdict, and the results and errors of steps.
     """
     question = question_of(words)
     with History.open(home) as history:
@@ -119,7 +121,7 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 @with_home
 @with_screen
 def show(execution_id: str, home: Home, screen: Screen) -> None:
-    """Show what an execution was given and what came of it."""
+    """Show the inputs, the state and the outcome of an execution."""
     with History.open(home) as history:
         found = history.execution_id(execution_id)
         state = history.execution(found)
@@ -135,7 +137,7 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @with_home
 @with_screen
 def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
-    """Stop an execution before its next step; `resume` goes on with it."""
+    """Pause an execution before its next step; `resume` continues it."""
     with running.Station.open(home, screen) as station:
         found = station.known(execution_id)
         code = station.pause(found, ExecutionPause(execution_id=found, reason=reason))
@@ -164,12 +166,12 @@ def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 def do_(
     execution_id: str, action: str, inputs: tuple[str, ...], note: str, home: Home, screen: Screen
 ) -> int:
-    """Do something towards the goal of an execution that waits for it.
+    """Take an action towards the goal of an execution.
 
-    ACTION is an action, or a process, that may be done towards the goal. It becomes a step of the
-    execution and is recorded like any other; then the execution waits for what is done next, or
-    asks its model. `finish` says that the goal is reached. Without ACTION, all that may be done is
-    shown, with what it takes.
+    ACTION is an action or a process that the execution allows. It becomes a step of the execution
+    and is recorded like any other; then the execution waits for the next action, or asks its model.
+    `finish` says that the goal is reached. Without ACTION, the command shows all allowed actions
+    with their parameters.
     """
     if not action:
         if inputs or note:
@@ -193,10 +195,10 @@ def do_(
     "outputs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An output of work that nobody leads.",
+    help="An output, for work without a process.",
 )
-@click.option("--give-up", is_flag=True, help="The goal is not reached, and nothing is done more.")
-@click.option("--note", default="", help="What was reached, or why it is given up.")
+@click.option("--give-up", is_flag=True, help="The goal is not reached, and the execution ends.")
+@click.option("--note", default="", help="What was reached, or why you give it up.")
 @with_home
 @with_screen
 def finish(
@@ -209,8 +211,8 @@ def finish(
 ) -> int:
     """Say that the goal of an execution is reached.
 
-    With --give-up, that it is given up. Its check is not asked: this is a person's word, and
-    recorded as one.
+    With --give-up, say that you give it up. Cortex does not run the check of the goal; it records
+    this as a person's statement.
     """
     given = running.pairs_of(outputs, "NAME")
     with running.Station.open(home, screen) as station:

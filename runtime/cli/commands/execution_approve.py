@@ -53,7 +53,7 @@ class AnsweredDocument(msgspec.Struct):
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     required=True,
     metavar="FILE",
-    help="Holds the token of the client that answers; only its owner may read it.",
+    help="File with the token of the client that answers; only its owner may read it.",
 )
 @click.option("--url", default="", help="The hub's address [default: the home's own hub].")
 @click.option("--note", default="", help="Why, for the record.")
@@ -64,10 +64,10 @@ def approve(
 ) -> int:
     """Answer a gate as the client whose token you have.
 
-    That is the gate at which the execution waits. A gate may say who answers it, and that whoever
-    asked for the execution does not: the owner of the home, in whose name `resume --approve`
-    answers, may then be nobody it takes. The client needs `--approve PROCESS/GATE`, and `--read`
-    and `--subscribe` of 'execution.*' and 'gate.*'.
+    It answers the gate at which the execution waits. A gate may say who may answer, and may exclude
+    the requester of the execution. Then it may not accept the owner of the home, in whose name
+    `resume --approve` answers. The client needs `--approve PROCESS/GATE`, and `--read` and
+    `--subscribe` of 'execution.*' and 'gate.*'.
     """
     answer = "denied" if deny else "approved"
     with closing(connect(url or hub_of(home).url, token=read_token(path))) as client:
@@ -139,4 +139,4 @@ def _taken(client: Client, feed: Feed, said: ExecutionResume, at: int) -> str:
                     pass
     if by:
         return by  # what the gate made of it is not shown to this client
-    raise RefusedError(f"the answer was recorded, and nothing came of it within {HEARD_S:g} s")
+    raise RefusedError(f"the answer was recorded, but there was no result within {HEARD_S:g} s")

@@ -25,7 +25,7 @@ SHOWN_ITEMS = 5  # that are named
     "--file",
     "whole",
     type=click.File(encoding="utf-8"),
-    help="The whole prompt as it is to be; - reads standard input.",
+    help="The whole new prompt; - reads standard input.",
 )
 @click.option(
     "--replace",
@@ -33,7 +33,7 @@ SHOWN_ITEMS = 5  # that are named
     type=(str, str),
     multiple=True,
     metavar="OLD NEW",
-    help="Write NEW in the place of OLD, which stands there once.",
+    help="Replace OLD, which must occur once, by NEW.",
 )
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
@@ -48,10 +48,10 @@ def edit(
 ) -> int:
     """Change the prompt that a breakpoint shows.
 
-    `resume` sends it then. Without --file and --replace it is opened in your editor. What you
-    change is recorded with your name, the prompt is compiled again with it, and shown again.
-    Headings, the lines that open and close what is quoted, tools and masked secrets stay as they
-    are. Later prompts of the step have the change, too.
+    `resume` then sends it. Without --file and --replace, the command opens it in your editor.
+    Cortex records your change with your name, compiles the prompt again with it, and shows it
+    again. You cannot change headings, the lines that open and close a quotation, tools and masked
+    secrets. Later prompts of the step have the change, too.
     """
     if whole and pairs:
         raise click.UsageError("give --file or --replace, not both")
@@ -86,7 +86,7 @@ def _standing(history: History, execution_id: str) -> Execution:
         shown = ", ".join(standing[:SHOWN_ITEMS])
         if standing:
             raise RefusedError(
-                f"{len(standing)} items of {state.step_id} stand, each with a prompt of its own: "
+                f"{len(standing)} items of {state.step_id} wait, each with its own prompt: "
                 f"edit that of one of them ({shown}{', ...' * (len(standing) > SHOWN_ITEMS)})"
             )
     return state

@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 @click.option("--approve", is_flag=True, help="Answer the question with yes.")
 @click.option("--deny", is_flag=True, help="Answer the question with no.")
 @click.option("--answer", "text", default="", metavar="TEXT", help="Answer in a model's place.")
-@click.option("--it-happened", "result", metavar="RESULT", help="What was begun gave this.")
-@click.option("--do-it-again", "again", is_flag=True, help="Begin what was begun once more.")
-@click.option("--skip", default="", metavar="STEP", help="Go on without this step.")
-@click.option("--result", "given", default="", metavar="STEP=RESULT", help="It gave this.")
+@click.option(
+    "--it-happened", "result", metavar="RESULT", help="The effect that began has this result."
+)
+@click.option("--do-it-again", "again", is_flag=True, help="Start the effect again.")
+@click.option("--skip", default="", metavar="STEP", help="Continue without this step.")
+@click.option(
+    "--result", "given", default="", metavar="STEP=RESULT", help="Use this as the step's result."
+)
 @click.option("--from", "from_step", default="", metavar="STEP", help="Go back to this step.")
-@click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change it.")
-@click.option("--max-cost", type=DOLLARS, metavar="USD", help="Let it spend more.")
+@click.option(
+    "-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Change an input."
+)
+@click.option("--max-cost", type=DOLLARS, metavar="USD", help="Set the cost limit to this.")
 @click.option("--note", default="", help="Why, for the record.")
 @with_home
 @with_screen
@@ -51,20 +57,20 @@ def resume(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Go on with a paused, halted or interrupted execution.
+    """Continue a paused, halted or interrupted execution.
 
-    With --from it goes back to a step at which it was: what that step and those after it gave is
-    dropped, and they run again. `--answer -` reads the answer from standard input.
+    With --from it goes back to an earlier step: Cortex drops the results of that step and of all
+    later ones, and runs them again. `--answer -` reads the answer from standard input.
 
-    Where something was begun that may happen once only, and nobody recorded how it ended, it asks:
-    --it-happened takes RESULT (JSON, or text) as what came of it, --do-it-again begins it anew.
+    If a `once` effect began and nobody recorded how it ended, the execution asks. --it-happened
+    uses RESULT (JSON, or text) as its result; --do-it-again starts it again.
 
-    With -i and --max-cost it goes on with other inputs, and may spend more: that is recorded as an
-    edit of yours. Steps that are done keep what they gave, unless --from has them run again.
+    With -i and --max-cost it continues with other inputs, or may spend more; Cortex records that as
+    your edit. Completed steps keep their results, unless --from runs them again.
 
-    --skip goes on without a step that is not done. --result takes RESULT (JSON, or text) as what a
-    step gave, done or not: the gates of the step at hand are asked again. Both are recorded as
-    yours, and no gate is passed over.
+    --skip continues without a step that is not done. --result uses RESULT (JSON, or text) as the
+    result of a step, whether it is done or not; the gates of the current step are asked again.
+    Cortex records both with your name and passes over no gate.
     """
     edits = bool(inputs) or max_cost is not None
     _refuse_mixtures(

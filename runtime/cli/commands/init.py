@@ -25,15 +25,15 @@ class InitDocument(msgspec.Struct):
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="The home itself, wherever it is; commands then take it by --home or CORTEX_HOME.",
+    help="The home itself, in any place; commands then use it with --home or CORTEX_HOME.",
 )
 @with_screen
 def init(folder: Path | None, home: Path | None, screen: Screen) -> None:
     """Make a home, .cortex/, in FOLDER (this folder).
 
-    Commands in FOLDER and below then use it. A home that is there stays as it is; what is missing
-    from it is added, and it is as trusted as it was: see `cortex trust`. With --home it is made
-    where that says, under any name.
+    Commands in FOLDER and below then use it. The command does not change an existing home, but adds
+    what is missing; the home is as trusted as before: see `cortex trust`. With --home, the home is
+    made there, under any name.
     """
     path = _place(folder, named_home(home))
     made = not (path / "version").exists()

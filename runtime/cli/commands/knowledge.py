@@ -42,18 +42,18 @@ class TopicRow(msgspec.Struct):
 
 @click.group(cls=Family)
 def knowledge() -> None:
-    """Look into knowledge: index it, find passages, list topics."""
+    """Use knowledge: index it, find passages, list topics."""
 
 
 @knowledge.command("index")
 @with_home
 @with_screen
 def index_(home: Home, screen: Screen) -> None:
-    """Bring the index to what stands in the files.
+    """Update the index from the files.
 
-    Only what changed is read. `cortex knowledge find` and the tool find_knowledge do this by
-    themselves; after a large change it is quicker here. A file that cannot be indexed is named and
-    holds up none of the others.
+    It reads only what changed. `cortex knowledge find` and the tool find_knowledge do this
+    automatically; after a large change this command is faster. It names a file that it cannot
+    index, and continues with the others.
     """
     with _opened(home) as opened:
         indexed = opened.update(keep=_keep_in(home))
@@ -90,9 +90,9 @@ def find(
     home: Home,
     screen: Screen,
 ) -> None:
-    """Find the passages that have most to do with TEXT, best first.
+    """Find the passages that match TEXT best, best first.
 
-    TEXT is words as people say them; a question will do.
+    TEXT is ordinary words, or a question.
     """
     question = question_of(words)
     with _opened(home) as opened:
@@ -117,9 +117,9 @@ def find(
 @with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
-    """List the topics that processes may declare, with the file that each stands for.
+    """List the topics that processes may declare, with the file of each.
 
-    A file that cannot be read as text is named, and is no topic.
+    A file that cannot be read as text is named, and is not a topic.
     """
     rows: list[TopicRow] = []
     notes: list[str] = []
@@ -146,7 +146,7 @@ def list_(home: Home, screen: Screen) -> None:
 @with_home
 @with_screen
 def stats(home: Home, screen: Screen) -> None:
-    """Show what the index holds: files by scope, passages, vectors, and what is not indexed."""
+    """Show what the index contains: files by scope, passages, vectors, and what is not indexed."""
     with _opened(home) as opened:
         told = opened.statistics()
     screen.document(told)

@@ -20,34 +20,35 @@ from ..screen import Screen
 from ..tree import Family
 
 BY = "cortex log state"
-RESTORE = "cortex log state --restore   (puts back what was there when the log was closed)"
+RESTORE = "cortex log state --restore   (restores the state in which the log was closed)"
 ACCEPT = "cortex log state --accept   (keeps what is there now)"
 
 
 @click.group(cls=Family)
 def log() -> None:
-    """Look after what moves with the event log: cursors and work."""
+    """Check the state beside the event log: cursors and work."""
 
 
 @log.command()
-@click.option("--restore", is_flag=True, help="Put back what was there when the log was closed.")
-@click.option("--accept", is_flag=True, help="Keep what is there now.")
+@click.option("--restore", is_flag=True, help="Restore the state in which the log was closed.")
+@click.option("--accept", is_flag=True, help="Keep the present state.")
 @with_home
 @with_screen
 def state(restore: bool, accept: bool, home: Home, screen: Screen) -> int:
-    """Show what does not fit the events, or is not what it was; and go on from there.
+    """Show state that was changed or does not fit, and repair it.
 
-    The events themselves are covered by hashes. Cursors, waiting work, deadlines and receipts are
-    not: a log that is closed keeps a copy of them, and one in which another program changed them
-    since is not opened. This shows each row, as it was and as it is. --restore puts all of it back
-    as it was, --accept keeps it as it is; either way, what the events determine is as they say: a
-    cursor is not before what its component has answered to, a request that nobody answered waits
-    again, and nothing points past the end. What was done is recorded as `log.state_mended`.
+    Hashes protect the events themselves. They do not protect cursors, waiting work, deadlines and
+    receipts: a closed log keeps a copy of them, and if another program has changed them since,
+    Cortex does not open the log. This command shows each changed row, before and after. --restore
+    restores all rows, --accept keeps them as they are now. In both cases the events decide what
+    they determine: a cursor is not before events that its component has answered, a request that
+    nobody answered waits again, and nothing points past the end. Cortex records the repair as
+    `log.state_mended`.
 
-    While a hub is up, what it goes by is compared with what is on disk; --restore and --accept
-    want it down.
+    While a hub is up, the command compares the hub's state with the disk; for --restore and
+    --accept, end the hub first.
 
-    Ends with 4 if something does not fit, and with 0 once it does.
+    Ends with 4 if something does not fit, otherwise with 0.
     """
     if restore and accept:
         raise click.UsageError("--restore and --accept exclude each other")

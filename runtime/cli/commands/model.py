@@ -33,18 +33,18 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @click.group(cls=Family)
 def model() -> None:
-    """Look at models: which there are, and whether they answer."""
+    """Show models, and check whether they answer."""
 
 
 @model.command("list")
 @with_any_home
 @with_screen
 def list_(home: Home, screen: Screen) -> None:
-    """List the models that steps may get.
+    """List the models that steps may use.
 
-    They stand in config.toml or come with a component. A price is four: US dollars a million tokens
-    of prompt, of prompt read from the endpoint's cache, of prompt written to it, and of answer. Of
-    a key only the variable is shown that holds it, and whether it is set.
+    They are in config.toml or come with a component. A price has four parts: US dollars for a
+    million tokens of prompt, of prompt read from the endpoint's cache, of prompt written to it, and
+    of answer. For a key, the list shows only its variable, and whether it is set.
     """
     rows = models_of(home)
     screen.document(rows)
@@ -61,14 +61,14 @@ def list_(home: Home, screen: Screen) -> None:
 @with_any_home
 @with_screen
 def check(name: str | None, home: Home, screen: Screen) -> int:
-    """Check that the models, or the one called NAME, can be asked.
+    """Check that Cortex can ask the models, or the model NAME.
 
-    That is: the configuration is right, the variable with the key is set, the endpoint takes a
-    connection and, where it is OpenAI-compatible, has the model. No prompt is sent, and no endpoint
-    but the model's own is spoken to.
+    It checks that the configuration is correct, that the variable with the key is set, that the
+    endpoint accepts a connection and, if it is OpenAI-compatible, that it has the model. It sends
+    no prompt, and contacts only the model's own endpoint.
 
-    Ends with 4 if a model cannot be asked, or if there is none but the embedded one, which quotes
-    and does not think.
+    Ends with 4 if a model cannot be asked, or if the only one is the built-in one, which only
+    quotes.
     """
     rows = models_of(home)
     asked = [row for row in rows if name in (None, row.name)]
@@ -96,10 +96,10 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
 @with_home
 @with_screen
 def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
-    """Say why STEP of EXECUTION got the models that it asked, and what they cost.
+    """Show why Cortex chose the models of STEP, and their cost.
 
-    Every attempt and every turn of an agent step is shown with what it needed, the models that
-    would have done, those that would not and for what reason, and each call.
+    For every attempt and every turn of a step it shows the needs, the suitable models, the rejected
+    models with the reason, and each call.
     """
     with History.open(home) as history:
         document = why_of(history, history.execution_id(execution_id), step)

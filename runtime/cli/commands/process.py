@@ -62,7 +62,7 @@ class InspectDocument(msgspec.Struct, kw_only=True):
 
 @click.group(cls=Family)
 def process() -> None:
-    """Look at processes and check their sources."""
+    """Show processes and check their sources."""
 
 
 process.add_command(validate)
@@ -70,7 +70,7 @@ process.add_command(dry_run)
 
 
 @process.command(name="list")
-@click.option("--all", "all_", is_flag=True, help="Also those that were retired.")
+@click.option("--all", "all_", is_flag=True, help="Also show retired ones.")
 @with_any_home
 @with_screen
 def list_(all_: bool, home: Home, screen: Screen) -> None:
@@ -85,10 +85,10 @@ def list_(all_: bool, home: Home, screen: Screen) -> None:
 @with_any_home
 @with_screen
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
-    """Find the processes that have most to do with TEXT, best first.
+    """Find the processes that match TEXT best, best first.
 
-    TEXT is words as people say them: "the process that handles CI failures". Names, descriptions,
-    inputs, steps and triggers are looked into, as passages of knowledge are.
+    TEXT is ordinary words: "the process that handles CI failures". The search covers names,
+    descriptions, inputs, steps and triggers, as it does passages of knowledge.
     """
     question = question_of(words)
     with open_shelf(home, screen) as history:
@@ -109,11 +109,13 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 
 @process.command(name="inspect")
 @click.argument("name", shell_complete=process_names)
-@click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
+@click.option(
+    "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
+)
 @with_any_home
 @with_screen
 def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
-    """Show what a process is made of, and where each part comes from."""
+    """Show the parts of a process, and where each part comes from."""
     with open_shelf(home, screen) as history:
         catalog = Catalog(history)
         compiled = catalog.get(name, version)
@@ -161,7 +163,7 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 @with_any_home
 @with_screen
 def history(name: str, home: Home, screen: Screen) -> None:
-    """Show the versions of a process, and how each of them fared."""
+    """Show the versions of a process, and the results of each."""
     with open_shelf(home, screen) as past:
         found = _history(past, name)
     screen.document(found)

@@ -32,7 +32,7 @@ HEADERS = ("prompt", "execution", "step", "turn", "tokens", "of window", "in", "
 
 @click.group(cls=Family)
 def prompt() -> None:
-    """Look at prompts: what went in, what stayed out, and why.
+    """Show prompts: what they contain, what was left out, and why.
 
     PROMPT is the digest of one, or as much of it as no other has, or EXECUTION, EXECUTION/STEP or
     EXECUTION/STEP/TURN for the newest one that fits.
@@ -59,12 +59,12 @@ def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
 @click.option(
     "--rebuild",
     is_flag=True,
-    help="Compile it again from what it was compiled from; fails if a byte differs.",
+    help="Compile it again from its inputs; fails if a byte differs.",
 )
 @with_home
 @with_screen
 def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Screen) -> None:
-    """Show a prompt as it was sent, or its manifest."""
+    """Show a prompt as Cortex sent it, or its manifest."""
     with History.open(home) as history:
         compiled = find_prompt(history, name)
         document = (rebuilt_document if rebuild else document_of)(history, compiled)
@@ -84,13 +84,15 @@ def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Scre
 @prompt.command()
 @click.argument("before", metavar="PROMPT")
 @click.argument("after", metavar="PROMPT")
-@click.option("--brief", is_flag=True, help="Leave the texts out: which items changed, and why.")
+@click.option(
+    "--brief", is_flag=True, help="Show only which items changed, and why, without their text."
+)
 @with_home
 @with_screen
 def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> None:
     """Show what changed from one prompt to another, item by item, and why.
 
-    Lines that came are marked +, lines that left -.
+    Added lines are marked +, removed lines -.
     """
     with History.open(home) as history:
         documents = [document_of(history, find_prompt(history, name)) for name in (before, after)]
@@ -101,16 +103,21 @@ def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> No
 
 @prompt.command()
 @click.argument("item")
-@click.option("--in", "name", default="", metavar="PROMPT", help="In this prompt alone.")
-@click.option("--execution", default="", shell_complete=execution_ids, help="In those of this one.")
+@click.option("--in", "name", default="", metavar="PROMPT", help="Only in this prompt.")
+@click.option(
+    "--execution",
+    default="",
+    shell_complete=execution_ids,
+    help="Only in prompts of this execution.",
+)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True)
 @with_home
 @with_screen
 def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Screen) -> None:
-    """Say why ITEM was in a prompt, or was left out.
+    """Show why ITEM was in a prompt, or was left out.
 
-    ITEM is an id as a manifest has it, or a source, or the end of its path. ITEM:LINE asks for a
-    line of it: which chunk held it, and what became of that. The newest prompts come first.
+    ITEM is an id from a manifest, or a source, or the end of its path. ITEM:LINE asks about one
+    line: which chunk contained it, and what happened to that chunk. The newest prompts come first.
     """
     unread: list[str] = []
     with History.open(home) as history:
@@ -140,7 +147,7 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
 def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     """Show what each section costs, and which sources are never used.
 
-    Over the newest prompts: `-n` says how many. Dollars are shown where a model has a price.
+    It covers the newest prompts; `-n` says how many. It shows dollars if a model has a price.
     """
     with History.open(home) as history:
         known = history.execution_id(execution_id) if execution_id else ""

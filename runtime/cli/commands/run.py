@@ -44,9 +44,13 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     help="Inputs as a map in a file, JSON or TOML.",
 )
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
-@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@click.option(
+    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
+)
 @click.option("--break", "breaks", multiple=True, metavar="STEP", help="Pause before this step.")
-@click.option("--version", type=click.IntRange(min=1), help="Not the newest, but this version.")
+@click.option(
+    "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
+)
 @click.option(
     "--max-cost",
     type=DOLLARS,
@@ -121,12 +125,12 @@ def run(
 ) -> int:
     """Run a process, or work towards a goal without one.
 
-    PROCESS is its name, an interface that it implements, or a file. Without it but with --goal, a
-    model chooses turn by turn what is done, of what it may do, until the check passes: each action
-    is a step of the execution, and recorded, so that a process can be made of them. Files change in
-    a work tree. Where no model is configured, you choose: `cortex execution do`.
-    How it goes is told on standard error, what comes of it on standard output. Ctrl-C pauses it.
-    Where a person is asked in a model's place, the answer is typed, and ended with Ctrl-D.
+    PROCESS is its name, an interface that it implements, or a file. With --goal and without
+    PROCESS, a model chooses allowed actions turn by turn, until the check passes. Each action is a
+    recorded step of the execution, so that you can make a process of them. Files change in a
+    worktree. If no model is configured, you choose: `cortex execution do`. Progress goes to
+    standard error, the result to standard output. Ctrl-C pauses the execution. If you answer in a
+    model's place, type the answer and end it with Ctrl-D.
     """
     options = _GoalOptions(may, tools, check, turns, within, by_hand)
     given = pairs_of(inputs, "NAME")

@@ -84,9 +84,8 @@ class StatusDocument(msgspec.Struct):
 def status(every: bool, home: Home, screen: Screen) -> int:
     """Show whether a hub is up, who is connected, and how fast it is.
 
-    How far subscriptions are behind is shown, too. Of these those are shown for which something
-    waits or is held; --json has all of them. Ends with 3 where no hub is up; what the log tells
-    is shown all the same.
+    It also shows how far behind subscriptions are: those with waiting or taken events; --json has
+    all of them. If no hub is up, it shows what is in the log, and ends with 3.
     """
     home.check()
     answer, own = None, ""
@@ -181,7 +180,7 @@ def _show(screen: Screen, document: StatusDocument, *, every: bool) -> None:
     screen.line(f"{many(document.events, 'event')}{f'; {rates}' if rates else ''}")
     if no_room(Path(document.home)):
         screen.line("the disk of this home is full: nothing can be recorded", "yellow")
-        screen.line("-> free some space: what waits goes on by itself then")
+        screen.line("-> free some space: waiting work then continues automatically")
     if document.clock_behind_s:
         behind = duration(document.clock_behind_s)
         screen.line(f"the newest event is {behind} in the future of this clock", "yellow")

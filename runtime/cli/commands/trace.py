@@ -35,14 +35,14 @@ class TraceDocument(msgspec.Struct):
 
 @click.command()
 @click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
-@click.option("--full", is_flag=True, help="Show answers, results and evidence uncut.")
+@click.option("--full", is_flag=True, help="Show full answers, results and evidence.")
 @with_home
 @with_screen
 def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
     """Show everything that happened in an execution.
 
-    EXECUTION is an id, or as much of it as no other has; without it, the newest one. Columns:
-    position in the log, seconds since the start, time taken.
+    EXECUTION is an id, or its beginning, if that is unique; without it, the newest one. Columns:
+    position in the log, seconds since the start, duration.
     """
     with History.open(home) as history:
         newest = history.newest_execution_id

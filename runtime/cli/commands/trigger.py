@@ -19,14 +19,16 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.argument("fields", nargs=-1, required=True, metavar="FIELD=VALUE...")
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
 @click.option("--goal", default="", help="What the work is for.")
-@click.option("--workspace", type=FOLDER, default=".", help="The folder it is about [default: .].")
+@click.option(
+    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
+)
 @click.option(
     "--version",
     type=click.IntRange(min=1),
-    help="The version that is to answer: needed where the newest source was rejected.",
+    help="The version to run; needed if the newest source was rejected.",
 )
 @click.option(
-    "--no-wait", is_flag=True, help="Record it and leave; the next runtime does the work."
+    "--no-wait", is_flag=True, help="Record the event and end; the next runtime does the work."
 )
 @with_running
 @with_any_home
@@ -43,10 +45,10 @@ def trigger(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Say that something happened, and run what answers it.
+    """Report an event, and run the process that answers it.
 
-    That is the process whose trigger fits best, in its newest version; where the newest source of
-    one that fits was rejected, nothing runs unless --version names the version that stands.
+    It runs the process whose trigger fits best, in its newest version. If the newest source of a
+    fitting process was rejected, nothing runs unless --version names an earlier valid version.
 
     \b
     cortex trigger source=ci status=failure -i log=build.log

@@ -30,27 +30,27 @@ class WithdrawnDocument(msgspec.Struct):
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
 @click.option("--show", is_flag=True, help="Only show what can act in it, and its digest.")
-@click.option("--withdraw", is_flag=True, help="Trust it no more.")
+@click.option("--withdraw", is_flag=True, help="Withdraw trust.")
 @click.option(
     "--own",
     is_flag=True,
-    help="It is a home of your own, from before or from a backup: your edits stay trusted.",
+    help="This is your own home, from an older version or a backup: your edits stay trusted.",
 )
-@click.option("--digest", default="", metavar="HEX", help="Do not ask, if this is its digest.")
+@click.option("--digest", default="", metavar="HEX", help="Do not ask if this is its digest.")
 @with_screen
 def trust(
     folder: Path | None, show: bool, withdraw: bool, own: bool, digest: str, screen: Screen
 ) -> int:
-    """Let a home act, or no more: one that came from somewhere.
+    """Trust a home that came from elsewhere, or withdraw trust.
 
-    That is the home in FOLDER, or the one that belongs to this folder. What can act in it is
-    shown first: its processes, plugins and programs, servers of tools, the hosts of its models
-    and the variables with keys that they would get, and what waits in its log. Trust is kept in
-    your own folder, outside the home. What version control or a copy brings later is asked
-    about again; your own edits are not.
+    It trusts the home in FOLDER, or the one that belongs to this folder. It first shows what can
+    act in the home: its processes, plugins and programs, tool servers, the hosts of its models and
+    the variables with keys that they would get, and the work that waits in its log. Cortex keeps
+    trust in your own folder, outside the home. It asks again about what version control or a copy
+    brings later, but not about your own edits.
 
-    --show ends with 6 where the home is not trusted. In CI the digest that it prints goes into
-    CORTEX_TRUST; several are separated by commas.
+    --show ends with 6 if the home is not trusted. In CI, put the digest that it prints into
+    CORTEX_TRUST; separate several with commas.
     """
     if (show or withdraw) and (own or digest or (show and withdraw)):
         raise click.UsageError("--show and --withdraw go with no other option")
@@ -80,7 +80,7 @@ def _trust(home: Home, document: ActingDocument, screen: Screen, *, own: bool, d
     if digest:
         give_trust(home.path, by=BY_COMMAND, digest=digest, own=own)
     elif not has_person():
-        raise UntrustedHomeError(str(home.path), ("nobody is here to be asked",))
+        raise UntrustedHomeError(str(home.path), ("there is no terminal to ask at",))
     elif not asked_for_trust(home, document, own=own):
         screen.note("it stays as it was", "yellow")
         return FAILED

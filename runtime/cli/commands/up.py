@@ -37,15 +37,19 @@ class UpDocument(msgspec.Struct):
 
 
 @click.command()
-@click.option("--listen", multiple=True, metavar="URL", help="Also here: tls+tcp://HOST:PORT.")
-@click.option("--insecure", is_flag=True, help="Let --listen be tcp:// on loopback.")
+@click.option(
+    "--listen", multiple=True, metavar="URL", help="Also listen here: tls+tcp://HOST:PORT."
+)
+@click.option("--insecure", is_flag=True, help="Allow --listen with tcp:// on loopback.")
 @click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="PEM",
-    help="Shown on tls+tcp:// instead of the hub's own, with its key in the same file.",
+    help="Certificate for tls+tcp:// instead of the hub's own, with its key in the same file.",
 )
-@click.option("--background", is_flag=True, help="Come back once it is up; `cortex down` ends it.")
+@click.option(
+    "--background", is_flag=True, help="Return when the hub is up; `cortex down` ends it."
+)
 @with_any_home
 @with_screen
 def up(
@@ -58,9 +62,9 @@ def up(
 ) -> int:
     """Serve the home to other processes and other machines.
 
-    For other machines --listen says where. The components of the home run here. Commands on
-    this home use it as long as it is up; agents, tools and workers connect to it. Ctrl-C,
-    SIGTERM or `cortex down` end it in good order.
+    For other machines, give an address with --listen. The components of the home run in this
+    process. Commands on this home use the hub while it is up; agents, tools and workers connect to
+    it. Ctrl-C, SIGTERM or `cortex down` end it in good order.
     """
     if background:
         options = [f"--listen={url}" for url in listen]

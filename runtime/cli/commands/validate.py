@@ -45,15 +45,15 @@ class ValidateDocument(msgspec.Struct):
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option("--fix", is_flag=True, help="Show the fixes that are offered and write them.")
+@click.option("--fix", is_flag=True, help="Show the available fixes and apply them.")
 @with_any_home
 @with_screen
 def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, screen: Screen) -> int:
     """Check sources: FILE:LINE:COLUMN: severity, code, what is wrong; then what to do.
 
-    Without a name, the processes of the home are checked. They are compiled together with those of
-    the home and of the library, which they may extend or run. What serves their actions and gates
-    are the components of the home, its plugins, and, while a hub is up, its workers.
+    Without a name, it checks the processes of the home. It compiles the sources together with the
+    processes of the home and of the library, which they may extend or run. The components of the
+    home, its plugins and, while a hub is up, its workers serve the actions and gates.
     """
     sources, problems = _named(paths or (home.processes,), required=bool(paths))
     checker = _Checker(home, strict=strict)

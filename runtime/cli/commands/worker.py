@@ -38,7 +38,7 @@ class WorkerDocument(msgspec.Struct):
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="Holds the token for --url; only its owner may read it.",
+    help="File with the token for --url; only its owner may read it.",
 )
 @click.option(
     "--token-fd",
@@ -46,18 +46,18 @@ class WorkerDocument(msgspec.Struct):
     metavar="N",
     help="Read the token for --url from this open descriptor.",
 )
-@click.option("--name", default="", help="What it is called [default: as its token says].")
+@click.option("--name", default="", help="The worker's name [default: the name in its token].")
 @click.option(
     "--workers",
     type=click.IntRange(min=1, max=1_000),
-    help="Threads for each component that takes work [default: as its class says].",
+    help="Threads for each component that takes work [default: the number in its class].",
 )
 @click.option(
     "--path",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="FOLDER",
-    help="Look for the components' modules here, too; `--path .` for the working folder.",
+    help="Also look for modules in this folder; `--path .` for the working folder.",
 )
 @with_any_home
 @with_screen
@@ -72,11 +72,11 @@ def worker(
     home: Home,
     screen: Screen,
 ) -> int:
-    """Host components in a process of their own, on a hub.
+    """Host components in a separate process, connected to a hub.
 
-    Events come from the hub, results go there. Any number of workers may host the same component
-    where that takes work; work that one held when it was killed goes to another after its lease.
-    While the hub is away a worker waits. Ctrl-C and SIGTERM end it in good order.
+    The worker gets events from the hub and sends results to it. Any number of workers may host the
+    same component if it takes work. If a worker is killed, its work goes to another worker after
+    its lease. While the hub is away, a worker waits. Ctrl-C and SIGTERM end it in good order.
 
     \b
     cortex worker my_package.steps:Resize

@@ -40,8 +40,8 @@ NO_MODEL: Final = (
     "config.toml names one"
 )
 NO_CHECKOUT: Final = (
-    "the workspace is no git checkout: nothing can be changed in it, and no program be run, as "
-    "that is done in a work tree"
+    "the workspace is not a git checkout: the execution cannot change files or run programs in "
+    "it, because it does that only in a worktree"
 )
 
 
@@ -143,7 +143,9 @@ def goal_at_hand_of(history: History, execution_id: str) -> Goal:
     if state.over:
         raise RefusedError(f"{it} is {state.status}: run it again instead")
     if state.started is None or not state.started.linked:
-        raise RefusedError(f"{it} is led by nobody: `cortex execution finish` or `cancel` ends it")
+        raise RefusedError(
+            f"{it} has no process and no goal: `cortex execution finish` or `cancel` ends it"
+        )
     if state.stage in ("child", "cleanup") and state.child:
         raise RefusedError(f"{it} waits for execution {state.child}, which it runs: look at that")
     data = history.blobs.get(state.started.linked)

@@ -65,7 +65,7 @@ START_S = 30.0
 HEARD_S = 0.1  # Ctrl-C is heard at least this often
 
 
-STANDS_ANEW = "it came to stand as follows when this command began: resume once more to go on"
+STANDS_ANEW = "the start of this command stopped it as follows: resume once more to continue"
 
 
 class Station:
@@ -202,7 +202,7 @@ class Station:
         head = self.client.head
         if parent == execution_id or self.history.execution(parent).status != "running":
             return
-        self.screen.note(f"execution {parent}, which it is a part of, goes on", "yellow")
+        self.screen.note(f"execution {parent}, which contains it, continues", "yellow")
         progress = self._progress(parent)
         try:
             progress.until_stopped(head)
@@ -254,7 +254,7 @@ class Station:
             self.questions.given = event.answer or event.note
             return self.follow(execution_id, asked - 1)
         if event.answer and event.answer not in VERDICTS:
-            raise RefusedError(f"execution {execution_id} asks nobody in a model's place")
+            raise RefusedError(f"execution {execution_id} does not ask a person in a model's place")
         if state.status not in ("paused", "halted"):
             # It was interrupted, and goes on by itself now that a runtime is there.
             last = self.history.stream(STREAM + execution_id)[-1]
