@@ -1,4 +1,4 @@
-"""What a session stands on: the hub that is up on its home, or a runtime inside the command."""
+"""What a session works on: the hub that is up on its home, or a runtime inside the command."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -37,8 +37,7 @@ def opened_home(home: Home) -> Iterator[OpenHome]:
         LogError: Its log cannot be used.
     """
     home = home.open()
-    opened = _on_hub(home) if found(home) else _on_own(home)
-    with opened as opened:
+    with _on_hub(home) if found(home) else _on_own(home) as opened:
         yield opened
 
 
