@@ -10,8 +10,8 @@ from ..port import Asked as Answering
 from ..requests import Refused
 from ..vocabulary import Vocabulary
 from .channel import Channel
+from .connection_pool import ConnectionPool, KeptConnection
 from .frames import WAIT_S, Asked, Frame, Listen, Reply, Said, Serve, one
-from .lines import Lines, Tended
 
 AT_ONCE = 8  # questions that are answered at the same time
 
@@ -19,11 +19,11 @@ AT_ONCE = 8  # questions that are answered at the same time
 class Listeners:
     """What this client answers, and the connections by which it is asked."""
 
-    def __init__(self, lines: Lines, vocabulary: Vocabulary) -> None:
+    def __init__(self, lines: ConnectionPool, vocabulary: Vocabulary) -> None:
         self._lines, self._vocabulary = lines, vocabulary
         self._lock = threading.Lock()
         self._answering: dict[str, tuple[type[Event], Answering]] = {}
-        self._threads: list[Tended] = []
+        self._threads: list[KeptConnection] = []
         self._idle = 0
 
     def get(self, topic: str) -> tuple[type[Event], Answering] | None:
@@ -50,7 +50,7 @@ class Listeners:
     def _start(self) -> None:
         listening = _Listening(self)
         name = f"cortex-answers-{len(self._threads) + 1}"
-        self._threads.append(Tended(self._lines, name, listening.begin, listening.turn))
+        self._threads.append(KeptConnection(self._lines, name, listening.begin, listening.turn))
 
     def topics(self) -> tuple[str, ...]:
         """Whatever is answered here."""

@@ -12,8 +12,8 @@ from ..errors import CortexError, FrameError
 from ..event import Draft
 from ..port import Wake
 from ..requests import Answer, Appended
+from .connected_client import ConnectedClient
 from .frames import PIECE_BYTES, GetBlob, Piece, PutBlob
-from .link import Link
 from .unnamed import UnnamedBlobs
 
 BLOB_BYTES = 64 << 20  # the most that one client may put at once
@@ -53,12 +53,12 @@ class BlobDesk:
         self._blobs, self._unnamed = blobs, unnamed
         self._steady_ns, self._alarm = steady_ns, alarm
         self._lock = threading.Lock()
-        self._uploads: dict[tuple[Link, str], Upload] = {}  # by digest
+        self._uploads: dict[tuple[ConnectedClient, str], Upload] = {}  # by digest
         self._arrived: dict[Hashable, int] = {}  # bytes of them, by whose they are
         self._alarmed = False
         self._newest: tuple[str, bytes] = ("", b"")
 
-    def answer(self, link: Link, request: PutBlob | GetBlob) -> Answer:
+    def answer(self, link: ConnectedClient, request: PutBlob | GetBlob) -> Answer:
         """Keep a piece, or give one.
 
         Raises:
@@ -72,7 +72,7 @@ class BlobDesk:
             return self._put(self._blobs, link, request)
         return self._get(self._blobs, request)
 
-    def under_way(self, link: Link) -> tuple[int, int]:
+    def under_way(self, link: ConnectedClient) -> tuple[int, int]:
         """How many blobs a client is putting, and how many bytes of them have arrived."""
         with self._lock:
             uploads = [upload for (of, _), upload in self._uploads.items() if of is link]
@@ -83,13 +83,13 @@ class BlobDesk:
         if self._unnamed is not None:
             self._unnamed.named(client, drafts)
 
-    def leave(self, link: Link) -> None:
+    def leave(self, link: ConnectedClient) -> None:
         """The client is gone: what it did not finish is dropped."""
         with self._lock:
             for key in [key for key in self._uploads if key[0] is link]:
                 self._drop(key)
 
-    def _put(self, blobs: Blobs, link: Link, request: PutBlob) -> Answer:
+    def _put(self, blobs: Blobs, link: ConnectedClient, request: PutBlob) -> Answer:
         if not 0 <= request.size_bytes <= BLOB_BYTES:
             raise FrameError(f"a blob of {request.size_bytes} bytes is over {BLOB_BYTES}")
         with self._lock:
@@ -104,7 +104,7 @@ class BlobDesk:
             raise FrameError("the blob holds what looks like a secret: mask it, then put it again")
         return Appended()
 
-    def _arrive(self, link: Link, request: PutBlob) -> Upload:
+    def _arrive(self, link: ConnectedClient, request: PutBlob) -> Upload:
         """The upload with this piece at its end; one for which there is no room is dropped."""
         key = (link, request.digest)
         if not request.offset:
@@ -132,7 +132,7 @@ class BlobDesk:
         self._set_alarm()
         return upload
 
-    def _drop(self, key: tuple[Link, str]) -> None:
+    def _drop(self, key: tuple[ConnectedClient, str]) -> None:
         upload = self._uploads.pop(key, None)
         if upload is not None:
             left = self._arrived.get(upload.whose, 0) - len(upload.data)

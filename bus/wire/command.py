@@ -40,10 +40,10 @@ from ..requests import (
     Unsubscribe,
 )
 from .channel import Channel
+from .connection_pool import CLOSE_S, ConnectionPool
 from .doubt import Asked, Outcomes
 from .frames import FRAME_BYTES, ONCE, Failed, Frame, Said, Settle
 from .gone import Gone
-from .lines import CLOSE_S, Lines
 
 FULL_BYTES = 1 << 20  # a frame that is this large takes no more
 FULL_REQUESTS = 512
@@ -89,7 +89,7 @@ class _Flight(msgspec.Struct):
 class Command:
     """Sends what is asked, in order, once each."""
 
-    def __init__(self, lines: Lines, away_s: float) -> None:
+    def __init__(self, lines: ConnectionPool, away_s: float) -> None:
         self._lines, self._away_s = lines, away_s
         self._turn = threading.Lock()  # whoever holds it sends
         self._counting = threading.Lock()

@@ -25,8 +25,9 @@ from ..errors import (
 )
 from ..requests import Answer, Fetch, Refused
 from .carrier import UNUSED, Carrier, Context, Pipe, peer_of
-from .desk import Asked as Asking
-from .desk import Desk
+from .connected_client import ConnectedClient
+from .dispatcher import Asked as Asking
+from .dispatcher import Dispatcher
 from .failures import Failures
 from .frames import (
     FRAME_BYTES,
@@ -41,7 +42,6 @@ from .frames import (
     read_frame,
 )
 from .gone import Gone
-from .link import Link
 from .pending import Answered, Owed, Pending
 from .rights import Rights
 from .waiting import SHORT_NS, Hands, Waiting
@@ -53,14 +53,14 @@ EARLY = "a request came before the answer to the one before"
 encode = msgspec.msgpack.Encoder().encode
 
 
-class Door(Hands, Protocol):
+class ServerPort(Hands, Protocol):
     """What a connection needs of the server that accepted it."""
 
-    desk: Desk
+    dispatcher: Dispatcher
     failures: Failures
     carrier: Carrier
 
-    def admitted(self, connection: "Connection", hello: Hello, peer: Peer) -> Link:
+    def admitted(self, connection: "Connection", hello: Hello, peer: Peer) -> ConnectedClient:
         """The link of a client that is let in.
 
         Raises:
@@ -72,19 +72,19 @@ class Door(Hands, Protocol):
 class Connection:
     """One client's connection; what comes by it is taken by any thread, one frame at a time."""
 
-    def __init__(self, door: Door, pipe: Pipe) -> None:
-        self._door, self._desk, self.pipe = door, door.desk, pipe
+    def __init__(self, door: ServerPort, pipe: Pipe) -> None:
+        self._door, self._dispatcher, self.pipe = door, door.dispatcher, pipe
         self.networked = pipe.carrier != "ipc"  # not from this machine's own user
         self.pushed = False  # cut for another stranger
         self.reason = ""  # why the hub ends it
         self.over_ns: int | None = None  # when it is cut, after a refusal
-        self.link: Link | None = None
+        self.link: ConnectedClient | None = None
         self.rights: Rights | None = None
-        self._steady_ns = door.desk.hub.steady_ns
+        self._steady_ns = door.dispatcher.hub.steady_ns
         self._checked_ns = self._steady_ns()
         self._turn = threading.Lock()  # held from a frame to its answer
         self._pending = Pending(self._sends, door.soon)
-        self._waiting = Waiting(self._desk, self._pending, door)
+        self._waiting = Waiting(self._dispatcher, self._pending, door)
 
     def take(self, context: Context, body: bytes) -> bytes | None:
         """Answer the frame *body*; None where it is owed. Lets nothing escape."""
@@ -169,7 +169,7 @@ class Connection:
         def late() -> bytes | None:
             if over is None:
                 return self._answer(context, link, rights, frame, asked, send)
-            self._desk.access.limited(over.client, over.what, over.limit)
+            self._dispatcher.access.limited(over.client, over.what, over.limit)
             return encode([Refused.of(over)] * len(asked))
 
         wait_ns, over = usage.hold_back()
@@ -185,8 +185,8 @@ class Connection:
             raise VersionError(_named(hello.versions), _named(VERSIONS))
         peer = peer_of(self.pipe, *self._door.carrier.certificate(self.pipe.number))
         link = self._door.admitted(self, hello, peer)
-        self.rights = Rights(self._desk.access, self._desk.hub, link.client)
-        hub = self._desk.hub
+        self.rights = Rights(self._dispatcher.access, self._dispatcher.hub, link.client)
+        hub = self._dispatcher.hub
         hub.meet(link.client, hello.epochs, hello.seen)
         bounds = FRAME_BYTES, PAGE_BYTES, WAIT_S
         return Welcome(link.client, max(common), *bounds, hub.head, hub.epochs[-TOLD:])
@@ -194,7 +194,7 @@ class Connection:
     def _answer(
         self,
         context: Context,
-        link: Link,
+        link: ConnectedClient,
         rights: Rights,
         frame: Frame,
         asked: Sequence[Asking],
@@ -202,8 +202,8 @@ class Connection:
     ) -> bytes | None:
         last = asked[-1][1]
         if not (isinstance(last, WAITS) or (isinstance(last, Fetch) and last.wait_s > 0)):
-            return send(self._desk.answers(link, rights, frame, asked))
-        before = self._desk.answers(link, rights, frame, asked[:-1]) if len(asked) > 1 else []
+            return send(self._dispatcher.answers(link, rights, frame, asked))
+        before = self._dispatcher.answers(link, rights, frame, asked[:-1]) if len(asked) > 1 else []
         problem = rights.problem("", last)
         if problem is not None:
             return send([*before, Refused.of(problem)])
@@ -217,7 +217,7 @@ class Connection:
 
     def _check_owed(self) -> None:
         """End a wait of a client whose grant has run out, or of a hub that is closed."""
-        if self._desk.hub.closed:
+        if self._dispatcher.hub.closed:
             self.cut("the hub was closed")
         elif self.link is not None:
             try:
@@ -225,12 +225,12 @@ class Connection:
             except ClientDeniedError as error:
                 self._pending.fail(error)
 
-    def _check_standing(self, link: Link) -> None:
+    def _check_standing(self, link: ConnectedClient) -> None:
         """Refuse a client whose grant has run out; asked once a second."""
         now_ns = self._steady_ns()
         if now_ns - self._checked_ns > SHORT_NS:
             self._checked_ns = now_ns
-            if not self._desk.access.standing(link.client):
+            if not self._dispatcher.access.standing(link.client):
                 raise ClientDeniedError(link.client, "its grant was taken back, or has expired")
 
     def _refusal(self, error: CortexError) -> bytes:
@@ -252,7 +252,7 @@ class Connection:
         if isinstance(error, WireError):
             client = self.link.client if self.link else ""
             with contextlib.suppress(CortexError):  # it ends whether that can be recorded or not
-                self._desk.access.deny(client, "send", type(error).__name__)
+                self._dispatcher.access.deny(client, "send", type(error).__name__)
 
 
 def _asked(body: bytes) -> tuple[Frame, list[Asking]]:

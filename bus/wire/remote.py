@@ -34,6 +34,7 @@ from .alarms import Alarms
 from .answering import Listeners
 from .channel import Channel, Way
 from .command import Command
+from .connection_pool import ConnectionPool, KeptConnection
 from .frames import (
     WAIT_S,
     Ask,
@@ -49,7 +50,6 @@ from .frames import (
     Woken,
     one,
 )
-from .lines import Lines, Tended
 from .questions import event_of
 
 AWAY_S = 30.0  # how long a caller waits for a hub that is away
@@ -76,12 +76,12 @@ class RemoteHub:
         self.steady_ns = SystemClock.steady_of(self.clock)
         self._vocabulary = vocabulary
         self._away_s = away_s
-        self._lines = Lines(msgspec.structs.replace(way, instance=secrets.token_hex(16)))
+        self._lines = ConnectionPool(msgspec.structs.replace(way, instance=secrets.token_hex(16)))
         self._command = Command(self._lines, away_s)
         self._alarms = Alarms(self.steady_ns)
         self._lock = threading.Lock()
         self._wakes: dict[str, tuple[Wake, ...]] = {}
-        self._watcher: Tended | None = None
+        self._watcher: KeptConnection | None = None
         self._passing: dict[str, Subscribe] = {}  # they end with a hub, and are made again
         self._listeners = Listeners(self._lines, vocabulary)
         first = self._lines.patiently(steady_s())
@@ -165,7 +165,9 @@ class RemoteHub:
         with self._lock:
             self._wakes[subscription] = (*self._wakes.get(subscription, ()), wake)
             if self._watcher is None:
-                self._watcher = Tended(self._lines, "cortex-watch", self._rewatch, self._wait)
+                self._watcher = KeptConnection(
+                    self._lines, "cortex-watch", self._rewatch, self._wait
+                )
         self.ask_one("", Watch((subscription,)))
 
     def unwatch(self, subscription: str, wake: Wake) -> None:

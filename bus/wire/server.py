@@ -20,13 +20,13 @@ from . import inproc
 from .blobs import BlobDesk
 from .carrier import UNUSED, Carrier, Context, Pipe
 from .connected import Connected
+from .connected_client import ConnectedClient
 from .connection import Connection
-from .desk import Desk
+from .dispatcher import Dispatcher
 from .failures import Failures
 from .frames import Hello
 from .gone import Gone
 from .inside import HubInside
-from .link import Link
 from .questions import Questions
 from .tls import ServerTls
 from .unnamed import UnnamedBlobs
@@ -82,10 +82,12 @@ class HubServer:
             else UnnamedBlobs(blobs, log, lambda: hub.head, hub.clock, hub.steady_ns, hub.alarm)
         )
         self._blobs = BlobDesk(blobs, hub.steady_ns, hub.alarm, self.unnamed)
-        self.desk = Desk(hub, log, self._access, self._questions, self._blobs)
+        self.dispatcher = Dispatcher(hub, log, self._access, self._questions, self._blobs)
         self._lock = threading.Lock()
-        self._links: dict[tuple[str, str], Link] = {}
-        self._away: dict[tuple[str, str], Link] = {}  # without a connection, and with work in hand
+        self._links: dict[tuple[str, str], ConnectedClient] = {}
+        self._away: dict[
+            tuple[str, str], ConnectedClient
+        ] = {}  # without a connection, and with work in hand
         self._usages: dict[str, Usage] = {}  # of limited clients; kept, or coming anew would help
         self._connections: dict[int, Connection] = {}  # by nng's number of the pipe
         self._let_in = 0  # of them; the others are strangers
@@ -210,7 +212,7 @@ class HubServer:
         self._workers.close()
         self.carrier.close()
 
-    def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> Link:
+    def admitted(self, connection: Connection, hello: Hello, peer: Peer) -> ConnectedClient:
         """The link of a client that is let in."""
         client = self._access.admit(hello.token, hello.name, peer)
         key = (client, hello.instance or f"\0{id(connection)}")
@@ -227,7 +229,7 @@ class HubServer:
             link, fresh = self._links.get(key), False
             if link is None:
                 fresh = True
-                link = self._links[key] = Link(client, peer, self._hub, self._questions)
+                link = self._links[key] = ConnectedClient(client, peer, self._hub, self._questions)
                 link.key = key
                 if before := self._away.pop(key, None):
                     before.hand_over(link)
@@ -277,7 +279,7 @@ class HubServer:
                 self._await(link)
             self._access.left(link.client, link.peer, connection.reason or reason)
 
-    def _await(self, link: Link) -> None:
+    def _await(self, link: ConnectedClient) -> None:
         """Let others have the work of a client that left without it, unless it is back soon."""
         back_s = BACK_S.get(link.peer.carrier, BACK_FROM_AFAR_S)
 

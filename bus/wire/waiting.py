@@ -8,9 +8,9 @@ import msgspec
 from ..errors import AskTimeoutError, CortexError, FrameError, HubClosedError
 from ..requests import Answer, Fetch, Page, Refused, Request
 from .carrier import Context
-from .desk import Desk
+from .connected_client import ConnectedClient
+from .dispatcher import Dispatcher
 from .frames import WAIT_S, Ask, Asked, Await, Listen, Woken
-from .link import Link
 from .pending import Owed, Pending
 from .questions import Give
 from .rights import Rights
@@ -40,13 +40,13 @@ class Hands(Protocol):
 class Waiting:
     """The requests of one connection that wait."""
 
-    def __init__(self, desk: Desk, pending: Pending, hands: Hands) -> None:
-        self._desk, self._pending, self._hands = desk, pending, hands
-        self._steady_ns = desk.hub.steady_ns
+    def __init__(self, dispatcher: Dispatcher, pending: Pending, hands: Hands) -> None:
+        self._dispatcher, self._pending, self._hands = dispatcher, pending, hands
+        self._steady_ns = dispatcher.hub.steady_ns
         self._watching = ""  # the subscription that rings
 
     def answer(
-        self, context: Context, link: Link, rights: Rights, request: Request, ends: Ends
+        self, context: Context, link: ConnectedClient, rights: Rights, request: Request, ends: Ends
     ) -> bytes | None:
         """The answer, where it is there; otherwise it is pending."""
         match request:
@@ -70,15 +70,15 @@ class Waiting:
     def leave(self) -> None:
         """The connection has ended."""
         if self._watching:
-            self._desk.hub.unwatch(self._watching, self._pending.ring)
+            self._dispatcher.hub.unwatch(self._watching, self._pending.ring)
             self._watching = ""
 
     def _fetch(self, context: Context, rights: Rights, request: Fetch, ends: Ends) -> bytes | None:
         """The next page; an empty one once the time is over."""
-        fetching = _Fetching(self._desk, rights, request)
+        fetching = _Fetching(self._dispatcher, rights, request)
         if self._watching != request.subscription:
             self.leave()
-            self._desk.hub.watch(request.subscription, self._pending.ring)
+            self._dispatcher.hub.watch(request.subscription, self._pending.ring)
             self._watching = request.subscription
         until_ns = self._until_ns(request.wait_s, WAIT_S)
         owed = Owed(context, until_ns, ends, lambda: ends(fetching.found), fetching.look)
@@ -88,7 +88,9 @@ class Waiting:
             self._pending.ring(self._hands.elsewhere)
         return data
 
-    def _await(self, context: Context, link: Link, request: Await, ends: Ends) -> bytes | None:
+    def _await(
+        self, context: Context, link: ConnectedClient, request: Await, ends: Ends
+    ) -> bytes | None:
         def look() -> Answer | None:
             woken = link.woken(self._pending.ring)
             return Woken(woken) if woken else None
@@ -107,8 +109,10 @@ class Waiting:
         self._pending.ring_again()
         return None
 
-    def _listen(self, context: Context, link: Link, request: Listen, ends: Ends) -> bytes | None:
-        questions = self._desk.questions
+    def _listen(
+        self, context: Context, link: ConnectedClient, request: Listen, ends: Ends
+    ) -> bytes | None:
+        questions = self._dispatcher.questions
 
         def forget() -> None:
             questions.no_more(link.answerer, give)
@@ -125,7 +129,7 @@ class Waiting:
         return None
 
     def _ask(self, context: Context, request: Ask, ends: Ends) -> bytes | None:
-        questions, asked = self._desk.questions, 0
+        questions, asked = self._dispatcher.questions, 0
 
         def forget() -> None:
             questions.forget(asked)
@@ -150,7 +154,7 @@ class Waiting:
 
     def _ask_here(self, request: Ask, timeout_s: float, give: Give) -> None:
         try:
-            give(self._desk.questions.here(request.topic, request.body, timeout_s))
+            give(self._dispatcher.questions.here(request.topic, request.body, timeout_s))
         except Exception as error:  # noqa: BLE001  # a defect: it is recorded, and the asker told
             self._pending.fail(error)
 
@@ -161,8 +165,8 @@ class Waiting:
 class _Fetching:
     """A fetch that waits: looks at pages until there is something in one."""
 
-    def __init__(self, desk: Desk, rights: Rights, request: Fetch) -> None:
-        self._desk, self._rights, self._request = desk, rights, request
+    def __init__(self, dispatcher: Dispatcher, rights: Rights, request: Fetch) -> None:
+        self._dispatcher, self._rights, self._request = dispatcher, rights, request
         self.found: Answer = Page((), request.after)  # the last page that was looked at
         self.behind = False
 
@@ -176,12 +180,12 @@ class _Fetching:
     def page(self) -> Answer | None:
         """The same of the next page, *behind* which there may be more."""
         try:
-            page = self._desk.page(self._rights, self._request)
+            page = self._dispatcher.page(self._rights, self._request)
         except HubClosedError:
             raise
         except CortexError as error:
             return Refused.of(error)
-        self.found, self.behind = page, page.through < self._desk.hub.head
+        self.found, self.behind = page, page.through < self._dispatcher.hub.head
         self._request = msgspec.structs.replace(
             self._request, after=page.through, ring_after=page.ring_through
         )

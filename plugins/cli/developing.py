@@ -13,7 +13,7 @@ import click
 from cortex.bus import CortexError
 from cortex.bus.events import PluginLoad
 from cortex.runtime.cli.adding import OK, Screen, with_any_home, with_screen
-from cortex.runtime.cli.running import Station, Terminated
+from cortex.runtime.cli.running import Session, Terminated
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
 from cortex.runtime.serving import PluginFared
@@ -60,7 +60,7 @@ def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen
     if home.path.exists():
         home.require_trust()  # before anything of the package is looked at
     found = _installed_from(folder, name or _named_in(folder))
-    with Station.open(home, screen) as station:
+    with Session.open(home, screen) as station:
         developing = _Developing(station, found, screen, yes=yes, unconfined=unconfined)
         try:
             developing.run(folder)
@@ -73,7 +73,7 @@ class _Developing:
     """One plugin under development."""
 
     def __init__(
-        self, station: Station, found: Installed, screen: Screen, *, yes: bool, unconfined: bool
+        self, station: Session, found: Installed, screen: Screen, *, yes: bool, unconfined: bool
     ) -> None:
         self._station, self._found, self._screen = station, found, screen
         self._yes, self._unconfined = yes, unconfined

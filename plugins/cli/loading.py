@@ -12,7 +12,7 @@ from cortex.bus.events import (
     PluginUnload,
     PluginUnloaded,
 )
-from cortex.runtime.cli.running import Station
+from cortex.runtime.cli.running import Session
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared, plugin_after
@@ -78,7 +78,7 @@ def load_of(
     )
 
 
-def settled(station: Station, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
+def settled(station: Session, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
     """Record *event* and wait for what comes of it.
 
     Raises:

@@ -1,8 +1,8 @@
 """What runs plugins: their processes, the walls around them, their door to the hub."""
 
-from .house import describe
 from .manager import PluginManager
 from .output import lines_of, path_of
+from .plugin_host import describe
 from .sandbox import Walls, confined, unavailable
 
 __all__ = [

@@ -32,8 +32,8 @@ from ..checking import Description, described
 from ..errors import PluginRefusedError
 from ..granted import client_of
 from ..installed import Installed, installed_as, manifest_here
-from .house import PluginHouse
-from .keeper import PluginSupervisor
+from .plugin_host import PluginHost
+from .plugin_supervisor import PluginSupervisor
 
 log = structlog.get_logger("cortex.plugins")
 
@@ -50,7 +50,7 @@ class PluginManager(Component):
         self._runtime = runtime
         self._fared: dict[str, PluginFared] = {}
         self._taken: frozenset[str] = frozenset()  # names of the runtime's own components
-        self._house: PluginHouse | None = None
+        self._house: PluginHost | None = None
         self._keepers: dict[str, PluginSupervisor] = {}
         self._beside: dict[str, Description] = {}  # those that run in the runtime itself
 
@@ -173,7 +173,7 @@ class PluginManager(Component):
             yield PluginDenied(plugin=event.plugin, reason=str(error), kept=kept)
 
     def _start_beside(
-        self, event: PluginLoad, plugin: Installed, house: PluginHouse
+        self, event: PluginLoad, plugin: Installed, house: PluginHost
     ) -> PluginLoaded:
         if not plugin.built_in and event.confined:
             raise PluginRefusedError(
@@ -219,9 +219,9 @@ class PluginManager(Component):
             self._runtime.remove(component)
         return beside.names if beside else ()
 
-    def _opened(self) -> PluginHouse:
+    def _opened(self) -> PluginHost:
         if self._house is None:
-            self._house = PluginHouse(self._runtime)
+            self._house = PluginHost(self._runtime)
         self._house.taken = self._taken
         return self._house
 

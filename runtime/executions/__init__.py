@@ -7,11 +7,9 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .answering import do_again, it_happened, open_effects
     from .asked import ANSWERS, STEP_ANSWERS, AskedSoFar, Serving, counted, speaks_for, takers_of
-    from .asking import context_compile, gate_evaluate, knowledge_request
     from .children import CHILD_FACTS, left_behind
     from .choices import choices
     from .control import VERDICTS
-    from .course import reached
     from .decide import NO_PROCESS, advance, decide, give_up, ignore, leave, take_back
     from .dialogue import Offers
     from .evolve import INPUTS, OUTPUTS, evolve, stood_at
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from .items import Live
     from .records import ExecutionRecords, ExecutionRow, list_executions
     from .requesting import edit_prompt, give_result, skip
+    from .requests import context_compile, gate_evaluate, knowledge_request
     from .retrying import wait_before_call, wait_before_retry
     from .room import too_large
     from .running import execution_of, run, run_goal
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from .speakers import ENGINE, PEOPLE, asker
     from .spending import tokens_of
     from .state import EFFECT, ITEMS, PARENT_PAUSES, Execution, Stage, Status
+    from .step_sequencer import reached
     from .values import checked_inputs
     from .wanted import is_wanted
 else:

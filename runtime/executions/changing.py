@@ -9,20 +9,22 @@ from cortex.runtime.processes import LinkedProcess, did_you_mean, listed
 from cortex.runtime.secrets import masks_in
 
 from . import editing
-from .asking import context_compile
-from .course import Course
+from .outbox import Outbox
 from .people import OUTCOMES, PARTS, REPLACED, SKIPPED
+from .requests import context_compile
 from .room import too_large
 from .speakers import asker
+from .step_sequencer import StepSequencer
 from .values import not_as_declared
-from .voice import Voice
 
 Change = ExecutionEdit | StepSettle | ContextEdit
 
 DONE: Final = ("completed", "skipped")
 
 
-def change(course: Course, voice: Voice, event: Change, refused: str) -> ExecutionResume | None:
+def change(
+    course: StepSequencer, voice: Outbox, event: Change, refused: str
+) -> ExecutionResume | None:
     """Follow what a person asks, or refuse it; how the execution is to go on then, if it is.
 
     *refused* is what is against going on at all.
@@ -38,7 +40,7 @@ def change(course: Course, voice: Voice, event: Change, refused: str) -> Executi
 
 
 def _settle(
-    course: Course, voice: Voice, event: StepSettle, refused: str
+    course: StepSequencer, voice: Outbox, event: StepSettle, refused: str
 ) -> ExecutionResume | None:
     state = voice.state
     refused = editing.against(course, state, event.from_step) or refused
@@ -75,7 +77,7 @@ def no_step(process: LinkedProcess, step_id: str) -> str:
     return f"{process.name} has no step {step_id[:40]!r}: {hint}"
 
 
-def _against_settling(course: Course, voice: Voice, event: StepSettle) -> str:
+def _against_settling(course: StepSequencer, voice: Outbox, event: StepSettle) -> str:
     state, steps = voice.state, {step.id: step for step in course.process.steps}
     step = steps.get(event.step_id)
     if step is None:
@@ -96,7 +98,7 @@ def _against_settling(course: Course, voice: Voice, event: StepSettle) -> str:
     return not_as_declared(step, event.result)
 
 
-def _edit_context(course: Course, voice: Voice, event: ContextEdit, refused: str) -> None:
+def _edit_context(course: StepSequencer, voice: Outbox, event: ContextEdit, refused: str) -> None:
     state = voice.state
     refused = editing.against(course, state) or refused or _against_edit(voice, event)
     if refused or state.compiled is None:
@@ -114,7 +116,7 @@ def _edit_context(course: Course, voice: Voice, event: ContextEdit, refused: str
     voice.ask(asked)
 
 
-def _against_edit(voice: Voice, event: ContextEdit) -> str:
+def _against_edit(voice: Outbox, event: ContextEdit) -> str:
     state = voice.state
     if state.stage != "compiled" or state.compiled is None:
         return "no prompt waits to be sent: a breakpoint before a step that asks a model shows one"

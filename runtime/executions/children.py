@@ -20,10 +20,10 @@ from cortex.bus.events import (
 )
 
 from . import fanning, recovery
-from .course import Course
 from .goals import GOAL
+from .outbox import Outbox
 from .state import DELEGATED, Execution
-from .voice import Voice
+from .step_sequencer import StepSequencer
 
 Ended = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 Stood = ExecutionHalted | ExecutionPaused | ExecutionResumed | ExecutionRefused
@@ -60,7 +60,7 @@ def left_behind(parent: Execution, child: str) -> str:
     return "its parent goes on without it"
 
 
-def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
+def after_child(course: StepSequencer, voice: Outbox, event: ChildFact) -> None:
     """Something happened to a child, the one that is waited for or one before it."""
     fan = voice.state.fan
     if fan is not None and fan.knows(event.execution_id):
@@ -95,7 +95,7 @@ def after_child(course: Course, voice: Voice, event: ChildFact) -> None:
             return
 
 
-def _pause(course: Course, voice: Voice, event: ExecutionPaused) -> None:
+def _pause(course: StepSequencer, voice: Outbox, event: ExecutionPaused) -> None:
     state = voice.state
     course.drop_deadlines()
     # An approval can be given to the parent as well: a resume hands it on.
@@ -106,7 +106,7 @@ def _pause(course: Course, voice: Voice, event: ExecutionPaused) -> None:
     voice.pause(reason, state.step_id, **asks)
 
 
-def _halt(course: Course, voice: Voice, event: ExecutionHalted) -> None:
+def _halt(course: StepSequencer, voice: Outbox, event: ExecutionHalted) -> None:
     state, told = voice.state, _told(event)
     if state.stage == "cleanup":
         voice.cancel_child(f"its parent failed: {told}")
@@ -120,7 +120,7 @@ def _halt(course: Course, voice: Voice, event: ExecutionHalted) -> None:
         course.fail(f"child {told}", "failed")
 
 
-def _end(course: Course, voice: Voice, event: Ended) -> None:
+def _end(course: StepSequencer, voice: Outbox, event: Ended) -> None:
     state, told = voice.state, _told(event)
     if state.stage == "cleanup":
         voice.fail(f"{state.reason}; cleaning up: {told}", state.step_id)

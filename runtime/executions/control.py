@@ -6,15 +6,15 @@ from cortex.bus.events import ContextEdit, ExecutionCancel, ExecutionPause, Exec
 
 from . import fanning, settlement
 from .changing import Change
-from .course import Course
+from .outbox import UNSEEN, Outbox
 from .state import ATTEMPTING, DELEGATED, PARENT_PAUSES, Execution
-from .voice import UNSEEN, Voice
+from .step_sequencer import StepSequencer
 
 VERDICTS: Final = ("approved", "denied")  # what a gate that asks a person is answered
 SHOWN_CHARS: Final = 40  # of an answer that is none
 
 
-def pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
+def pause(course: StepSequencer, voice: Outbox, event: ExecutionPause) -> None:
     """Pause at once where that is possible, else once the step at hand is done."""
     state = voice.state
     if state.status != "running" or state.pausing is None:
@@ -34,7 +34,7 @@ def pause(course: Course, voice: Voice, event: ExecutionPause) -> None:
         pause_unclaimed(course, voice)
 
 
-def pause_unclaimed(course: Course, voice: Voice) -> None:
+def pause_unclaimed(course: StepSequencer, voice: Outbox) -> None:
     """Take a pause at once where the step at hand waits for somebody to take it."""
     state = voice.state
     if state.stage == "handler" and state.unclaimed and state.pausing is not None:
@@ -42,7 +42,7 @@ def pause_unclaimed(course: Course, voice: Voice) -> None:
         voice.pause(state.pausing, state.step_id)
 
 
-def resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
+def resume(course: StepSequencer, voice: Outbox, event: ExecutionResume) -> None:
     """Go on, take the answer of a person, or go back to an earlier step."""
     state = voice.state
     if event.gate:
@@ -67,7 +67,7 @@ def resume(course: Course, voice: Voice, event: ExecutionResume) -> None:
     _go_on(course, voice, event, state)
 
 
-def not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
+def not_to_resume(voice: Outbox, event: ExecutionResume | Change) -> str:
     """Why a resume of what stands is not followed; "" where it is."""
     state = voice.state
     if not voice.was_seen(event.seen):
@@ -79,7 +79,7 @@ def not_to_resume(voice: Voice, event: ExecutionResume | Change) -> str:
     return ""
 
 
-def cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
+def cancel(course: StepSequencer, voice: Outbox, event: ExecutionCancel) -> None:
     """End it, and what it had others do."""
     state = voice.state
     if state.over or state.status == "unknown":
@@ -91,7 +91,7 @@ def cancel(course: Course, voice: Voice, event: ExecutionCancel) -> None:
     voice.cancel(reason)
 
 
-def _go_on(course: Course, voice: Voice, event: ExecutionResume, before: Execution) -> None:
+def _go_on(course: StepSequencer, voice: Outbox, event: ExecutionResume, before: Execution) -> None:
     """Go on where the execution is, which was at *before* when *event* came."""
     stage, stood = voice.state.stage, before.status in ("paused", "halted")
     if voice.state.step_id in voice.state.settled and stage in ATTEMPTING:
@@ -116,7 +116,7 @@ def _go_on(course: Course, voice: Voice, event: ExecutionResume, before: Executi
         course.go_on()
 
 
-def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
+def _answer_gate(course: StepSequencer, voice: Outbox, event: ExecutionResume) -> None:
     """Take the answer of a person to a gate, if it is this gate that asks; nothing else goes on."""
     state = voice.state
     if event.from_step or not event.answer or state.over:
@@ -141,7 +141,7 @@ def _answer_gate(course: Course, voice: Voice, event: ExecutionResume) -> None:
         course.go_on()
 
 
-def _resume_from(course: Course, voice: Voice, event: ExecutionResume) -> None:
+def _resume_from(course: StepSequencer, voice: Outbox, event: ExecutionResume) -> None:
     if event.from_step not in course.reached():
         return
     leaving = voice.state.alive if voice.state.stage in ("child", "fan") else ()

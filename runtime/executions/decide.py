@@ -59,12 +59,12 @@ from . import control, pursuing, recovery, settlement
 from .asked import ANSWERS, Names, Serving, asked_for, ignored_as, nobody, speaks_for
 from .changing import change
 from .children import after_child
-from .course import Course
 from .dialogue import Offers
 from .evolve import INPUTS, evolve
+from .outbox import Outbox
 from .speakers import ENGINE
 from .state import ATTEMPTING, DELEGATED, Execution, Stage, answers
-from .voice import Voice
+from .step_sequencer import StepSequencer
 
 # The process of what has none: ad-hoc work, and an execution that has not started.
 NO_PROCESS = LinkedProcess(name="", version=0, digest="", source_digest="", chain=(), steps=())
@@ -100,8 +100,8 @@ def advance(
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
     if after is state and type(event) in INPUTS and not isinstance(event, ExecutionFailed):
         return ignore(state, event, asked_for(state, event), delivery)
-    voice = Voice(after, delivery, serves)
-    _act(Course(process, voice, offers), voice, event)
+    voice = Outbox(after, delivery, serves)
+    _act(StepSequencer(process, voice, offers), voice, event)
     return voice.state, voice.said
 
 
@@ -119,7 +119,7 @@ def ignore(
     rightly = evolve(state, event, delivery.time_ns, source=asked[0])
     if told in state.ignored or rightly is state:
         return state, []
-    voice = Voice(state, delivery)
+    voice = Outbox(state, delivery)
     voice.ignore(told, asked[0])
     return voice.state, voice.said
 
@@ -133,9 +133,9 @@ def leave(
 ) -> tuple[Execution, list[Output]]:
     """End an execution at *event*, which its parent has gone on, or ended, without."""
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
-    voice = Voice(after, delivery)
+    voice = Outbox(after, delivery)
     asked = ExecutionCancel(execution_id=after.execution_id, reason=reason)
-    control.cancel(Course(process, voice, NO_TOOLS), voice, asked)
+    control.cancel(StepSequencer(process, voice, NO_TOOLS), voice, asked)
     return voice.state, voice.said
 
 
@@ -144,7 +144,7 @@ def give_up(
 ) -> tuple[Execution, list[Output]]:
     """Fail an execution that cannot be led any further, as when its process cannot be read."""
     after = evolve(state, event, delivery.time_ns, source=delivery.source)
-    voice = Voice(after, delivery)
+    voice = Outbox(after, delivery)
     if voice.state.status != "unknown" and not voice.state.over:
         if voice.state.stage in DELEGATED:
             voice.cancel_child(f"its parent failed: {reason}")
@@ -162,7 +162,7 @@ def take_back(
     serves: Serving = nobody,
 ) -> tuple[Execution, list[Output]]:
     """Go on after whoever was *asked* could not even say that it failed."""
-    voice = Voice(state, delivery, serves)
+    voice = Outbox(state, delivery, serves)
     stage = _ASKS.get(type(asked))
     match asked:
         case ExecutionRequest() if state.status == "requested":
@@ -173,16 +173,16 @@ def take_back(
                 voice.drop_gate_timeout(*place)
                 voice.halt(reason, asked.step_id, gate=asked.gate)
         case ContextCompile() if state.editing is not None and answers(state, asked, "context"):
-            Course(process, voice, offers).not_compiled(reason)
+            StepSequencer(process, voice, offers).not_compiled(reason)
         case KnowledgeRequest() | ContextCompile() | ModelInvoke() | StepExecute():
             same_call = getattr(asked, "call", state.call) == state.call
-            course = Course(process, voice, offers)
+            course = StepSequencer(process, voice, offers)
             if stage is None or not answers(state, asked, stage) or not same_call:
                 pass
             elif not settlement.give_up(course, voice, reason):
                 course.fail(reason, "failed")
         case ToolCall() if answers(state, asked, "tools") and asked.call_id in state.open_calls:
-            Course(process, voice, offers).dialogue.tool_parked(asked, reason)
+            StepSequencer(process, voice, offers).dialogue.tool_parked(asked, reason)
         case _:
             pass
     return voice.state, voice.said
@@ -195,7 +195,7 @@ def decide(
     yield from advance(state, event, process, delivery)[1]
 
 
-def _act(course: Course, voice: Voice, event: Event) -> None:
+def _act(course: StepSequencer, voice: Outbox, event: Event) -> None:
     match event:
         case ExecutionStarted():
             if not voice.state.adhoc:
@@ -252,7 +252,7 @@ def _act(course: Course, voice: Voice, event: Event) -> None:
             return
 
 
-def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
+def _after_gate(course: StepSequencer, voice: Outbox, event: GateEvaluated) -> None:
     voice.drop_gate_timeout(event.step_id, event.index, event.attempt)
     if event.outcome == "passed":
         course.go_on()
@@ -265,7 +265,7 @@ def _after_gate(course: Course, voice: Voice, event: GateEvaluated) -> None:
         voice.halt(reason, event.step_id, gate=event.gate, evidence=event.evidence)
 
 
-def _wake(course: Course, voice: Voice, event: StepWake) -> None:
+def _wake(course: StepSequencer, voice: Outbox, event: StepWake) -> None:
     state = voice.state
     if state.status != "running" or voice.source != ENGINE:
         return  # its deadlines are the engine's own

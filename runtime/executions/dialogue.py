@@ -27,15 +27,15 @@ from cortex.runtime.tools import (
     check_call,
 )
 
-from .asking import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
 from .choices import ALONE, GIVE_UP, ONE_A_TURN, REACHED, choices, given_up
 from .goals import pending
 from .growing import propose
+from .outbox import Outbox
+from .requests import TOOL_TIMEOUT_S, answer_schema, context_compile, tool_call
 from .retrying import wait_before_call
 from .room import clipped
 from .spending import spent
 from .turns import MODEL_CALLS, PASSING
-from .voice import Voice
 
 CALLS: Final = 32  # of one turn that are looked at
 NAME_CHARS: Final = 200
@@ -66,7 +66,7 @@ class Dialogue:
     """Leads one attempt through its turns with a model, in one delivery."""
 
     def __init__(
-        self, process: LinkedProcess, step: LinkedStep, voice: Voice, offers: Offers, ways: Ways
+        self, process: LinkedProcess, step: LinkedStep, voice: Outbox, offers: Offers, ways: Ways
     ) -> None:
         self._process = process
         self._step = step

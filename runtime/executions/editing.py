@@ -9,19 +9,19 @@ from msgspec.structs import replace
 from cortex.bus.events import ExecutionEdit, ExecutionResume
 from cortex.runtime.processes import Field
 
-from .course import Course
 from .goals import GOAL
+from .outbox import Outbox
 from .room import too_large
 from .spending import dollars
 from .state import Execution
+from .step_sequencer import StepSequencer
 from .values import checked_inputs
-from .voice import Voice
 
 UNDER_WAY: Final = ("compiled", "waiting", "tools", "model", "handler")  # made of what was
 
 
 def edit(
-    course: Course, voice: Voice, event: ExecutionEdit, refused: str
+    course: StepSequencer, voice: Outbox, event: ExecutionEdit, refused: str
 ) -> ExecutionResume | None:
     """Record the change, if there is nothing against it; how the execution is to go on then.
 
@@ -66,7 +66,7 @@ def _of_part(fields: Sequence[Field], given: dict[str, Any]) -> list[Field]:
     ]
 
 
-def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:
+def _against(course: StepSequencer, state: Execution, event: ExecutionEdit) -> str:
     """Why an execution that stands as this one is not changed; "" where it may be."""
     if state.stage == "fan" and event.inputs and not event.from_step:
         step = state.step_id
@@ -74,7 +74,7 @@ def _against(course: Course, state: Execution, event: ExecutionEdit) -> str:
     return against(course, state, event.from_step) or _against_cost(event.max_cost, state.cost)
 
 
-def against(course: Course, state: Execution, from_step: str = "") -> str:
+def against(course: StepSequencer, state: Execution, from_step: str = "") -> str:
     """Why a person changes nothing of *state*, whatever it is; "" where they may."""
     if state.status not in ("paused", "halted") or state.adhoc:
         return "only an execution of a process can be changed, while it is paused or halted"

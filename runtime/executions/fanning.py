@@ -35,12 +35,12 @@ from .item_start import (
     spent_by_all,
 )
 from .items import Fan, Live
+from .outbox import Outbox
 from .room import clipped
 from .state import EFFECT, ITEMS
-from .voice import Voice
 
 if TYPE_CHECKING:
-    from .course import Course  # which begins with what stands here
+    from .step_sequencer import StepSequencer  # which begins with what stands here
 
 RESULTS_BYTES: Final = 4 * 1024 * 1024  # of all items together: they stand in one state
 SHOWN: Final = 10  # failed items that an event names
@@ -51,7 +51,7 @@ ItemFact = Ended | ExecutionHalted | ExecutionPaused | ExecutionResumed | Execut
 _SIZE = msgspec.msgpack.Encoder().encode
 
 
-def begin(course: "Course", voice: Voice, step: LinkedStep, fan: LinkedFan) -> None:
+def begin(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: LinkedFan) -> None:
     """Begin with the items of *step*, which comes next."""
     state = voice.state
     if state.pausing is not None:
@@ -79,7 +79,7 @@ def begin(course: "Course", voice: Voice, step: LinkedStep, fan: LinkedFan) -> N
     go_on(course, voice)
 
 
-def go_on(course: "Course", voice: Voice) -> None:
+def go_on(course: "StepSequencer", voice: Outbox) -> None:
     """Begin as many items as may be under way, and look whether there is anything to wait for."""
     step = course.step
     if step.fan is msgspec.UNSET or voice.state.status != "running":
@@ -94,7 +94,7 @@ def go_on(course: "Course", voice: Voice) -> None:
         _settle(course, voice, step, fan)
 
 
-def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharged) -> None:
+def after_item(course: "StepSequencer", voice: Outbox, event: ItemFact | ExecutionCharged) -> None:
     """Something happened to the execution of an item."""
     state = voice.state
     fan = state.fan
@@ -135,7 +135,7 @@ def after_item(course: "Course", voice: Voice, event: ItemFact | ExecutionCharge
     go_on(course, voice)
 
 
-def resumed(course: "Course", voice: Voice, event: ExecutionResume, *, stood: bool) -> None:
+def resumed(course: "StepSequencer", voice: Outbox, event: ExecutionResume, *, stood: bool) -> None:
     """Go on with the items that wait, begin the failed ones anew, and then the rest."""
     fan = voice.state.fan
     if fan is None:
@@ -150,7 +150,7 @@ def resumed(course: "Course", voice: Voice, event: ExecutionResume, *, stood: bo
     go_on(course, voice)
 
 
-def not_to_resume(voice: Voice, event: ExecutionResume) -> str:
+def not_to_resume(voice: Outbox, event: ExecutionResume) -> str:
     """Why a resume of the step as a whole does not say what is to be done; "" where it does."""
     fan = voice.state.fan
     if fan is None or not event.answer:
@@ -181,7 +181,7 @@ def unknown_of(fan: Fan) -> tuple[str, str]:
     return "", "no effect of that key waits for an answer"
 
 
-def paused(course: "Course", voice: Voice, reason: str) -> None:
+def paused(course: "StepSequencer", voice: Outbox, reason: str) -> None:
     """Have every item pause, and the step once none is under way."""
     voice.pause_child(reason)
     go_on(course, voice)
@@ -190,7 +190,7 @@ def paused(course: "Course", voice: Voice, reason: str) -> None:
 # What became of an item.
 
 
-def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
+def _completed(voice: Outbox, live: Live, event: ExecutionCompleted) -> None:
     fan = voice.state.fan
     size = len(_SIZE(event.outputs))
     if fan is not None and fan.bytes + size > RESULTS_BYTES:
@@ -204,7 +204,7 @@ def _completed(voice: Voice, live: Live, event: ExecutionCompleted) -> None:
         say_changed(voice, live, event.execution_id, "completed", **fields)
 
 
-def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) -> None:
+def _halted(course: "StepSequencer", voice: Outbox, live: Live, event: ExecutionHalted) -> None:
     """Keep what halted for a resume; else end it, with its part until it says what it cost."""
     fan = course.step.fan
     if fan is not msgspec.UNSET and fan.failures == "collect":
@@ -215,7 +215,7 @@ def _halted(course: "Course", voice: Voice, live: Live, event: ExecutionHalted) 
         say_changed(voice, live, event.execution_id, "halted", reason=event.reason, gate=event.gate)
 
 
-def _resume_with(course: "Course", voice: Voice, event: ExecutionResumed) -> None:
+def _resume_with(course: "StepSequencer", voice: Outbox, event: ExecutionResumed) -> None:
     """Go on with the step where somebody resumed an item of it."""
     if voice.state.status in ("paused", "halted"):
         voice.resume(by=event.by, note=f"item execution {event.execution_id} was resumed")
@@ -228,7 +228,7 @@ def _asks(live: Live) -> bool:
 
 
 def _go_on_with(
-    course: "Course", voice: Voice, child: str, live: Live, event: ExecutionResume
+    course: "StepSequencer", voice: Outbox, child: str, live: Live, event: ExecutionResume
 ) -> None:
     """Resume an item; one that had spent its part may spend more where there is more."""
     state = voice.state
@@ -243,7 +243,7 @@ def _go_on_with(
 # Where nothing is under way.
 
 
-def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+def _settle(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) -> None:
     state = voice.state
     halts = step.fan is not msgspec.UNSET and step.fan.failures == "halt"
     if halts and (fan.failed or fan.halted):
@@ -260,7 +260,7 @@ def _settle(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
         _stop(course, voice, step, spent or f"the items of {step.id} cannot go on")
 
 
-def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> None:
+def _complete(course: "StepSequencer", voice: Outbox, step: LinkedStep, fan: Fan) -> None:
     done = fan.items - fan.failed - fan.skipped
     failed = f", {fan.failed} failed" if fan.failed else ""
     skipped = f", {fan.skipped} skipped" if fan.skipped else ""
@@ -277,7 +277,7 @@ def _complete(course: "Course", voice: Voice, step: LinkedStep, fan: Fan) -> Non
     course.go_on()
 
 
-def _wait(course: "Course", voice: Voice, fan: Fan) -> None:
+def _wait(course: "StepSequencer", voice: Outbox, fan: Fan) -> None:
     """Every item that is left waits for somebody: so does the step."""
     course.drop_deadlines()
     asking = [(child, live) for child, live in fan.live.items() if live.question]
@@ -291,7 +291,7 @@ def _wait(course: "Course", voice: Voice, fan: Fan) -> None:
     voice.pause(reason, voice.state.step_id, question=question, gate=gate)
 
 
-def _stop(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> None:
+def _stop(course: "StepSequencer", voice: Outbox, step: LinkedStep, reason: str) -> None:
     """Stop with what is done: a resume goes on with the items that are not."""
     state = voice.state
     fan = state.fan

@@ -21,13 +21,13 @@ from cortex.runtime.processes import (
 )
 
 from .goals import come_back, revived
+from .outbox import Outbox
 from .room import too_large
 from .state import Execution, Grown
-from .voice import Voice
 
 
 def propose(
-    voice: Voice,
+    voice: Outbox,
     step: LinkedStep,
     grant: Granted,
     parameters: dict[str, Any],

@@ -24,13 +24,13 @@ from cortex.runtime.processes import (
 )
 
 from .items import Fan, Live
+from .outbox import Outbox
 from .room import clipped, too_large
 from .spending import dollars
 from .state import Execution
-from .voice import Voice
 
 if TYPE_CHECKING:
-    from .course import Course
+    from .step_sequencer import StepSequencer
 
 MOST_ITEMS: Final = 10_000
 LEAST: Final = 1e-9  # US dollars: less is the dust of sharing
@@ -70,7 +70,7 @@ def next_item(state: Execution, step: LinkedStep, fan: Fan) -> int:
     return fan.redo[0] if fan.redo else fan.begun + 1
 
 
-def begin_item(course: "Course", voice: Voice, fan: Fan, item: int, value: Any) -> None:
+def begin_item(course: "StepSequencer", voice: Outbox, fan: Fan, item: int, value: Any) -> None:
     """Begin *item*, which is *value* in a list; it may be over before it begins."""
     state, step = voice.state, course.step
     body = course.process.step(fan.branches[item - 1]) if fan.branches else step
@@ -211,7 +211,7 @@ def spent_by_all(state: Execution, step: LinkedStep, fan: Fan) -> str:
     return ""
 
 
-def resume_item(voice: Voice, child: str, event: ExecutionResume, max_cost: float | None) -> None:
+def resume_item(voice: Outbox, child: str, event: ExecutionResume, max_cost: float | None) -> None:
     """Have the execution of an item go on, and spend up to *max_cost* where that is new."""
     if max_cost is None:
         resume = replace(event, execution_id=child, by=voice.asked_by(event), from_step="")
@@ -222,7 +222,7 @@ def resume_item(voice: Voice, child: str, event: ExecutionResume, max_cost: floa
         )
 
 
-def say_changed(voice: Voice, live: Live, child: str, status: str, **fields: Any) -> None:
+def say_changed(voice: Outbox, live: Live, child: str, status: str, **fields: Any) -> None:
     """Record what became of an item."""
     state = voice.state
     if "reason" in fields:

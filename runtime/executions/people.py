@@ -5,8 +5,8 @@ from typing import Final
 from cortex.bus.events import ContextEdit, ContextEdited, StepCompleted
 
 from .context_edits import edits_of
+from .outbox import Outbox
 from .room import clipped
-from .voice import Voice
 
 SKIPPED: Final = "skipped"
 REPLACED: Final = "replaced"
@@ -14,7 +14,7 @@ OUTCOMES: Final = (SKIPPED, REPLACED)
 PARTS: Final = ("section", "item", "old", "new")  # of an edit of a prompt
 
 
-def say_settled(voice: Voice, step_id: str) -> bool:
+def say_settled(voice: Outbox, step_id: str) -> bool:
     """Say that a step was skipped, or has the result that a person gave; whether it has one."""
     state = voice.state
     said = state.settled[step_id]
@@ -36,7 +36,7 @@ def say_settled(voice: Voice, step_id: str) -> bool:
     return True
 
 
-def show_edited(voice: Voice) -> None:
+def show_edited(voice: Outbox) -> None:
     """Show the prompt with what a person changed, as the breakpoint showed it before."""
     state = voice.state
     before, now = state.editing, state.compiled
@@ -62,7 +62,7 @@ def show_edited(voice: Voice) -> None:
     voice.pause("breakpoint", state.step_id, prompt=now.prompt)
 
 
-def show_unedited(voice: Voice, reason: str) -> None:
+def show_unedited(voice: Outbox, reason: str) -> None:
     """Show the prompt as it was: what a person changed makes none."""
     state = voice.state
     if state.editing is None:

@@ -8,12 +8,12 @@ from cortex.runtime.registry import Registry
 from cortex.runtime.tools import allowed
 
 from .dialogue import Offers
+from .outbox import Outbox
 from .retrying import wait_before_look, waited_s
 from .room import clipped
-from .voice import Voice
 
 
-def waits_for_tools(voice: Voice, step: LinkedStep, offers: Offers, looks: int) -> bool:
+def waits_for_tools(voice: Outbox, step: LinkedStep, offers: Offers, looks: int) -> bool:
     """Whether *step* waits a while longer, since its first prompt would lack tools.
 
     It is recorded once what is missing. When the configured time is over it goes on: then what it

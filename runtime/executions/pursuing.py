@@ -18,18 +18,18 @@ from cortex.bus.events import (
 )
 from cortex.runtime.processes import LinkedGate, LinkedStep, did_you_mean
 
-from .asking import context_compile
 from .choices import said_reached
 from .goals import GOAL, come_back, pending
 from .growing import goal_at_hand, left_s, propose
+from .outbox import UNSEEN, Outbox
+from .requests import context_compile
 from .room import clipped
 from .speakers import asker
 from .spending import spent
 from .state import Execution
-from .voice import UNSEEN, Voice
 
 if TYPE_CHECKING:
-    from .course import Course
+    from .step_sequencer import StepSequencer
 
 APPROVED: Final = "approved"  # the gate that asks a person
 NO_GOAL: Final = "the step at which it stands has no goal"
@@ -43,13 +43,13 @@ def gates_of(step: LinkedStep) -> tuple[LinkedGate, ...]:
     return step.gates if step.goal is UNSET else (*step.gates, *step.goal.check)
 
 
-def hold(voice: Voice, step: LinkedStep, why: str = "") -> None:
+def hold(voice: Outbox, step: LinkedStep, why: str = "") -> None:
     """Let a person say what is done next towards the goal of *step*."""
     because = f" ({why})" if why else ""
     voice.pause(GOAL, step.id, question=clipped(f"What is to be done next?{because}"))
 
 
-def goes_on(course: "Course", voice: Voice, step: LinkedStep) -> bool:
+def goes_on(course: "StepSequencer", voice: Outbox, step: LinkedStep) -> bool:
     """Go on with the work towards the goal of *step*; False where none is under way."""
     state = voice.state
     pursuit = state.pursuit
@@ -67,7 +67,7 @@ def goes_on(course: "Course", voice: Voice, step: LinkedStep) -> bool:
     return True
 
 
-def next_turn(course: "Course", voice: Voice, step: LinkedStep, verdict: str = "") -> None:
+def next_turn(course: "StepSequencer", voice: Outbox, step: LinkedStep, verdict: str = "") -> None:
     """Show the model of *step* what came of its choice, or why the goal is not reached."""
     pursuit = voice.state.pursuit
     if pursuit is None:
@@ -94,7 +94,7 @@ def next_turn(course: "Course", voice: Voice, step: LinkedStep, verdict: str = "
         voice.set_timeout(replace(step, timeout_s=bound, budget=budget))
 
 
-def check(course: "Course", voice: Voice) -> None:
+def check(course: "StepSequencer", voice: Outbox) -> None:
     """It was said that the goal is reached: ask the next gate that checks it, or take it so."""
     state, step = voice.state, course.step
     gates = gates_of(step)
@@ -107,7 +107,7 @@ def check(course: "Course", voice: Voice) -> None:
     _reached(course, voice, step, said_reached(state.answer), by)
 
 
-def judged(course: "Course", voice: Voice, event: GateEvaluated) -> bool:
+def judged(course: "StepSequencer", voice: Outbox, event: GateEvaluated) -> bool:
     """Take the word of a gate that did not pass, where that stops nothing.
 
     One that checks a goal, and one before what was chosen towards it: whoever chose is told.
@@ -153,7 +153,7 @@ def about(
     return {**parameters, "question": f"Is the goal reached? {said}".strip()}
 
 
-def observe(voice: Voice, step_id: str, outcome: str) -> None:
+def observe(voice: Outbox, step_id: str, outcome: str) -> None:
     """Record what was done towards a goal, for whoever makes processes of it."""
     state = voice.state
     for grown in state.grown:
@@ -169,7 +169,7 @@ def observe(voice: Voice, step_id: str, outcome: str) -> None:
             voice.say(observed)
 
 
-def act(course: "Course", voice: Voice, event: StepPropose) -> None:
+def act(course: "StepSequencer", voice: Outbox, event: StepPropose) -> None:
     """Do what a person chose towards the goal at hand."""
     step = goal_at_hand(course.process, voice.state)
     refused = _not_to_act(voice, event.seen) or _gate_before(voice, step)
@@ -193,7 +193,7 @@ def act(course: "Course", voice: Voice, event: StepPropose) -> None:
     course.go_on()
 
 
-def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
+def finish(course: "StepSequencer", voice: Outbox, event: ExecutionFinish) -> None:
     """End the work towards the goal at hand, as a person says."""
     state = voice.state
     if state.adhoc:
@@ -223,7 +223,7 @@ def finish(course: "Course", voice: Voice, event: ExecutionFinish) -> None:
         _reached(course, voice, step, event.note, by)
 
 
-def _gate_before(voice: Voice, step: LinkedStep | None) -> str:
+def _gate_before(voice: Outbox, step: LinkedStep | None) -> str:
     """Why the work towards the goal of *step* may not begin: what has to hold first; "" if it may.
 
     Once it has begun, what passed before counts.
@@ -236,7 +236,7 @@ def _gate_before(voice: Voice, step: LinkedStep | None) -> str:
     return f"gate {gate} of {step.id} comes first: answer it, or resume"
 
 
-def _not_to_act(voice: Voice, seen: int, *, finishing: bool = False) -> str:
+def _not_to_act(voice: Outbox, seen: int, *, finishing: bool = False) -> str:
     """Why a person may neither choose nor end anything where the execution stands; "" if so."""
     state = voice.state
     if state.over or state.started is None:
@@ -262,7 +262,7 @@ def _attempt(state: Execution, step: LinkedStep) -> int:
     return state.attempts.get(step.id, 0)
 
 
-def _give_up(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> None:
+def _give_up(course: "StepSequencer", voice: Outbox, step: LinkedStep, reason: str) -> None:
     attempt = _attempt(voice.state, step)
     failed = voice.fail_step(step.id, attempt, reason, "given_up", retry=False)
     if voice.state.begun().process:
@@ -271,7 +271,9 @@ def _give_up(course: "Course", voice: Voice, step: LinkedStep, reason: str) -> N
         voice.fail(reason, step.id)
 
 
-def _reached(course: "Course", voice: Voice, step: LinkedStep, answer: str, by: str) -> None:
+def _reached(
+    course: "StepSequencer", voice: Outbox, step: LinkedStep, answer: str, by: str
+) -> None:
     state = voice.state
     attempt = _attempt(state, step)
     actions = [each for each in state.grown if (each.goal, each.attempt) == (step.id, attempt)]

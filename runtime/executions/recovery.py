@@ -15,15 +15,15 @@ from cortex.runtime.processes import (
 )
 
 from . import pursuing
+from .outbox import Outbox
 from .retrying import wait_before_retry
 from .state import Execution
-from .voice import Voice
 
 if TYPE_CHECKING:
-    from .course import Course
+    from .step_sequencer import StepSequencer
 
 
-def recover(course: "Course", voice: Voice, failed: StepFailed) -> None:
+def recover(course: "StepSequencer", voice: Outbox, failed: StepFailed) -> None:
     """Try again, or do what the step says about failures."""
     step = course.step
     voice.drop_timeout(step)
@@ -47,7 +47,7 @@ def halts(state: Execution, step: LinkedStep) -> bool:
     return isinstance(step.on_failure, Halt) and not tried_again
 
 
-def ran_out(course: "Course", voice: Voice, what: str) -> None:
+def ran_out(course: "StepSequencer", voice: Outbox, what: str) -> None:
     """The time of the attempt is over."""
     state, step = voice.state, course.step
     error, kind = _out_of_time(state, step, what)
@@ -62,7 +62,7 @@ def ran_out(course: "Course", voice: Voice, what: str) -> None:
     course.fail(error, kind, retry=kind == "timeout")
 
 
-def gave_up(course: "Course", voice: Voice, what: str) -> None:
+def gave_up(course: "StepSequencer", voice: Outbox, what: str) -> None:
     """The time was over and nobody had begun: do what the step says about failures."""
     state = voice.state
     error, kind = _out_of_time(state, course.step, what)
@@ -84,7 +84,7 @@ def _out_of_time(state: Execution, step: LinkedStep, what: str) -> tuple[str, st
     return f"attempt {state.attempt} of {step.id} ran out of time", "timeout"
 
 
-def _give_up(course: "Course", voice: Voice, step: LinkedStep, failed: StepFailed) -> None:
+def _give_up(course: "StepSequencer", voice: Outbox, step: LinkedStep, failed: StepFailed) -> None:
     pursuing.observe(voice, step.id, "failed")
     match step.on_failure:
         case Halt():
@@ -101,7 +101,9 @@ def _give_up(course: "Course", voice: Voice, step: LinkedStep, failed: StepFaile
             _clean_up(voice, step, failed, cleanup)
 
 
-def _go_back(course: "Course", voice: Voice, failed: StepFailed, target: str, times: int) -> None:
+def _go_back(
+    course: "StepSequencer", voice: Outbox, failed: StepFailed, target: str, times: int
+) -> None:
     step_id = course.step.id
     went = voice.state.went_back.get(step_id, 0)
     if went < times:
@@ -114,7 +116,7 @@ def _go_back(course: "Course", voice: Voice, failed: StepFailed, target: str, ti
         voice.halt(reason, step_id, evidence=evidence)
 
 
-def _skip_to(course: "Course", voice: Voice, target: str, failed_id: str) -> None:
+def _skip_to(course: "StepSequencer", voice: Outbox, target: str, failed_id: str) -> None:
     for step in course.process.steps:
         if step.id == target:
             return
@@ -122,7 +124,7 @@ def _skip_to(course: "Course", voice: Voice, target: str, failed_id: str) -> Non
             voice.skip(step.id, f"{failed_id} failed, and goes on at {target}")
 
 
-def _clean_up(voice: Voice, step: LinkedStep, failed: StepFailed, cleanup: RunProcess) -> None:
+def _clean_up(voice: Outbox, step: LinkedStep, failed: StepFailed, cleanup: RunProcess) -> None:
     problem: str | None
     try:
         inputs = fill(cleanup.parameters, voice.state.scope(failed.attempt))

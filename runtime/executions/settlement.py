@@ -20,19 +20,19 @@ from cortex.bus.events import (
 )
 from cortex.runtime.access import person_of
 
-from .course import Course
 from .fanning import unknown_of
+from .outbox import Outbox
 from .room import clipped
 from .state import DELEGATED, EFFECT, Execution
+from .step_sequencer import StepSequencer
 from .values import not_as_declared
-from .voice import Voice
 
 SHOWN_CHARS: Final = 600  # of the parameters, in a question
 OUTCOMES: Final = ("happened", "again")
 HOW: Final = "say what happened: resume with --it-happened RESULT, or with --do-it-again"
 
 
-def begins(course: Course, voice: Voice, event: EffectIntended) -> None:
+def begins(course: StepSequencer, voice: Outbox, event: EffectIntended) -> None:
     """An effect begins, maybe in an attempt that was given up a moment before."""
     state = voice.state
     if not state.adhoc and event.kind == "action" and state.stage in ("failed", "idle"):
@@ -40,7 +40,7 @@ def begins(course: Course, voice: Voice, event: EffectIntended) -> None:
         give_up(course, voice, "it was begun when its time was over")
 
 
-def give_up(course: Course, voice: Voice, reason: str) -> bool:
+def give_up(course: StepSequencer, voice: Outbox, reason: str) -> bool:
     """Ask a person about every effect that is begun; whether there is one."""
     state = voice.state
     for begun in state.effects.values():
@@ -52,7 +52,7 @@ def give_up(course: Course, voice: Voice, reason: str) -> bool:
     return bool(state.effects)
 
 
-def ask(course: Course, voice: Voice) -> None:
+def ask(course: StepSequencer, voice: Outbox) -> None:
     """Pause, and ask about the first effect of unknown outcome, where there is one."""
     state = voice.state
     if state.unknown and state.status == "running":
@@ -62,7 +62,7 @@ def ask(course: Course, voice: Voice) -> None:
         voice.pause(EFFECT, state.step_id, question=question_of(first))
 
 
-def answered(course: Course, voice: Voice) -> bool:
+def answered(course: StepSequencer, voice: Outbox) -> bool:
     """Go on where what was asked about has ended by itself; whether the execution is running."""
     state = voice.state
     if state.status == "paused" and state.reason == EFFECT and not state.unknown:
@@ -72,7 +72,7 @@ def answered(course: Course, voice: Voice) -> bool:
     return voice.state.status == "running"
 
 
-def settle(course: Course, voice: Voice, event: EffectSettle) -> None:
+def settle(course: StepSequencer, voice: Outbox, event: EffectSettle) -> None:
     """A person says what became of an effect."""
     state = voice.state
     effect = state.unknown.get(event.effect_key)
@@ -109,7 +109,9 @@ def settle(course: Course, voice: Voice, event: EffectSettle) -> None:
     ask(course, voice)  # about the next one
 
 
-def _wrong(course: Course, voice: Voice, event: EffectSettle, effect: EffectUnknown | None) -> str:
+def _wrong(
+    course: StepSequencer, voice: Outbox, event: EffectSettle, effect: EffectUnknown | None
+) -> str:
     """Why what a person says is not taken; "" where it is."""
     if voice.state.over:
         return f"the execution is {voice.state.status}"
@@ -126,7 +128,9 @@ def _wrong(course: Course, voice: Voice, event: EffectSettle, effect: EffectUnkn
     return ""
 
 
-def _happened(course: Course, voice: Voice, effect: EffectUnknown, said: EffectSettle) -> None:
+def _happened(
+    course: StepSequencer, voice: Outbox, effect: EffectUnknown, said: EffectSettle
+) -> None:
     place: dict[str, Any] = {
         "execution_id": effect.execution_id,
         "step_id": effect.step_id,
@@ -153,7 +157,7 @@ def _happened(course: Course, voice: Voice, effect: EffectUnknown, said: EffectS
         course.settle()
 
 
-def _again(course: Course, voice: Voice, effect: EffectUnknown) -> None:
+def _again(course: StepSequencer, voice: Outbox, effect: EffectUnknown) -> None:
     if effect.kind == "tool":
         course.dialogue.call_again(effect)
         _go_on_with_tools(course, voice)
@@ -175,7 +179,7 @@ def _again(course: Course, voice: Voice, effect: EffectUnknown) -> None:
         course.do_again()
 
 
-def _go_on_with_tools(course: Course, voice: Voice) -> None:
+def _go_on_with_tools(course: StepSequencer, voice: Outbox) -> None:
     if not voice.state.unknown:
         course.restart_timeout()
         course.dialogue.tool_told()

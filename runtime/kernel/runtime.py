@@ -29,6 +29,7 @@ from cortex.runtime.secrets import Mask, MaskedBlobs
 
 from .announcements import announce, withdraw
 from .component import Component
+from .component_manager import ComponentManager, class_of, entry_of
 from .config import Config
 from .errors import NotReadyError
 from .home import Home
@@ -38,7 +39,6 @@ from .manifest import Entry, built_in, configured, load
 from .masking import mask_for, open_blobs
 from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
-from .staff import Staff, class_of, entry_of
 from .supervisor import Supervisor
 from .version import VERSION
 from .words import vocabulary_of
@@ -113,7 +113,7 @@ class Runtime:
         self.hub = LocalHub(hub, self.clock, begins=False)
         self._client = self.client(name)
         self._supervisor = Supervisor(self.clock, self._tell_restarted)
-        self._staff = Staff(
+        self._staff = ComponentManager(
             self.hub,
             self.log,
             self.vocabulary,

@@ -24,6 +24,7 @@ from cortex.runtime.secrets import MaskedBlobs
 
 from .announcements import announce, withdraw
 from .component import Component
+from .component_manager import ComponentManager, class_of, entry_of
 from .config import Config
 from .home import Home
 from .logs import configure_unless_done, hide_in_logs
@@ -31,7 +32,6 @@ from .manifest import Entry, load
 from .masking import mask_for
 from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
-from .staff import Staff, class_of, entry_of
 from .supervisor import Supervisor, Tell
 from .words import vocabulary_of
 
@@ -93,7 +93,7 @@ class Worker:
         self._wanted = [(class_of(c, load), entry_of(c)) for c in components]
         self._client = Client(name, hub, log, vocabulary_of(cls for cls, _ in self._wanted))
         self._supervisor = Supervisor(SystemClock(), restarted or self._tell_restarted)
-        self._staff = Staff(
+        self._staff = ComponentManager(
             hub,
             log,
             self._client.vocabulary,

@@ -7,7 +7,6 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .ailments import Ailments, listen
     from .errors import RejectedError, WaitingError
-    from .ground import Ground, ground_of
     from .home_registry import (
         announced_elsewhere,
         knowledge_roots,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         symbols_of,
         topics_of,
     )
+    from .open_home import OpenHome, opened_home
     from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
     from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
     from .settlements import (
@@ -36,7 +36,7 @@ __all__ = [
     "Ailments",
     "DryRunDocument",
     "GateReport",
-    "Ground",
+    "OpenHome",
     "Rehearsal",
     "RejectedError",
     "StepReport",
@@ -46,7 +46,6 @@ __all__ = [
     "changed",
     "gates_of_sources",
     "gone",
-    "ground_of",
     "in_passing",
     "is_path",
     "knowledge_roots",
@@ -54,6 +53,7 @@ __all__ = [
     "listed_tools",
     "listen",
     "moved",
+    "opened_home",
     "preferred_for",
     "refuse_older",
     "refuse_step",

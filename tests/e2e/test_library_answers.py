@@ -18,7 +18,7 @@ from ..staff_world import Run, World
 NOTES = """\
 The kitchen closes at ten.
 Tea is served at four in the garden.
-Dogs are welcome on the ground floor.
+Dogs are welcome on the opened floor.
 """
 
 

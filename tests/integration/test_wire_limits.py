@@ -75,7 +75,7 @@ def test_a_client_is_one_whatever_its_connections_call_themselves(
 
 
 def test_a_question_goes_with_whoever_asked_it(wired: Wired, raw: Raw) -> None:
-    asker, questions = Raw(wired.path), wired.server.desk.questions
+    asker, questions = Raw(wired.path), wired.server.dispatcher.questions
     raw.hello("answers")
     raw.ask(["serve", ["x.wire.twice"]])
     asker.hello("asker")

@@ -25,7 +25,7 @@ from cortex.runtime.sessions import (
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..running import Station, inputs_of, pairs_of, refuse_wrong
+from ..running import Session, inputs_of, pairs_of, refuse_wrong
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -54,12 +54,12 @@ def dry_run(
     """
     given = pairs_of(inputs, "NAME")
     elsewhere, listed = announced_elsewhere(home), listed_tools(home)
-    with stage_of(home) as stage, Station.open(stage, screen) as station:
+    with stage_of(home) as stage, Session.open(stage, screen) as session:
         if elsewhere or listed:  # before what needs it is compiled
-            station.publish(*elsewhere, *listed)
-        station.submitter.changed("" if is_path(process) else process)
-        name = station.submitter.file(Path(process)) if is_path(process) else process
-        catalog = Catalog(station.history)
+            session.publish(*elsewhere, *listed)
+        session.submitter.changed("" if is_path(process) else process)
+        name = session.submitter.file(Path(process)) if is_path(process) else process
+        catalog = Catalog(session.history)
         if isinstance(catalog.linked(catalog.get(name)), LinkedInterface):
             name = catalog.implementing(name, preferred_for(name, home))
         linked = catalog.process(name)
@@ -69,7 +69,7 @@ def dry_run(
         others = frozenset(each.component for each in elsewhere)
         blob = catalog.get(name).event.linked
         place = str(workspace.absolute())
-        rehearsal = Rehearsal(station, linked, values, about, place, others, blob)
+        rehearsal = Rehearsal(session, linked, values, about, place, others, blob)
         document = rehearsal.report()
     screen.document(document)
     _show(screen, document, home)

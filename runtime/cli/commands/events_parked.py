@@ -15,7 +15,7 @@ from ..options import with_home, with_screen
 from ..screen import Screen
 
 if TYPE_CHECKING:
-    from ..running import Station  # which brings a runtime: `events query` needs none
+    from ..running import Session  # which brings a runtime: `events query` needs none
 
 RETRY_S = 60.0  # within which a component has to come to it
 LOOK_S = 0.05
@@ -94,14 +94,14 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
     Cortex records the result as if it had come the first time. Ends with 1 if the event fails
     again. A component of a worker or a plugin handles it when its host runs.
     """
-    from ..running import Station
+    from ..running import Session
 
-    with Station.open(home, screen) as station:
-        event = _parked(station.history, position, component)
+    with Session.open(home, screen) as session:
+        event = _parked(session.history, position, component)
         _refuse_unheard(event)
-        asked = station.publish(ComponentRetry(component=event.component, position=position))
-        _until_handled(station, screen, event.component, asked)
-        again = [each for each in parked_of(station.history) if _same(each, event)]
+        asked = session.publish(ComponentRetry(component=event.component, position=position))
+        _until_handled(session, screen, event.component, asked)
+        again = [each for each in parked_of(session.history) if _same(each, event)]
         screen.document(again)
         if again:
             screen.line(f"{event.component} failed again: {again[0].reason}", "red")
@@ -121,12 +121,12 @@ def drop(position: int, component: str, note: str, home: Home, screen: Screen) -
 
     No component handles it any more. The event itself stays in the log.
     """
-    from ..running import Station
+    from ..running import Session
 
-    with Station.open(home, screen) as station:
-        event = _parked(station.history, position, component)
+    with Session.open(home, screen) as session:
+        event = _parked(session.history, position, component)
         said = ComponentDrop(component=event.component, position=position, note=note)
-        station.publish(said)
+        session.publish(said)
     screen.document(event)
     screen.line(f"event {position} of {event.component} is dropped")
     return OK
@@ -164,7 +164,7 @@ def _refuse_unheard(event: ParkedEvent) -> None:
         )
 
 
-def _until_handled(station: "Station", screen: Screen, component: str, position: int) -> None:
+def _until_handled(session: "Session", screen: Screen, component: str, position: int) -> None:
     """Wait until *component* has come past *position*.
 
     Raises:
@@ -176,8 +176,8 @@ def _until_handled(station: "Station", screen: Screen, component: str, position:
         if not said and time.monotonic() > began + QUIET_S:
             screen.note(f"waits for {component} to come to it, {RETRY_S:.0f} s at most")
             said = True
-        station.interrupts.check()
-        standings = station.log.state().standings
+        session.interrupts.check()
+        standings = session.log.state().standings
         if any(each.name == component and each.cursor >= position for each in standings):
             return
         time.sleep(LOOK_S)

@@ -138,9 +138,9 @@ def show(execution_id: str, home: Home, screen: Screen) -> None:
 @with_screen
 def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """Pause an execution before its next step; `resume` continues it."""
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        code = station.pause(found, ExecutionPause(execution_id=found, reason=reason))
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
+        code = session.pause(found, ExecutionPause(execution_id=found, reason=reason))
     return OK if code == WAITING else code
 
 
@@ -151,9 +151,9 @@ def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
 @with_screen
 def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """End an execution without a result."""
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        return station.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
+        return session.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
 
 
 @execution.command(name="do")
@@ -180,11 +180,11 @@ def do_(
             _show_actions(screen, running.actions_of(history, history.execution_id(execution_id)))
         return OK
     pairs = running.pairs_of(inputs, "NAME")
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        event = running.proposal(station.history, found, action, pairs, note, station.seen)
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
+        event = running.proposal(session.history, found, action, pairs, note, session.seen)
         running.refuse_secrets(event.parameters, running.mask_of(home))
-        return station.act(found, event)
+        return session.act(found, event)
 
 
 @execution.command()
@@ -215,10 +215,10 @@ def finish(
     this as a person's statement.
     """
     given = running.pairs_of(outputs, "NAME")
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
         event = ExecutionFinish(execution_id=found, outputs=dict(given), gave_up=give_up, note=note)
-        return station.finish(found, event)
+        return session.finish(found, event)
 
 
 @execution.command()
@@ -229,10 +229,10 @@ def finish(
 @with_screen
 def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen) -> None:
     """Say how good an execution's outcome was."""
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        station.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
-        screen.document(station.document(found))
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
+        session.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
+        screen.document(session.document(found))
     screen.line(f"execution {found} was rated {verdict}")
 
 

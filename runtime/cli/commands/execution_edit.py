@@ -55,20 +55,20 @@ def edit(
     """
     if whole and pairs:
         raise click.UsageError("give --file or --replace, not both")
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
-        state = _standing(station.history, found)
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
+        state = _standing(session.history, found)
         if state.over:
             raise RefusedError(f"execution {found} is {state.status}: no prompt of it is sent")
         try:
-            text = _edited(state, _shown(station.history, state), whole, pairs)
-            event = edit_prompt(station.history.blobs, state, text, seen=station.seen, note=note)
+            text = _edited(state, _shown(session.history, state), whole, pairs)
+            event = edit_prompt(session.history.blobs, state, text, seen=session.seen, note=note)
         except (EditUnfitError, SettlementError) as error:
             raise RefusedError(str(error)) from None
         mask = running.mask_of(home)
         if any(mask.text(each["new"]) != each["new"] for each in event.edits):
             raise RefusedError("the new text holds a secret, which is neither recorded nor sent")
-        code = station.edit(event.execution_id, event)
+        code = session.edit(event.execution_id, event)
     return OK if code == WAITING else code
 
 

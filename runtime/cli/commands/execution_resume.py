@@ -17,7 +17,7 @@ from ..options import with_home, with_screen
 from ..screen import Screen
 
 if TYPE_CHECKING:
-    from ..running import Station
+    from ..running import Session
 
 
 @click.command()
@@ -77,25 +77,25 @@ def resume(
         (approve, deny, text, result is not None, again), (edits, skip, given), from_step
     )
     text = running.input_text() if text == "-" else text
-    with running.Station.open(home, screen) as station:
-        found = station.known(execution_id)
+    with running.Session.open(home, screen) as session:
+        found = session.known(execution_id)
         if result is not None or again:
             gave = running.input_text() if result == "-" else result
             said = sessions.settlement_of(
-                station.client, station.history, found, gave, station.seen
+                session.client, session.history, found, gave, session.seen
             )
-            return station.run(found, replace(said, note=note))
+            return session.run(found, replace(said, note=note))
         if edits:
-            changed = _edit(station, found, running.pairs_of(inputs, "NAME"), max_cost)
+            changed = _edit(session, found, running.pairs_of(inputs, "NAME"), max_cost)
             running.refuse_secrets(changed.inputs, running.mask_of(home))
-            return station.edit(found, replace(changed, note=note, from_step=from_step))
+            return session.edit(found, replace(changed, note=note, from_step=from_step))
         if skip or given:
-            settle = _settlement(station, found, skip, given)
+            settle = _settlement(session, found, skip, given)
             running.refuse_secrets(settle.result, running.mask_of(home))
-            return station.edit(found, replace(settle, note=note, from_step=from_step))
+            return session.edit(found, replace(settle, note=note, from_step=from_step))
         answer = "approved" if approve else "denied" if deny else text
         event = ExecutionResume(execution_id=found, answer=answer, note=note, from_step=from_step)
-        return station.resume(found, event)
+        return session.resume(found, event)
 
 
 def _refuse_mixtures(answers: Sequence[object], changes: Sequence[object], from_step: str) -> None:
@@ -115,21 +115,21 @@ def _refuse_mixtures(answers: Sequence[object], changes: Sequence[object], from_
 
 
 def _edit(
-    station: "Station", execution_id: str, pairs: dict[str, str], max_cost: float | None
+    session: "Session", execution_id: str, pairs: dict[str, str], max_cost: float | None
 ) -> ExecutionEdit:
     """Other inputs for an execution, or more to spend."""
     return ExecutionEdit(
         execution_id=execution_id,
-        inputs=running.edited_inputs(station.history, execution_id, pairs),
+        inputs=running.edited_inputs(session.history, execution_id, pairs),
         max_cost=max_cost,
-        seen=station.seen,
+        seen=session.seen,
     )
 
 
-def _settlement(station: "Station", execution_id: str, skip: str, given: str) -> StepSettle:
+def _settlement(session: "Session", execution_id: str, skip: str, given: str) -> StepSettle:
     """That a step is skipped, or gave a result."""
     said = running.pairs_of((given,), "STEP") if given else {skip: None}
     ((step_id, result),) = said.items()
-    client, history = station.client, station.history
+    client, history = session.client, session.history
     settle = sessions.step_settlement(client, history, execution_id, step_id, result)
-    return replace(settle, seen=station.seen)
+    return replace(settle, seen=session.seen)

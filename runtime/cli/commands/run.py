@@ -18,7 +18,7 @@ from ..options import with_any_home, with_running, with_screen
 from ..running import (
     NO_CHECKOUT,
     NO_MODEL,
-    Station,
+    Session,
     goal_step,
     inputs_of,
     is_in_checkout,
@@ -135,32 +135,32 @@ def run(
     options = _GoalOptions(may, tools, check, turns, within, by_hand)
     given = pairs_of(inputs, "NAME")
     _refuse_mixed(process, goal, options, has_inputs=bool(given or input_file or version))
-    with Station.open(home, screen) as station:
-        station.quiet, station.questions.approve = quiet, yes
+    with Session.open(home, screen) as session:
+        session.quiet, session.questions.approve = quiet, yes
         path = is_path(process)
-        station.submitter.changed("" if path or version else process)
-        name = station.submitter.file(Path(process)) if path else process
-        linked = _linked(station, name, version)
+        session.submitter.changed("" if path or version else process)
+        name = session.submitter.file(Path(process)) if path else process
+        linked = _linked(session, name, version)
         values = inputs_of(given, input_file, linked.inputs if linked else ())
         _refuse_unfit(home, linked, values, breaks)
         step: dict[str, Any] = {}
         if not name:
-            step = _goal_step(station, home, goal, workspace, options, breaks)
+            step = _goal_step(session, home, goal, workspace, options, breaks)
             max_cost = most_of(home, max_cost)
         request = ExecutionRequest(
-            execution_id=station.client.new_id(),
+            execution_id=session.client.new_id(),
             process=name,
             process_version=version or 0,
             inputs=values,
             goal=goal or _about(linked),
             workspace=str(workspace.absolute()),
-            trigger=station.client.new_id(),
+            trigger=session.client.new_id(),
             breakpoints=breaks,
             max_cost=max_cost,
-            wait_s=station.wait_s if wait_s is None else wait_s,
+            wait_s=session.wait_s if wait_s is None else wait_s,
             step=step,
         )
-        return station.run(request.execution_id, _trigger_of(request, linked), request)
+        return session.run(request.execution_id, _trigger_of(request, linked), request)
 
 
 class _GoalOptions(NamedTuple):
@@ -188,7 +188,7 @@ def _refuse_mixed(process: str, goal: str, options: _GoalOptions, *, has_inputs:
 
 
 def _goal_step(
-    station: Station,
+    session: Session,
     home: Home,
     goal: str,
     workspace: Path,
@@ -196,12 +196,12 @@ def _goal_step(
     breaks: tuple[str, ...],
 ) -> dict[str, Any]:
     """The step that works towards *goal*; what whoever asked may not expect is noted."""
-    catalog = Catalog(station.history)
+    catalog = Catalog(session.history)
     step = goal_step(home, catalog, goal, workspace, **options._asdict(), breaks=breaks)
     if step["by_hand"] and not options.by_hand:
-        station.screen.note(NO_MODEL, "yellow")
+        session.screen.note(NO_MODEL, "yellow")
     if not is_in_checkout(workspace):
-        station.screen.note(NO_CHECKOUT, "yellow")
+        session.screen.note(NO_CHECKOUT, "yellow")
     return step
 
 
@@ -227,11 +227,11 @@ def _trigger_of(request: ExecutionRequest, linked: Linked | None) -> TriggerMatc
     )
 
 
-def _linked(station: Station, name: str, version: int | None) -> Linked | None:
+def _linked(session: Session, name: str, version: int | None) -> Linked | None:
     """The process or interface of that name; None for work without one."""
     if not name:
         return None
-    catalog = Catalog(station.history)
+    catalog = Catalog(session.history)
     return catalog.linked(catalog.get(name, version))
 
 

@@ -9,7 +9,7 @@ from cortex.runtime.kernel import Home
 
 from ..exits import OK
 from ..options import with_any_home, with_running, with_screen
-from ..running import Station, mask_of, pairs_of, refuse_secrets, scalar
+from ..running import Session, mask_of, pairs_of, refuse_secrets, scalar
 from ..screen import Screen
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -56,23 +56,23 @@ def trigger(
     happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
     given = pairs_of(inputs, "NAME")
     values = {name: scalar(value) for name, value in given.items()}
-    with Station.open(home, screen) as station:
+    with Session.open(home, screen) as session:
         refuse_secrets(values, mask_of(home))
-        station.quiet, station.questions.approve = quiet, yes
-        station.submitter.for_trigger(happened, version)
+        session.quiet, session.questions.approve = quiet, yes
+        session.submitter.for_trigger(happened, version)
         event = TriggerReceived(
-            trigger_id=station.client.new_id(),
+            trigger_id=session.client.new_id(),
             fields=happened,
             inputs=values,
             goal=goal,
             workspace=str(workspace.absolute()),
             waits=False,  # who gave the command is told at once, and may give it again
         )
-        matched, position = station.match(event)
+        matched, position = session.match(event)
         screen.note(f"trigger matched {matched.process}: {matched.because}")
         if not no_wait:
-            return station.follow(matched.execution_id, position)
-        screen.document(station.document(matched.execution_id))
+            return session.follow(matched.execution_id, position)
+        screen.document(session.document(matched.execution_id))
         screen.line(f"execution {matched.execution_id} was requested", "bold")
         screen.line(f"cortex execution resume {matched.execution_id}", "cyan")
         return OK

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         most_of,
         proposal,
     )
+    from .home_processes import open_shelf
     from .inputs import (
         edited_inputs,
         inputs_of,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from .live import LiveView
     from .people import answer_to, has_person, input_text, written_answer
     from .progress import Progress, in_order
-    from .shelf import open_shelf
-    from .station import Station
+    from .session import Session
     from .trusting import asked_for_trust, show_acting, trusted_when_asked
     from .untaken import untaken_action, waiting_for
 else:
@@ -46,7 +46,7 @@ __all__ = [
     "Keyboard",
     "LiveView",
     "Progress",
-    "Station",
+    "Session",
     "Terminated",
     "actions_of",
     "answer_to",

@@ -1,4 +1,4 @@
-"""Handing sources to the compiler of a station's runtime, and refusing what must not run."""
+"""Handing sources to the compiler of a session's runtime, and refusing what must not run."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -21,12 +21,12 @@ from cortex.bus import (
 
 from .. import supervision
 from ..component import contract_of
+from ..component_manager import STALL_NS
 from ..config import Config
 from ..feed import Backoff, Feeding, Idle, Program, Quiet, Step, ordered, work
 from ..host import LocalHost, Outcome
 from ..leases import Leases
 from ..recall import Recall, Snapshots
-from ..staff import STALL_NS
 from .link import SimulatedConnection
 from .scenario import Role, Run, pairs_of
 from .timeline import MS, SECOND_NS, Timeline

@@ -13,7 +13,12 @@ from cortex.runtime.processes import (
 )
 
 from . import fanning, pursuing, recovery
-from .asking import (
+from .dialogue import Dialogue, Offers, Ways
+from .growing import widened
+from .outbox import Outbox
+from .people import say_settled, show_edited, show_unedited
+from .promises import missing_tools, waits_for_tools
+from .requests import (
     GATE_DEADLINE_S,
     context_compile,
     gate_evaluate,
@@ -21,20 +26,15 @@ from .asking import (
     model_invoke,
     step_execute,
 )
-from .dialogue import Dialogue, Offers, Ways
-from .growing import widened
-from .people import say_settled, show_edited, show_unedited
-from .promises import missing_tools, waits_for_tools
 from .spending import more_to_spend, spent_by_execution
 from .state import Execution, Grown
 from .values import not_as_declared, outputs_of
-from .voice import Voice
 
 
-class Course:
+class StepSequencer:
     """Leads one execution through its process, in one delivery."""
 
-    def __init__(self, process: LinkedProcess, voice: Voice, offers: Offers) -> None:
+    def __init__(self, process: LinkedProcess, voice: Outbox, offers: Offers) -> None:
         self._compiled = process
         self._voice = voice
         self._offers = offers

@@ -25,8 +25,8 @@ from ..errors import PluginRefusedError
 from ..granted import Granted, client_of
 from ..installed import Installed
 from ..manifest import Limits
-from .door import Pass
 from .frames import Go, PluginLine
+from .gateway import Pass
 from .life import HEARD_S, Life
 from .policy import after_crash
 from .process import PluginProcess, how_it_ended
@@ -39,7 +39,7 @@ REST_S = 15.0  # in which what is to be replaced has to come to rest
 log = structlog.get_logger("cortex.plugins")
 
 
-class House(Protocol):
+class HostPort(Protocol):
     """What a keeper needs of the runtime that its plugin runs beside."""
 
     def check(self, load: PluginLoad, described: Description) -> None:
@@ -96,7 +96,7 @@ class PluginSupervisor:
         self,
         load: PluginLoad,
         plugin: Installed,
-        house: House,
+        house: HostPort,
         *,
         names: Sequence[str] = (),
     ) -> None:

@@ -29,8 +29,8 @@ from ..granted import Granted, client_of, folders_in
 from ..installed import Installed, code_of
 from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
-from .door import DoorAccess, Guard, Pass
 from .frames import PluginLine, Spec
+from .gateway import GatewayAccess, Guard, Pass
 from .output import output_of, path_of
 from .process import PluginProcess, how_it_ended
 from .sandbox import Walls, hidden_in, python_code, unavailable
@@ -116,7 +116,7 @@ class _Printed:
         return said[-1][:200] if said else ""
 
 
-class PluginHouse:
+class PluginHost:
     """Where the plugins of one runtime live; `close` leaves nothing of it behind."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -124,7 +124,7 @@ class PluginHouse:
             raise PluginRefusedError("plugins need a home: this runtime keeps all in memory")
         self._runtime, self._home, self._hub = runtime, runtime.home, runtime.hub
         self._client = runtime.client(runtime.name)
-        self.access = DoorAccess(self._denied, self._hub.steady_ns, runtime.config.limits)
+        self.access = GatewayAccess(self._denied, self._hub.steady_ns, runtime.config.limits)
         self._folder: Path | None = None
         self._server: HubServer | None = None
         self.taken: frozenset[str] = frozenset()  # names of components that are not plugins'

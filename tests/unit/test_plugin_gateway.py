@@ -25,10 +25,10 @@ from cortex.bus.events import ComponentFailed, ExecutionCompleted, StepCompleted
 from cortex.plugins import Granted
 from cortex.runtime.kernel import Runtime
 
-_door: Any = import_module("cortex.plugins.hosting.door")
-DoorAccess = _door.DoorAccess
-Guard = _door.Guard
-Pass = _door.Pass
+_gateway: Any = import_module("cortex.plugins.hosting.gateway")
+GatewayAccess = _gateway.GatewayAccess
+Guard = _gateway.Guard
+Pass = _gateway.Pass
 
 PARTS = ("publish:step.completed", "subscribe:step.execute=tick", "subscribe:execution.*")
 TOKEN = "a token of the test"
@@ -44,7 +44,7 @@ class World:
         self.hub = runtime.hub
         self.denied: list[tuple[str, str, int]] = []
         self.flooded: list[bool] = []
-        self.access = DoorAccess(lambda *told: self.denied.append(told), self.hub.steady_ns)
+        self.access = GatewayAccess(lambda *told: self.denied.append(told), self.hub.steady_ns)
         self.guard = Guard(self.hub, self.access)
         self.entry = Pass("ticker", TOKEN, Granted.of(PARTS), 100)
         self.entry.names = frozenset(["Tick"])

@@ -72,7 +72,7 @@ class Pass:
         return own or self.granted.may_see(pair)
 
 
-class DoorAccess(Access):
+class GatewayAccess(Access):
     """Lets running plugins in, and nobody else.
 
     Args:
@@ -213,7 +213,7 @@ class Guard:
     All else is the hub's own.
     """
 
-    def __init__(self, hub: LocalHub, access: DoorAccess) -> None:
+    def __init__(self, hub: LocalHub, access: GatewayAccess) -> None:
         self._before, self._access = hub, access
 
     def __getattr__(self, name: str) -> Any:

@@ -31,7 +31,8 @@ from cortex.runtime.kernel import Delivery, Output
 from cortex.runtime.processes import LinkedChild, LinkedStep
 
 from .asked import Serving, addressed, nobody
-from .asking import (
+from .evolve import evolve
+from .requests import (
     child_request,
     forget_gate,
     forget_wake,
@@ -41,7 +42,6 @@ from .asking import (
     tools_wake,
     wake,
 )
-from .evolve import evolve
 from .room import clipped, too_large
 from .speakers import asker
 from .spending import by_class
@@ -50,7 +50,7 @@ from .state import Execution, Ignored
 UNSEEN = "it stands since a moment that the request has not seen: look at it, then resume"
 
 
-class Voice:
+class Outbox:
     """Collects the outputs of one execution, and where each of them takes it."""
 
     def __init__(self, state: Execution, delivery: Delivery, serves: Serving = nobody) -> None:

@@ -30,6 +30,7 @@ from ..requests import (
     Unsubscribe,
 )
 from .blobs import BlobDesk
+from .connected_client import ConnectedClient
 from .frames import (
     ONCE,
     PAGE_BYTES,
@@ -53,7 +54,6 @@ from .frames import (
     Unwatch,
     Watch,
 )
-from .link import Link
 from .questions import Questions
 from .rights import Rights
 
@@ -67,7 +67,7 @@ LARGEST = (1 << 63) - 1
 Asked = tuple[str, Request]  # source as the client says it, and what is asked
 
 
-class Desk:
+class Dispatcher:
     """Answers frames: what the hub does, and what goes past it."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Desk:
         self._log, self._blobs = log, blobs
 
     def answers(
-        self, link: Link, rights: Rights, frame: Frame, asked: Sequence[Asked]
+        self, link: ConnectedClient, rights: Rights, frame: Frame, asked: Sequence[Asked]
     ) -> list[Answer]:
         """The answers to *asked*, the requests of *frame* that do not wait, in order.
 
@@ -108,7 +108,7 @@ class Desk:
         problem = rights.problem(source, request)
         return None if problem is None else Refused.of(problem)
 
-    def _once(self, link: Link, frame: Frame, asked: list[Asked]) -> list[Answer]:
+    def _once(self, link: ConnectedClient, frame: Frame, asked: list[Asked]) -> list[Answer]:
         settles = len(asked) == 1 and isinstance(asked[0][1], Settle)
         if not settles and not all(isinstance(request, ONCE) for _, request in asked):
             problem = "a numbered frame holds only what changes something and answers shortly"
@@ -129,7 +129,7 @@ class Desk:
         unknown = Refused("OutcomeUnknownError", (link.client,))
         return [unknown] * len(asked)
 
-    def _each(self, link: Link, rights: Rights, asked: list[Asked]) -> Iterator[Answer]:
+    def _each(self, link: ConnectedClient, rights: Rights, asked: list[Asked]) -> Iterator[Answer]:
         """In order; neighbours of one source that change the log share a transaction."""
         run: list[Request] = []
         of = ""
@@ -146,7 +146,7 @@ class Desk:
         if run:
             yield from self.hub.submit(of or link.client, run)
 
-    def _past(self, link: Link, rights: Rights, source: str, request: Request) -> Answer:
+    def _past(self, link: ConnectedClient, rights: Rights, source: str, request: Request) -> Answer:
         """What is answered without a transaction."""
         try:
             match request:
@@ -176,7 +176,7 @@ class Desk:
             return Refused.of(error)
         return Appended()
 
-    def _serve(self, link: Link, request: Serve) -> None:
+    def _serve(self, link: ConnectedClient, request: Serve) -> None:
         if link.usage is not None:
             link.usage.watch(len(set(request.topics) - link.answerer.topics))
         try:
@@ -186,7 +186,7 @@ class Desk:
                 wanted = len(set(request.topics) | link.answerer.topics)
                 link.usage.watch(len(link.answerer.topics) - wanted)
 
-    def _unserve(self, link: Link, request: Unserve) -> None:
+    def _unserve(self, link: ConnectedClient, request: Unserve) -> None:
         before = len(link.answerer.topics)
         self.questions.unserve(link.answerer, request.topics)
         if link.usage is not None:
@@ -232,7 +232,7 @@ class Desk:
             looked_at += len(page)
         return Records(tuple(records), through)
 
-    def _note(self, link: Link, request: Request, answer: Answer) -> None:
+    def _note(self, link: ConnectedClient, request: Request, answer: Answer) -> None:
         if isinstance(answer, Refused) and answer.code == LimitError.__name__:
             self.access.limited(*answer.fields)  # type: ignore[arg-type]  # client, what, limit
         elif link.usage is not None and isinstance(request, Publish | Commit | Finish):

@@ -10,7 +10,7 @@ from cortex.runtime.serving import HomeHeldError
 from cortex.runtime.sessions import changed, gone, moved, sources_of, stage_of
 
 from ..screen import Screen
-from .station import Station
+from .session import Session
 
 
 @contextmanager
@@ -22,9 +22,9 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
     compiled on a stage: to read makes none.
     """
     if not home.path.exists():
-        with stage_of(home) as stage, Station.open(stage, screen) as station:
-            station.submitter.changed()
-            yield station.history
+        with stage_of(home) as stage, Session.open(stage, screen) as session:
+            session.submitter.changed()
+            yield session.history
         return
     if home.untrusted_because:
         with History.open(home) as history:
@@ -40,8 +40,8 @@ def open_shelf(home: Home, screen: Screen) -> Iterator[History]:
             yield history
             return
     try:
-        with Station.open(home, screen) as station:
-            station.submitter.changed()
+        with Session.open(home, screen) as session:
+            session.submitter.changed()
     except HomeHeldError as error:
         holder = "another process" if error.pid is None else f"process {error.pid}"
         screen.note(

@@ -14,7 +14,7 @@ from .questions import Answerer, Questions
 from .usage import Usage
 
 
-class Link:
+class ConnectedClient:
     """What a client program has at the hub beside its connections."""
 
     def __init__(self, client: str, peer: Peer, hub: LocalHub, questions: Questions) -> None:
@@ -122,7 +122,7 @@ class Link:
             given = [Release(*key, epoch, 0) for key, epoch in held.items()]
             self._hub.give_back(self.client, given)
 
-    def hand_over(self, back: "Link") -> None:
+    def hand_over(self, back: "ConnectedClient") -> None:
         """The client came back: what it held is held by *back*."""
         held, self._leases = self._leases, {}
         back.take_over(held)

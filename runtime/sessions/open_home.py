@@ -1,4 +1,4 @@
-"""What a station stands on: the hub that is up on its home, or a runtime inside the command."""
+"""What a session works on: the hub that is up on its home, or a runtime inside the command."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -14,7 +14,7 @@ NAME = "cli"  # the source of what commands publish
 ALONE_S = 5.0  # where no hub is up, nobody comes but plugins, which start with the command
 
 
-class Ground(msgspec.Struct, frozen=True):
+class OpenHome(msgspec.Struct, frozen=True):
     """A hub that can be spoken to, and its log and blobs to read."""
 
     client: Client
@@ -27,7 +27,7 @@ class Ground(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def ground_of(home: Home) -> Iterator[Ground]:
+def opened_home(home: Home) -> Iterator[OpenHome]:
     """The hub of *home*; where none is up, a runtime until the block is left.
 
     Raises:
@@ -37,13 +37,12 @@ def ground_of(home: Home) -> Iterator[Ground]:
         LogError: Its log cannot be used.
     """
     home = home.open()
-    opened = _on_hub(home) if found(home) else _on_own(home)
-    with opened as ground:
-        yield ground
+    with _on_hub(home) if found(home) else _on_own(home) as opened:
+        yield opened
 
 
 @contextmanager
-def _on_hub(home: Home) -> Iterator[Ground]:
+def _on_hub(home: Home) -> Iterator[OpenHome]:
     config = Config.load(home)
     blobs = open_blobs(home, config, mask_for(config, home))
     with (
@@ -51,13 +50,13 @@ def _on_hub(home: Home) -> Iterator[Ground]:
         # Beside the hub, not through it: what was acknowledged can be read here at once.
         closing(EventLog.open(home.log_path, readonly=True)) as log,
     ):
-        yield Ground(
+        yield OpenHome(
             client, log, blobs, lambda: None, embedded=False, wait_s=None, seen=client.head
         )
 
 
 @contextmanager
-def _on_own(home: Home) -> Iterator[Ground]:
+def _on_own(home: Home) -> Iterator[OpenHome]:
     failure: BaseException | None = None
     try:
         runtime = Runtime(home)
@@ -69,7 +68,7 @@ def _on_own(home: Home) -> Iterator[Ground]:
 
             try:
                 client = runtime.client(NAME)
-                yield Ground(
+                yield OpenHome(
                     client,
                     runtime.log,
                     runtime.blobs,

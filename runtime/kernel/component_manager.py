@@ -51,7 +51,7 @@ STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page
 PortsFor = Callable[[Entry], dict[str, Any]]
 
 
-class Post(msgspec.Struct):
+class ManagedComponent(msgspec.Struct):
     """One component at work."""
 
     component: type[Component]
@@ -81,7 +81,7 @@ class Post(msgspec.Struct):
         return tuple(dict.fromkeys(own))
 
 
-class Staff:
+class ComponentManager:
     """Starts and stops shells; the supervisor keeps them alive in between."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Staff:
         self._keep, self._mask = keep, mask  # puts a blob, for the traceback of what failed
         self._standing = isinstance(hub, LocalHub)  # claims stand where the claimant is
         self._leases = Leases(hub, standing=self._standing)
-        self._posts: dict[str, Post] = {}
+        self._posts: dict[str, ManagedComponent] = {}
 
     def begin(self, component: type[Component], entry: Entry) -> Callable[[float], None]:
         """Start a component; what comes back waits so many seconds until it is ready.
@@ -116,7 +116,7 @@ class Staff:
         if name in self._posts:
             raise NotReadyError(name, "a component of that name is at work: remove it first")
         labels = tuple(f"{name}/{n}" for n in range(1, workers + 1)) if workers else (name,)
-        post = Post(component, entry, labels, tuple(routes_of(component)))
+        post = ManagedComponent(component, entry, labels, tuple(routes_of(component)))
         self._open(post)
         if self._rests(post):
             return lambda _: None
@@ -130,7 +130,7 @@ class Staff:
 
         return wait
 
-    def _rests(self, post: Post) -> bool:
+    def _rests(self, post: ManagedComponent) -> bool:
         """Have the workers of a component begin with its first work; False where they cannot.
 
         What is wrong with one shows now: then it begins at once, and fails as all others do.
@@ -153,20 +153,20 @@ class Staff:
         post.resting.start()
         return True
 
-    def _make(self, post: Post) -> None:
+    def _make(self, post: ManagedComponent) -> None:
         for label in post.labels:
             post.made[label] = host = self._host(post)
             if isinstance(host, LocalHost):
                 host.make()
 
     @staticmethod
-    def _leave_unmade(post: Post) -> None:
+    def _leave_unmade(post: ManagedComponent) -> None:
         made, post.made = post.made, {}
         for host in made.values():
             with contextlib.suppress(Exception):  # it never began
                 host.stop()
 
-    def _open(self, post: Post) -> None:
+    def _open(self, post: ManagedComponent) -> None:
         """Before the first shell is there: what is asked or published from now on waits for it."""
         answered: list[type[Event]] = []
         try:
@@ -187,7 +187,7 @@ class Staff:
             raise
         self._posts[post.name] = post
 
-    def end(self, name: str, patience_s: float) -> Post:
+    def end(self, name: str, patience_s: float) -> ManagedComponent:
         """Stop a component in good order.
 
         Raises:
@@ -217,16 +217,16 @@ class Staff:
             self._leave_unmade(post)
 
     @staticmethod
-    def _begin_no_more(post: Post) -> None:
+    def _begin_no_more(post: ManagedComponent) -> None:
         if post.resting is not None:
             post.resting.end()
 
-    def _stop_answering(self, post: Post) -> None:
+    def _stop_answering(self, post: ManagedComponent) -> None:
         for route in post.routes:
             if is_query(route):
                 self._hub.unanswer(route.event)
 
-    def _watch(self, post: Post, label: str, *, ordered: bool) -> Any:
+    def _watch(self, post: ManagedComponent, label: str, *, ordered: bool) -> Any:
         pulse = Pulse()  # of the shell that is at work under this label
 
         def make(hooks: Hooks) -> Staffed:
@@ -247,7 +247,7 @@ class Staff:
 
         return self._supervisor.watch(label, make, overdue, rested)
 
-    def _staffed(self, post: Post, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
+    def _staffed(self, post: ManagedComponent, label: str, hooks: Hooks, pulse: Pulse) -> Staffed:
         host = post.made.pop(label, None) or self._host(post)
         if label == post.labels[0]:
             post.answering = host if isinstance(host, SharedHost) else None
@@ -274,12 +274,14 @@ class Staff:
             bell()
         return Staffed(ref, abandon, hurry)
 
-    def _unwatch(self, post: Post, label: str) -> None:
+    def _unwatch(self, post: ManagedComponent, label: str) -> None:
         bell = post.wakes.pop(label, None)
         if bell is not None:
             self._hub.unwatch(post.name, bell)
 
-    def _program(self, post: Post, label: str, host: Host, pulse: Pulse) -> Program | None:
+    def _program(
+        self, post: ManagedComponent, label: str, host: Host, pulse: Pulse
+    ) -> Program | None:
         pairs, component = post.pairs(), post.component
         if not pairs:
             return None
@@ -303,7 +305,7 @@ class Staff:
         recall = Recall(post.name, version, seen, host, self._log, self._snapshots, ends)
         return ordered(replace(feeding, filter=hearing(post.name, pairs)), host, recall)
 
-    def _host(self, post: Post) -> Host:
+    def _host(self, post: ManagedComponent) -> Host:
         entry, emit = post.entry, self._emitter(post.name)
         if post.component.cpu and self._home:  # without a home its blobs are in this process alone
             born = Born(
@@ -323,7 +325,7 @@ class Staff:
 
         return emit
 
-    def _answerer(self, post: Post) -> Callable[[Query, float], Event]:
+    def _answerer(self, post: ManagedComponent) -> Callable[[Query, float], Event]:
         def answer(query: Query, timeout_s: float) -> Event:
             host = post.answering
             reply = None if host is None else host.answer_at_once(query)

@@ -8,7 +8,13 @@ import msgspec
 
 from ..clock import lasting, steady_s
 from ..epochs import Epochs
-from ..errors import ClientDeniedError, CortexError, HubAwayError, HubClosedError, TailLostError
+from ..errors import (
+    ClientDeniedError,
+    CortexError,
+    HubAwayError,
+    HubClosedError,
+    TailLostError,
+)
 from ..requests import Answer, Appended, Claimed, Page
 from .channel import Channel, Way
 from .frames import Frame
@@ -21,7 +27,7 @@ SPARE = 4  # idle connections that are kept
 JITTER = random.SystemRandom()
 
 
-class Lines:
+class ConnectionPool:
     """Makes and keeps the connections of one client program."""
 
     def __init__(self, way: Way) -> None:
@@ -172,12 +178,12 @@ class Lines:
         self.drop(channel)
 
 
-class Tended:
+class KeptConnection:
     """A connection that a thread keeps for one purpose, dialled again for as long as it takes."""
 
     def __init__(
         self,
-        lines: Lines,
+        lines: ConnectionPool,
         name: str,
         begin: Callable[[Channel], None],
         turn: Callable[[Channel], None],

@@ -39,10 +39,10 @@ from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.projections import STREAM
 from cortex.runtime.sessions import (
     Ailments,
-    Ground,
+    OpenHome,
     WaitingError,
-    ground_of,
     listen,
+    opened_home,
     refuse_step,
     refuse_unanswered,
     refuse_unsettled,
@@ -68,34 +68,34 @@ HEARD_S = 0.1  # Ctrl-C is heard at least this often
 STANDS_ANEW = "the start of this command stopped it as follows: resume once more to continue"
 
 
-class Station:
+class Session:
     """A hub, spoken to through one client. `open` makes one."""
 
     def __init__(
         self,
         home: Home,
-        ground: Ground,
+        opened: OpenHome,
         screen: Screen,
         ailments: Ailments,
         interrupts: Interrupts,
     ) -> None:
         self.home = home
-        self.client: Client = ground.client
-        self.log: Log = ground.log
-        self.ground = ground
-        self.history = History(home, ground.log, ground.blobs, ground.client.vocabulary)
+        self.client: Client = opened.client
+        self.log: Log = opened.log
+        self.opened = opened
+        self.history = History(home, opened.log, opened.blobs, opened.client.vocabulary)
         self.screen = screen
         self.submitter = Submitter(home, self.client, self.history, screen)
         self._ailments = ailments
         self.interrupts = interrupts
         self.quiet = False
-        self.wait_s = ground.wait_s  # of a request, for what its process lacks
-        self.seen = ground.seen  # position up to which whoever gave the command can have read
-        self.questions = Questions(screen, ground.blobs, interrupts)
+        self.wait_s = opened.wait_s  # of a request, for what its process lacks
+        self.seen = opened.seen  # position up to which whoever gave the command can have read
+        self.questions = Questions(screen, opened.blobs, interrupts)
 
     @classmethod
     @contextmanager
-    def open(cls, home: Home, screen: Screen) -> "Iterator[Station]":
+    def open(cls, home: Home, screen: Screen) -> "Iterator[Session]":
         """Work on *home*, made where it is missing, until the block is left.
 
         Raises:
@@ -105,8 +105,8 @@ class Station:
             LogError: Its log cannot be used.
         """
         ailments = listen()
-        with Interrupts() as interrupts, ground_of(home) as ground:
-            yield cls(home, ground, screen, ailments, interrupts)
+        with Interrupts() as interrupts, opened_home(home) as opened:
+            yield cls(home, opened, screen, ailments, interrupts)
 
     def known(self, prefix: str) -> str:
         """The execution whose id starts with *prefix*.
@@ -171,7 +171,7 @@ class Station:
         """Follow an execution from position *after*; as `run`."""
         try:
             code = self._followed(execution_id, after)
-            if code != INTERRUPTED and self.ground.embedded:
+            if code != INTERRUPTED and self.opened.embedded:
                 self._see_parent_to_its_stop(execution_id)
             return code
         except HubAwayError as error:
