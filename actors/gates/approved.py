@@ -18,7 +18,7 @@ class ApprovedParameters(msgspec.Struct, frozen=True):
 
     question: str = "Shall this go on?"
     by: tuple[str, ...] = ()  # clients that may answer, or "owner"; () for all who are granted it
-    not_by_requester: bool = False  # whether whoever asked for the execution may not answer
+    not_by_requester: bool = False  # whether the requester of the execution may not answer
 
 
 class Approved(Component):

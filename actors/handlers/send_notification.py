@@ -54,10 +54,10 @@ class SendNotificationParameters(msgspec.Struct, frozen=True):
     webhook_env: str = ""  # the variable that holds such a URL; CORTEX_WEBHOOK unless given
     secret_env: str = ""  # name of the environment variable whose value signs what is posted
     message: str = ""  # "": the step's description
-    data: dict[str, Any] = {}  # whatever else is to be told
+    data: dict[str, Any] = {}  # further data of the notification
     timeout_s: Seconds = TIMEOUT_S
     env: list[str] = []  # more variables that the program gets
-    effect: Told = "once"  # "idempotent": whoever is told can tell a repetition by its key
+    effect: Told = "once"  # "idempotent": the receiver recognises a repetition by its key
 
 
 class SendNotificationResult(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class SendNotificationResult(msgspec.Struct, frozen=True):
 
     by: str  # "command" or "webhook"
     status: int  # exit code of the program, or status of the answer
-    key: str  # that the receiver can tell a repetition by
+    key: str  # by which the receiver recognises a repetition
 
 
 class Notification(msgspec.Struct, frozen=True):

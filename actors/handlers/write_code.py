@@ -55,7 +55,7 @@ class WriteCodeParameters(msgspec.Struct, frozen=True):
 
     checkout: str = ""  # folder; relative ones start at the workspace, "" is the workspace
     analysis: str = ""  # for the model: what is to be repaired, as an earlier step understood it
-    findings: list[Finding] = []  # the same: a step that is bound to them shows where they stand
+    findings: list[Finding] = []  # the same; a step that is bound to them shows their places
     locations: list[Location] = []
 
 

@@ -32,7 +32,7 @@ class ClientLimited(Event, frozen=True, kw_only=True, tag="client.limited"):
 
     belongs = ("client", "client")
 
-    client: str  # as the hub authenticated it; "?" for connections that are not let in yet
+    client: str  # as the hub authenticated it; "?" for connections without authorisation
     what: str  # a key of [limits] in config.toml, such as "subscriptions"; or "strangers"
     limit: int
     times: int = 1  # how often it came since the last of these that says the same
@@ -43,11 +43,11 @@ class ClientDenied(Event, frozen=True, kw_only=True, tag="client.denied"):
 
     belongs = ("client", "client")
 
-    client: str  # as the hub authenticated it; "?" for somebody who was not let in
+    client: str  # as the hub authenticated it; "?" for a client that was not authorised
     verb: str  # "connect", "send", "publish", "subscribe", "read", "work" or "hold"
     about: str = ""  # a topic; a name where the verb is "hold", what was wrong where it is "send"
     reason: str
-    claimed: str = ""  # the name it gave itself, where it was not let in
+    claimed: str = ""  # the name that it claimed, if it was not authorised
     carrier: str = ""
     address: str = ""
     times: int = 1  # how often it came since the last of these that says the same

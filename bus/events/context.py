@@ -67,7 +67,7 @@ class ContextCompiled(Event, frozen=True, kw_only=True, tag="context.compiled"):
     included: int = 0
     actions: tuple[str, ...] = ()  # what was left out, cut or neutralised, in words
     eligible: int = 0  # tokens that a later prompt may read from an endpoint's cache
-    epochs: int = 0  # how often earlier turns of the step were written anew
+    epochs: int = 0  # how often earlier turns of the step were rewritten
     strategy: str = ""  # "pre-assembled" or "just-in-time"
     inputs: str = ""  # digest of the blob with all it was compiled from, or names by digest
     better: tuple[str, ...] = ()  # models to ask if the answer does not fit, the next better first

@@ -101,7 +101,7 @@ class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
     step_id: str = ""  # the step it stands before
     question: str = ""  # what a person is asked, where approval is wanted
     prompt: str = ""  # digest of the compiled context that would be sent, at a breakpoint
-    gate: str = ""  # "process/gate" that asks: whoever answers names it
+    gate: str = ""  # "process/gate" that asks: an answer names it
 
 
 class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
@@ -119,7 +119,7 @@ class ExecutionResume(Event, frozen=True, kw_only=True, tag="execution.resume"):
     answer: str = ""  # "approved" or "denied" to a gate; else what a person says in a model's place
     by: str = ""  # who answered, where the engine hands it on to a child; of others it is void
     note: str = ""
-    from_step: str = ""  # go back to this step; "" goes on where it stands
+    from_step: str = ""  # go back to this step; "" continues where it is
     gate: str = ""  # "process/gate" whose question this answers, as `execution.paused` names it
     # Position up to which the log was read before this was decided: what the execution says after
     # that is not answered by it. 0 saw nothing.
@@ -143,7 +143,7 @@ class ExecutionEdit(Event, frozen=True, kw_only=True, tag="execution.edit"):
     inputs: dict[str, Any] = {}  # by name; those that are not named stay
     max_cost: float | None = None  # US dollars that it and its children may spend in all
     note: str = ""
-    from_step: str = ""  # go back to this step; "" goes on where it stands
+    from_step: str = ""  # go back to this step; "" continues where it is
     seen: int = 0  # as in `execution.resume`
 
 
@@ -154,7 +154,7 @@ class ExecutionEdited(Event, frozen=True, kw_only=True, tag="execution.edited"):
 
     execution_id: str
     inputs: dict[str, Any]  # all of them, as they are now
-    changed: tuple[str, ...]  # names of inputs; "max_cost" is told by itself
+    changed: tuple[str, ...]  # names of inputs; "max_cost" has its own field
     max_cost: float | None  # as it is now
     by: str  # who asked for it, as the hub authenticated them
     note: str = ""

@@ -21,7 +21,7 @@ class ModelSelected(Event, frozen=True, kw_only=True, tag="model.selected"):
     runners_up: tuple[str, ...] = ()  # the others that would do, cheapest first
     rejected: tuple[str, ...] = ()  # "NAME lacks ...": why the rest would not
     needs: dict[str, Any] = {}  # what the step asks of a model
-    cost: float = 0.0  # US dollars that the call was reckoned to take
+    cost: float = 0.0  # estimated cost of the call in US dollars
     inferred: dict[str, Any] = {}  # what the work asks for beyond that
     inferred_from: dict[str, str] = {}  # why, by need
     unfit: tuple[str, ...] = ()  # models that answered before, and not as they had to

@@ -41,7 +41,7 @@ class PluginLoaded(Event, frozen=True, kw_only=True, tag="plugin.loaded"):
     granted: tuple[str, ...] = ()
     place: str = "process"
     confined: bool = True
-    listens: str = ""  # where it takes connections of its own, for people; "" for nowhere
+    listens: str = ""  # address where the plugin itself listens, for people; "" for nowhere
 
 
 class PluginUnloaded(Event, frozen=True, kw_only=True, tag="plugin.unloaded"):
@@ -74,4 +74,4 @@ class PluginDenied(Event, frozen=True, kw_only=True, tag="plugin.denied"):
     reason: str
     part: str = ""  # of what it asks: "publish:tool.call"; empty where the whole plugin is meant
     times: int = 1  # how often that came since it was last recorded
-    kept: bool = False  # the one that was at work before goes on, and nothing has changed
+    kept: bool = False  # the version before continues, and nothing has changed

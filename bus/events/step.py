@@ -99,7 +99,7 @@ class StepFailed(Event, frozen=True, kw_only=True, tag="step.failed"):
     # "gate" (it did not pass), "given_up" (a goal)
     kind: str = "failed"
     retry: bool = True  # False where trying again cannot help
-    excerpt: str = ""  # what was printed that says most; whoever tries again is shown it
+    excerpt: str = ""  # the most informative output; the next attempt sees it
 
 
 class StepSkipped(Event, frozen=True, kw_only=True, tag="step.skipped"):
@@ -125,7 +125,7 @@ class StepSettle(Event, frozen=True, kw_only=True, tag="step.settle"):
     outcome: str  # "skipped" or "replaced"
     result: dict[str, Any] = {}  # as the step declares it, where it is replaced
     note: str = ""
-    from_step: str = ""  # go back to this step; "" goes on where it stands
+    from_step: str = ""  # go back to this step; "" continues where it is
     seen: int = 0  # as in `execution.resume`
 
 
@@ -152,7 +152,7 @@ class StepReopened(Event, frozen=True, kw_only=True, tag="step.reopened"):
     belongs = ("execution", "execution_id")
 
     execution_id: str
-    step_id: str  # the step at which it goes on
+    step_id: str  # the step at which it continues
     dropped: tuple[str, ...]  # the steps whose status and result count no more
     by: str = ""  # the step whose `on_failure` says so; "" where a person does
     times: int = 0  # how often that step went back, this time included
@@ -215,7 +215,7 @@ class StepWake(Event, frozen=True, kw_only=True, tag="step.wake"):
 
     execution_id: str
     step_id: str
-    attempt: int = 1  # the one the deadline is about; another is none of its business
+    attempt: int = 1  # the attempt that the deadline is about
     # "timeout" or "budget" of an attempt, "retry" after one, "model" to be asked again, "tools"
     # that did not answer, "gate", "request", or "offers" of servers that had not said theirs yet.
     what: str = "timeout"
@@ -233,7 +233,7 @@ class StepProgress(Ephemeral, frozen=True, kw_only=True, tag="step.progress"):
     execution_id: str
     step_id: str
     note: str
-    fraction: float | None = None  # 0 to 1, where it can be told
+    fraction: float | None = None  # 0 to 1, if it is known
 
 
 class StepClaimed(Ephemeral, frozen=True, kw_only=True, tag="step.claimed"):
