@@ -30,7 +30,7 @@ from .inside import HubInside
 from .questions import Questions
 from .tls import ServerTls
 from .unnamed import UnnamedBlobs
-from .unopened import Unopened
+from .unopened import Unopened, notice_the_dead
 from .urls import checked_path, parse, with_port
 from .usage import Usage
 from .watchman import Watchman
@@ -153,6 +153,7 @@ class HubServer:
         port = self.carrier.listen(address, tls, before)
         if port:
             self._ports.add(port)
+            notice_the_dead(port)
             self.due(self._hub.steady_ns())
         self._urls.append(with_port(address, port) if port else url)
         return self._urls[-1]

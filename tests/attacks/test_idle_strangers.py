@@ -2,11 +2,13 @@
 
 import contextlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,27 @@ def test_who_was_let_in_stays_however_many_strangers_come(served: tuple[HubServe
             client.publish(Said(number=2))
 
             assert [each.connections for each in server.clients()] == [1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="connections have other times elsewhere")
+def test_a_network_that_dies_is_noticed_soon(served: tuple[HubServer, str]) -> None:
+    _, url = served
+    port = port_of(url)
+    unopened = import_module("cortex.bus.wire.unopened")
+    with connect(url, name="known", vocabulary=WORDS, away_s=0.0) as client:
+        client.publish(Said(number=1))
+
+        times = [
+            (sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), keeps_alive(sock))
+            for _, sock in unopened._connections({port})
+        ]
+
+    assert times
+    assert set(times) == {(20, True)}
+
+
+def keeps_alive(sock: socket.socket) -> bool:
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0
 
 
 def test_a_handshake_that_drips_is_over_in_time(
