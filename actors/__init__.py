@@ -1,1 +1,1 @@
-"""The staff: managers, engines, accessors, providers, gates and handlers."""
+"""What comes with Cortex: managers, engines, accessors, providers, gates and handlers."""

@@ -81,7 +81,7 @@ class Channel:
         )
         self._socket.tcp_keepalive = True
         self._socket.add_pre_pipe_connect_cb(self._come)
-        self._socket.add_post_pipe_remove_cb(self._end)
+        self._socket.add_post_pipe_remove_cb(lambda _: self._end())
         _OPEN.add(self)
         try:
             self._dial(way)
@@ -198,7 +198,7 @@ class Channel:
     def _come(self, pipe: pynng.Pipe) -> None:
         self._pipe = pipe
 
-    def _end(self, pipe: pynng.Pipe) -> None:  # noqa: ARG002  # there is one
+    def _end(self) -> None:
         self._gone = True
 
 

@@ -128,7 +128,7 @@ class Pending:
             answer: Answer | None = None
             try:
                 answer = owed.look()
-            except Exception as error:  # noqa: BLE001  # it is told apart where it is answered
+            except Exception as error:  # noqa: BLE001  # the connection answers with it, whatever it is
                 self._looking = False
                 self.fail(error)
                 return

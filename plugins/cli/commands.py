@@ -166,8 +166,8 @@ def unload(name: str, home: Home, screen: Screen) -> int:
     """End the plugin NAME, and remove all that it has."""
     if _fared(home, name).state == "unloaded":
         raise PluginRefusedError(f"plugin {name} is not loaded")
-    with Session.open(home, screen) as station:
-        settled(station, PluginUnload(plugin=name, reason="asked for on the command line"))
+    with Session.open(home, screen) as session:
+        settled(session, PluginUnload(plugin=name, reason="asked for on the command line"))
     screen.document(LoadedDocument(name, "unloaded"))
     screen.line(f"plugin {name} is unloaded", "bold")
     return OK
@@ -242,8 +242,8 @@ def new(name: str, folder: Path, screen: Screen) -> None:
 
 
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
-    with Session.open(home, screen) as station:
-        answer = settled(station, event)
+    with Session.open(home, screen) as session:
+        answer = settled(session, event)
         names, listens = getattr(answer, "components", ()), getattr(answer, "listens", "")
     screen.document(LoadedDocument(event.plugin, "loaded", event.granted, names))
     screen.line(f"plugin {event.plugin} is loaded: {', '.join(names)}", "bold")

@@ -60,8 +60,8 @@ def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen
     if home.path.exists():
         home.require_trust()  # before anything of the package is looked at
     found = _installed_from(folder, name or _named_in(folder))
-    with Session.open(home, screen) as station:
-        developing = _Developing(station, found, screen, yes=yes, unconfined=unconfined)
+    with Session.open(home, screen) as session:
+        developing = _Developing(session, found, screen, yes=yes, unconfined=unconfined)
         try:
             developing.run(folder)
         except (KeyboardInterrupt, Terminated):
@@ -73,11 +73,11 @@ class _Developing:
     """One plugin under development."""
 
     def __init__(
-        self, station: Session, found: Installed, screen: Screen, *, yes: bool, unconfined: bool
+        self, session: Session, found: Installed, screen: Screen, *, yes: bool, unconfined: bool
     ) -> None:
-        self._station, self._found, self._screen = station, found, screen
+        self._session, self._found, self._screen = session, found, screen
         self._yes, self._unconfined = yes, unconfined
-        self._printed = _Tail(path_of(station.home.path, found.name))
+        self._printed = _Tail(path_of(session.home.path, found.name))
         self._changed = threading.Event()
         self._loaded = False  # at least once
 
@@ -95,7 +95,7 @@ class _Developing:
             looks = 0
             while True:
                 self._show_printed()
-                self._station.interrupts.check()
+                self._session.interrupts.check()
                 looks += 1
                 if not self._changed.wait(LOOK_S) and looks % LOOKS:
                     continue  # now and then also where the system told of nothing
@@ -108,12 +108,12 @@ class _Developing:
 
     def _pause(self) -> None:
         time.sleep(LOOK_S)
-        self._station.interrupts.check()
+        self._session.interrupts.check()
 
     def _load(self) -> None:
         name, began_s = self._found.name, time.monotonic()
         try:
-            loaded = settled(self._station, self._request())
+            loaded = settled(self._session, self._request())
         except CortexError as error:
             self._show_printed()
             if not self._loaded and isinstance(error, NotConfirmedError | UnconfinedError):
@@ -131,8 +131,8 @@ class _Developing:
         self._screen.line(f"{name} {version} is at work after {took_s:.1f} s", "bold green")
 
     def _request(self) -> PluginLoad:
-        home, screen, found = self._station.home, self._screen, self._found
-        how = fared(self._station.history, found.name)
+        home, screen, found = self._session.home, self._screen, self._found
+        how = fared(self._session.history, found.name)
         if how.confirmed is not None:
             at_work = how.load is not None
             return again(home, screen, how.confirmed, at_work=at_work, yes=self._yes)

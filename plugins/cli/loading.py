@@ -78,26 +78,26 @@ def load_of(
     )
 
 
-def settled(station: Session, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
+def settled(session: Session, event: PluginLoad | PluginUnload) -> PluginLoaded | PluginUnloaded:
     """Record *event* and wait for what comes of it.
 
     Raises:
         PluginRefusedError: It was denied, crashed, or nothing came of it in time.
     """
-    feed = station.client.follow(("plugin.*", None))
+    feed = session.client.follow(("plugin.*", None))
     wanted = PluginLoaded if isinstance(event, PluginLoad) else PluginUnloaded
     try:
-        asked = station.publish(event)
+        asked = session.publish(event)
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             for record in feed.next(0.5):
-                answer = station.client.vocabulary.read(record)
+                answer = session.client.vocabulary.read(record)
                 if record.position <= asked or getattr(answer, "plugin", "") != event.plugin:
                     continue
                 if isinstance(answer, wanted):
                     return answer
                 _refuse(answer)
-            station.interrupts.check()
+            session.interrupts.check()
     finally:
         feed.close()
     raise PluginRefusedError(

@@ -1,4 +1,4 @@
-"""The staff of a runtime: a shell for each component, or one for each of its workers."""
+"""The components of a runtime at work: a shell for each, or one for each of its workers."""
 
 import contextlib
 import sys
