@@ -7,7 +7,7 @@ import pytest
 
 from cortex.bus import ClientDeniedError, connect
 
-from .wire_world import GREETING, LONG_S, Noting, Raw, Wired, access, raw, until, wired
+from .wire_world import GREETING, LONG_S, Noting, Raw, Wired, access, ended, raw, until, wired
 
 __all__ = ["access", "raw", "wired"]  # fixtures
 
@@ -43,8 +43,7 @@ def test_strangers_from_a_network_are_bounded_and_ipc_is_not_kept_out(
         for each in (stranger, another) if greets else ():
             each.sendall(GREETING)
         assert len(another.recv(8)) == 8
-        while stranger.recv(8):  # what it was greeted with, and then the end
-            pass
+        assert ended(stranger)
         with connect(wired.url, name="near"):
             pass
 
@@ -53,8 +52,7 @@ def test_networks_leave_connections_for_ipc(wired: Wired, monkeypatch: pytest.Mo
     monkeypatch.setattr("cortex.bus.wire.server.CONNECTIONS", 64)
     port = int(wired.server.listen("tcp://127.0.0.1:0", insecure=True).rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), LONG_S) as far:
-        while far.recv(8):  # what nng greets with, and then the end
-            pass
+        assert ended(far)
         with connect(wired.url, name="near"):
             pass
 

@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -289,8 +290,9 @@ def test_who_asks_on_and_takes_no_answer_is_cut(wired: Wired, raw: Raw) -> None:
         raw.ask(["subscribe", "stopped/s", "ordered", [["*", None]], "beginning"])
         busy.publish(*(Said(text="x" * 100_000) for _ in range(8)))
 
-        for _ in range(8):
-            raw.frame(["fetch", "stopped/s", 0, 256, 1 << 20])
+        with suppress(ConnectionError):  # the cut may come before the last of them
+            for _ in range(8):
+                raw.frame(["fetch", "stopped/s", 0, 256, 1 << 20])
 
         until(lambda: [c.name for c in wired.server.clients()] == ["busy"])
         assert busy.publish(Said()) == 9

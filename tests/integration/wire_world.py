@@ -105,6 +105,16 @@ class Wired:
         self.hub.close()
 
 
+def ended(sock: socket.socket) -> bool:
+    """Wait until the other end has closed *sock*, whatever it still says."""
+    try:
+        while sock.recv(1 << 16):
+            pass
+    except ConnectionError:  # it left unread what was sent
+        pass
+    return True
+
+
 class Raw:
     """A client of bytes."""
 
@@ -147,12 +157,7 @@ class Raw:
 
     def ended(self) -> bool:
         """Wait until the hub has closed the connection, whatever it still says."""
-        try:
-            while self.sock.recv(1 << 16):
-                pass
-        except ConnectionError:
-            pass
-        return True
+        return ended(self.sock)
 
     def close(self) -> None:
         self.sock.close()
