@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .local import LocalHub
     from .log import Batch, Deadline, Log, Receipt, Row, Standing, State, Work, lags
     from .log_clock import clock_behind_ns
+    from .logger import Logger, with_structlog
     from .moment import last_before
     from .placement import within
     from .policy import Plain, WorkPolicy
@@ -180,6 +181,7 @@ __all__ = [
     "LocalHub",
     "Log",
     "LogError",
+    "Logger",
     "NotGrantedError",
     "Once",
     "Open",
@@ -251,6 +253,7 @@ __all__ = [
     "steady_s",
     "system_entropy",
     "tally_of",
+    "with_structlog",
     "with_those_within",
     "within",
 ]

@@ -7,8 +7,6 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from cortex.bus import EFFECTS, FOREIGN, Effect
 from cortex.bus.events import VOCABULARY
@@ -104,6 +102,8 @@ class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def fits(self, cortex_version: str) -> bool:
         """Whether it works with that version of Cortex."""
+        from packaging.specifiers import SpecifierSet  # where there is a plugin
+
         return SpecifierSet(self.cortex).contains(cortex_version, prereleases=True)
 
     def digest(self) -> str:
@@ -165,6 +165,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
 
 
 def _versions(manifest: Manifest) -> Iterator[str]:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # where there is a plugin
+    from packaging.version import InvalidVersion, Version
+
     try:
         Version(manifest.version)
     except InvalidVersion:

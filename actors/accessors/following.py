@@ -3,14 +3,12 @@
 import threading
 import time
 
-import structlog
-
-from cortex.bus import Log
+from cortex.bus import Log, Logger
 from cortex.runtime.projections import Runner
 
 LATER_S = 1.0  # whoever has just started something waits for that first, and needs the GIL
 
-log = structlog.get_logger("cortex.actors")
+log = Logger("cortex.actors")
 
 
 class Following:

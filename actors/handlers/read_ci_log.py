@@ -6,17 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from cortex.runtime.code.triage import (
-    Finding,
-    Log,
-    LogError,
-    LogUnreadableError,
-    Report,
-    analyse,
-    excerpt,
-    read_log,
-    report_of,
-)
+from cortex.runtime.code import triage  # what it does is imported where it is done
+from cortex.runtime.code.triage import Finding, Log, LogError, LogUnreadableError, Report
 from cortex.runtime.context import Offer, TokenCounter
 from cortex.runtime.functions import ActionStep, StepError, action
 from cortex.runtime.kernel import Component
@@ -65,9 +56,9 @@ class ReadCiLog(Component):
             log = _read(path, self._counter.count)
         except LogError as error:
             raise StepError(str(error), retry=False) from error
-        analysis = analyse(log)
-        report = report_of(log, analysis)
-        lines = excerpt(log, asked.excerpt_tokens, self._counter.count, analysis)
+        analysis = triage.analyse(log)
+        report = triage.report_of(log, analysis)
+        lines = triage.excerpt(log, asked.excerpt_tokens, self._counter.count, analysis)
         offer = Offer(
             kind="evidence",
             text="".join(f"{line}\n" for line in lines.texts),
@@ -81,7 +72,7 @@ class ReadCiLog(Component):
 def _read(path: Path, count: Callable[[str], int]) -> Log:
     try:
         with open_plain(path) as file:
-            return read_log(file, count=count)
+            return triage.read_log(file, count=count)
     except (OSError, ValueError) as error:
         raise LogUnreadableError(str(path), reason_of(error)) from error
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from cortex.bus.events import StepExecute
+from cortex.runtime.code import repair
 from cortex.runtime.code.programs import (
     EffectInterruptedError,
     Effects,
@@ -25,9 +26,6 @@ from cortex.runtime.code.repair import (
     HookFailedError,
     HookRefusedError,
     HookUnansweredError,
-    hook_secret,
-    hook_url,
-    post_hook,
 )
 from cortex.runtime.functions import ActionStep, EffectUnknownError, StepError, action
 from cortex.runtime.isolation import interpreter
@@ -186,12 +184,12 @@ class SendNotification(Component):
 def _tell_hook(
     step: ActionStep, asked: SendNotificationParameters, said: Notification
 ) -> SendNotificationResult:
-    url = hook_url(asked.webhook, asked.webhook_env)
-    status = post_hook(
+    url = repair.hook_url(asked.webhook, asked.webhook_env)
+    status = repair.post_hook(
         url,
         msgspec.json.encode(said, order="deterministic"),
         said.key,
-        hook_secret(asked.secret_env) if asked.secret_env else None,
+        repair.hook_secret(asked.secret_env) if asked.secret_env else None,
         min(asked.timeout_s, step.timeout_s),
     )
     step.summary = f"told {url.host}, which answered {status}"

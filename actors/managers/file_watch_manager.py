@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import structlog
-
-from cortex.bus import CortexError, Event
+from cortex.bus import CortexError, Event, Logger
 from cortex.bus.events import ProcessCompiled, ProcessRetired
 from cortex.runtime.kernel import Component, Delivery, Home, on
 from cortex.runtime.log import Blobs
@@ -21,7 +19,7 @@ DEBOUNCE_MS = 400  # changes that follow each other so closely start a process o
 STEP_MS = 50
 AGAIN_S = 5.0  # after a failure of the system's own watching
 
-log = structlog.get_logger("cortex.files")
+log = Logger("cortex.files")
 
 
 class FileWatchManager(Component):

@@ -4,9 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-import structlog
-
-from cortex.bus import CortexError
+from cortex.bus import CortexError, Logger
 from cortex.runtime.knowledge import Root, Shown, counts, shown
 
 DEBOUNCE_MS = 400  # changes that follow each other so closely are told together
@@ -14,7 +12,7 @@ STEP_MS = 50
 AGAIN_S = 5.0  # after a failure of the system's own watching, or while there is no folder
 LOOKED_MS = 1_000  # after a watch began, and when nothing came
 
-log = structlog.get_logger("cortex.watching")
+log = Logger("cortex.watching")
 
 
 class FolderWatch:

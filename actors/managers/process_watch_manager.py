@@ -1,8 +1,8 @@
 """The manager that has processes compiled when their sources change; at work while a hub is up."""
 
 import msgspec
-import structlog
 
+from cortex.bus import Logger
 from cortex.bus.events import ProcessRejected
 from cortex.runtime.kernel import Component, Delivery, Home, Runtime, on
 from cortex.runtime.knowledge import Root
@@ -10,7 +10,7 @@ from cortex.runtime.processes import Diagnostic, compile_home, folders_of
 
 from .folder_watch import FolderWatch
 
-log = structlog.get_logger("cortex.processes")
+log = Logger("cortex.processes")
 
 
 class ProcessWatchManager(Component):

@@ -10,7 +10,8 @@ from cortex.runtime.context import TokenCounter
 from cortex.runtime.kernel import Component, Delivery, Serves, on
 from cortex.runtime.log import BlobError, Blobs
 
-from .extractive import MODEL, AnswerTooSmallError, answer_prompt
+from . import extractive
+from .extractive import MODEL, AnswerTooSmallError
 
 
 class ExtractiveProvider(Component):
@@ -30,7 +31,9 @@ class ExtractiveProvider(Component):
         """Read the prompt and answer it."""
         try:
             prompt = self._blobs.get(event.prompt).decode()
-            extract = answer_prompt(prompt, max_tokens=event.max_tokens, count=self._counter.count)
+            extract = extractive.answer_prompt(
+                prompt, max_tokens=event.max_tokens, count=self._counter.count
+            )
         except (AnswerTooSmallError, BlobError) as error:
             yield ModelFailed(
                 execution_id=event.execution_id,

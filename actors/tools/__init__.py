@@ -1,14 +1,19 @@
 """Tools: what models may call in agent steps, and how calls become results."""
 
-from .answers import failed, late, returned, unknown
-from .carrying import ToolReply, carry_out
-from .command_tools import CommandTools
-from .declaring import tool
-from .errors import ToolError, ToolRefusedError
-from .file_tools import FileTools
-from .globs import glob_of
-from .knowledge_tools import KnowledgeTools
-from .windows import lines_of, window
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .answers import failed, late, returned, unknown
+    from .carrying import ToolReply, carry_out
+    from .command_tools import CommandTools
+    from .declaring import tool
+    from .errors import ToolError, ToolRefusedError
+    from .file_tools import FileTools
+    from .globs import glob_of
+    from .knowledge_tools import KnowledgeTools
+    from .windows import lines_of, window
 
 __all__ = [
     "CommandTools",
@@ -27,3 +32,5 @@ __all__ = [
     "unknown",
     "window",
 ]
+
+lazily(__name__)

@@ -4,18 +4,17 @@ import secrets
 import threading
 import traceback
 
-import structlog
-
 from ..errors import CortexError, HubFailedError
 from ..event import Draft
 from ..events import ComponentFailed
 from ..local import LocalHub
+from ..logger import Logger
 from ..requests import Publish
 
 WINDOW_NS = 1_000_000_000  # of the same defect one event at most in this time; every one is logged
 KINDS = 64  # defects that are told apart; the place in the code is what tells them
 
-log = structlog.get_logger("cortex.hub")
+log = Logger("cortex.hub")
 
 
 class Failures:

@@ -1,9 +1,14 @@
 """What runs plugins: their processes, the walls around them, their door to the hub."""
 
-from .manager import PluginManager
-from .output import lines_of, path_of
-from .plugin_host import describe
-from .sandbox import Walls, confined, unavailable
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .manager import PluginManager
+    from .output import lines_of, path_of
+    from .plugin_host import describe
+    from .sandbox import Walls, confined, unavailable
 
 __all__ = [
     "PluginManager",
@@ -14,3 +19,5 @@ __all__ = [
     "path_of",
     "unavailable",
 ]
+
+lazily(__name__)

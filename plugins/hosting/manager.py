@@ -4,9 +4,8 @@ import contextlib
 from collections.abc import Iterator
 
 import msgspec
-import structlog
 
-from cortex.bus import CortexError, Event, SubscriptionError, check_start
+from cortex.bus import CortexError, Event, Logger, SubscriptionError, check_start
 from cortex.bus.events import (
     PluginCrashed,
     PluginDenied,
@@ -35,7 +34,7 @@ from ..installed import Installed, installed_as, manifest_here
 from .plugin_host import PluginHost
 from .plugin_supervisor import PluginSupervisor
 
-log = structlog.get_logger("cortex.plugins")
+log = Logger("cortex.plugins")
 
 
 class PluginManager(Component):

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-import structlog
 from msgspec import Struct
 
-from cortex.bus import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS, CortexError, Event
+from cortex.bus import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS, CortexError, Event, Logger
 from cortex.bus.events import (
     ComponentAnnounced,
     GrantRevoked,
@@ -36,7 +35,7 @@ COMES_BACK = (DEADLINES, SUBSCRIPTIONS, ANNOUNCEMENTS)  # with the next start, t
 LOOK_S = 0.2  # between two looks at one of two processes
 REST_S = 15.0  # in which what is to be replaced has to come to rest
 
-log = structlog.get_logger("cortex.plugins")
+log = Logger("cortex.plugins")
 
 
 class HostPort(Protocol):

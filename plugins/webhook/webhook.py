@@ -7,9 +7,8 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-import structlog
 
-from cortex.bus import ConflictError, CortexError, EventError, NotGrantedError, SystemClock
+from cortex.bus import ConflictError, CortexError, EventError, Logger, NotGrantedError, SystemClock
 from cortex.bus.events import PluginDenied, TriggerUnmatched
 from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
 
@@ -22,7 +21,7 @@ from .reading import Refusal, trigger_in
 from .server import WebhookServer
 from .settings import SECRET, settings_of
 
-log = structlog.get_logger("cortex.webhook")
+log = Logger("cortex.webhook")
 
 NAME = "webhook"
 PLUGIN = Manifest(

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import structlog
 
 from cortex.bus import (
     OWNER,
@@ -27,6 +26,7 @@ from cortex.bus import (
     Limits,
     LocalHub,
     Log,
+    Logger,
     NotGrantedError,
     Peer,
     Publish,
@@ -46,7 +46,7 @@ from .presence import CAME, LEFT, Presence, PresenceNote
 from .reporting import denial_event, presence_event
 from .tokens import digest_of, owner_token
 
-log = structlog.get_logger("cortex.access")
+log = Logger("cortex.access")
 
 SOURCE = "hub"  # of what is recorded here
 SUBSCRIPTION = "hub/access"

@@ -4,13 +4,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-import structlog
-
 from cortex.bus import (
     RESERVED,
     CortexError,
     Draft,
     Log,
+    Logger,
     Recorded,
     Vocabulary,
     decode,
@@ -21,7 +20,7 @@ from cortex.runtime.registry import STREAM, Registration, registry_of
 
 from .grants import GRANTS, Grants
 
-log = structlog.get_logger("cortex.access")
+log = Logger("cortex.access")
 
 READ_PAGE = 256
 

@@ -6,12 +6,14 @@ import threading
 from collections.abc import Sequence
 from importlib import resources
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-import tiktoken
 import zstandard
 
 from .errors import EncodingUnknownError
+
+if TYPE_CHECKING:
+    import tiktoken
 
 # Both patterns are tiktoken's (tiktoken_ext/openai_public.py); counts must equal its counts.
 _O200K_PATTERN = (
@@ -38,7 +40,7 @@ BLOCK_CHARS: Final = 8_192
 _MARKS = re.compile(r"(?:[^\w\s]|_)*+")
 
 _lock = threading.Lock()
-_loaded: dict[str, tuple[tiktoken.Encoding, bytes]] = {}  # one copy of the ranks a process
+_loaded: dict[str, "tuple[tiktoken.Encoding, bytes]"] = {}  # one copy of the ranks a process
 
 
 class Counter(Protocol):
@@ -152,7 +154,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _load(name: str) -> tuple[tiktoken.Encoding, bytes]:
+def _load(name: str) -> "tuple[tiktoken.Encoding, bytes]":
     if name not in _loaded:
         with _lock:
             if name not in _loaded:
@@ -160,7 +162,7 @@ def _load(name: str) -> tuple[tiktoken.Encoding, bytes]:
     return _loaded[name]
 
 
-def _unpack(name: str) -> tuple[tiktoken.Encoding, bytes]:
+def _unpack(name: str) -> "tuple[tiktoken.Encoding, bytes]":
     pattern, count = _PACKED[name]
     packed = resources.files(__package__).joinpath("ranks", f"{name}.zst").read_bytes()
     body = zstandard.ZstdDecompressor().decompress(packed)
@@ -169,5 +171,7 @@ def _unpack(name: str) -> tuple[tiktoken.Encoding, bytes]:
     widths = [f"{length}s" for length in range(256)]
     tokens = struct.Struct("".join(map(widths.__getitem__, lengths))).unpack(body[count:])
     ranks = dict(zip(tokens, range(count), strict=True))
+    import tiktoken  # where something is counted
+
     encoder = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     return encoder, lengths

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from .home import Home
     from .host import trace_of
-    from .logs import Stderr, level_asked
+    from .logs import level_asked, log_to_stderr
     from .manifest import Entry, built_in, configured, construct, load, located, why_not_imported
     from .masking import key_names, mask_for, open_blobs
     from .runtime import Runtime
@@ -73,7 +73,6 @@ __all__ = [
     "Route",
     "Runtime",
     "Serves",
-    "Stderr",
     "Worker",
     "announcement_of",
     "built_in",
@@ -87,6 +86,7 @@ __all__ = [
     "load",
     "local",
     "located",
+    "log_to_stderr",
     "many",
     "mask_for",
     "on",

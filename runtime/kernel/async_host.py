@@ -9,22 +9,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary, lasting
-from cortex.bus.events import (
-    ExecutionCancelled,
-    ExecutionCompleted,
-    ExecutionFailed,
-    ExecutionHalted,
-    StepFailed,
-)
+from cortex.bus.events import StepFailed
 
-from .async_component import AsyncComponent
+from .async_component import ENDINGS, AsyncComponent
 from .component import Delivery, is_query, routes_of
 from .detail import Detail
 from .errors import ComponentInvalidError
 from .host import NOTHING, Effects, Gathered, Outcome, told, trace_of
 
-# Events that end whatever is still done for an execution, or for the attempt of a step.
-ENDINGS = (ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionHalted, StepFailed)
 GRACE_S = 3.0  # a handler that keeps to its own timeout needs a moment to say so
 FLUSH_S = 0.01  # ephemeral events of all handlers leave together
 LAST_TURNS = 4  # a coroutine given last becomes a task, which is cancelled, ends, and is told of

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -29,8 +29,7 @@ from cortex.bus import (
 from cortex.runtime.secrets import Mask
 
 from .again import hearing
-from .async_component import AsyncComponent
-from .async_host import ENDINGS, AsyncHost
+from .async_component import ENDINGS, AsyncComponent
 from .component import Component, Route, component_of, contract_of, is_query, routes_of
 from .config import Config
 from .errors import NotReadyError
@@ -45,6 +44,9 @@ from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost
 from .supervisor import Staffed, Supervisor
 from .tracebacks import Tracebacks
+
+if TYPE_CHECKING:
+    from .async_host import AsyncHost
 
 STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page after this
 
@@ -266,8 +268,8 @@ class ComponentManager:
         def hurry() -> None:
             pulse.ending = True
 
-        if isinstance(host, AsyncHost):
-            host.rings(bell)
+        if issubclass(post.component, AsyncComponent):
+            cast("AsyncHost", host).rings(bell)
         if program is not None:
             post.wakes[label] = bell
             self._hub.watch(post.name, bell)
@@ -296,8 +298,8 @@ class ComponentManager:
             claimant=label if self._standing else "",
             rest_ns=REST_NS if post.resting is not None else None,
         )
-        if isinstance(host, AsyncHost):
-            return work_side_by_side(feeding, host)
+        if issubclass(component, AsyncComponent):
+            return work_side_by_side(feeding, cast("AsyncHost", host))
         if post.labels != (post.name,):
             return work(feeding, host, self._hub.steady_ns)
         version = component.recalls
@@ -315,6 +317,8 @@ class ComponentManager:
         ports = self._ports_for(entry)
         component = post.component
         if issubclass(component, AsyncComponent):
+            from .async_host import AsyncHost  # asyncio, once it has work
+
             return AsyncHost(partial(construct, component, ports), self._vocabulary, emit)
         kind = SharedHost if component.answers_at_once else LocalHost
         return kind(partial(construct, component, ports), self._vocabulary, emit)

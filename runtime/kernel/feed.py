@@ -5,7 +5,7 @@ thread and a simulator drive the very same code, and a simulator can crash it be
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -38,13 +38,15 @@ from cortex.bus import (
 )
 
 from .again import position_of, up_to_retry
-from .async_host import AsyncHost
 from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
 from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall, Rest
 from .tracebacks import Tracebacks
+
+if TYPE_CHECKING:
+    from .async_host import AsyncHost
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory
 QUICK_NS = 5_000_000  # work that takes less is claimed several at a time, and committed together
@@ -353,7 +355,7 @@ def _idle(feeding: Feeding, under_way: int = 0) -> Generator[Step, Sequence[Answ
         raise Rest from None
 
 
-def work_side_by_side(feeding: Feeding, host: AsyncHost) -> Program:
+def work_side_by_side(feeding: Feeding, host: "AsyncHost") -> Program:
     """Feed a component that handles many events of a queue at the same time."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
     host.share()
@@ -410,7 +412,7 @@ def _work_once(
 
 
 def _begin_once(
-    feeding: Feeding, contract: Contract, host: AsyncHost, lease: Lease
+    feeding: Feeding, contract: Contract, host: "AsyncHost", lease: Lease
 ) -> Generator[Step, Sequence[Answer], bool]:
     """Begin an effect that may happen once only; whether a handler is at work on it."""
     intent = yield from intend(contract, lease.record)

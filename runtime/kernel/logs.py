@@ -3,9 +3,10 @@
 import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import structlog
-
+from cortex.bus import with_structlog
 from cortex.runtime.secrets import Mask, Redactor
 
 from .detail import LEVEL
@@ -41,17 +42,41 @@ def configure_unless_done() -> None:
 
     Never to standard output, which is for results.
     """
-    if structlog.is_configured():
-        return
+    level = level_asked()
+
+    def configure() -> None:
+        import structlog  # once somebody uses it
+
+        if not structlog.is_configured():
+            log_to_stderr(level, [Redactor()])
+
+    with_structlog(configure)
+
+
+def log_to_stderr(level: int | None, first: Sequence[Callable[..., Any]]) -> None:
+    """Have structlog write to standard error, what passed the processors *first*.
+
+    Args:
+        level: Of the least line that is written; None for warnings.
+        first: Run before those that structlog has.
+    """
+    import structlog  # once somebody uses it
+
     structlog.configure(
-        processors=[Redactor(), *structlog.get_config()["processors"]],
-        wrapper_class=structlog.make_filtering_bound_logger(level_asked() or logging.WARNING),
+        processors=[*first, *structlog.get_config()["processors"]],
+        wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(Stderr()),  # type: ignore[arg-type]  # write, flush
     )
 
 
 def hide_in_logs(mask: Mask) -> None:
     """Have what *mask* knows, now and later, hidden in the log lines of this process, too."""
-    for processor in structlog.get_config()["processors"]:
-        if isinstance(processor, Redactor):
-            processor.follow(mask)
+
+    def hide() -> None:
+        import structlog  # once somebody uses it
+
+        for processor in structlog.get_config()["processors"]:
+            if isinstance(processor, Redactor):
+                processor.follow(mask)
+
+    with_structlog(hide)

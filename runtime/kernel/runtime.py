@@ -5,8 +5,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-import structlog
-
 from cortex.bus import (
     Client,
     Clock,
@@ -16,6 +14,7 @@ from cortex.bus import (
     LocalHub,
     Log,
     LogError,
+    Logger,
     SystemClock,
     Unsubscribe,
     Vocabulary,
@@ -46,7 +45,7 @@ from .words import vocabulary_of
 READY_S = 30.0
 PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends
 
-log = structlog.get_logger("cortex.kernel")
+log = Logger("cortex.kernel")
 
 # A name, an entry, a class, or a function that is decorated as one.
 Startable = str | Entry | type[Component] | Callable[..., Any]

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 import pykka
-import structlog
 
 from cortex.bus import (
     Answer,
@@ -26,6 +25,7 @@ from cortex.bus import (
     Event,
     HubClosedError,
     HubPort,
+    Logger,
     Query,
     Request,
     Subscribed,
@@ -40,7 +40,7 @@ from .spawned import ChildDiedError
 
 ROUNDS = 16  # requests in a row before the mailbox gets a turn, so that calls are not starved
 
-log = structlog.get_logger("cortex.kernel")
+log = Logger("cortex.kernel")
 
 
 class Wake(msgspec.Struct, frozen=True):

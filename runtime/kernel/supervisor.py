@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 import pykka
-import structlog
 
-from cortex.bus import Clock, SystemClock, lasting
+from cortex.bus import Clock, Logger, SystemClock, lasting
 
 from . import supervision
 from .shell import Hooks, Shell, Stop
@@ -18,7 +17,7 @@ from .shell import Hooks, Shell, Stop
 LOOK_S = 1.0  # how often shells are looked at for one that hangs
 START_TRIES = 6  # failures in a row, within some three seconds, after which nobody waits any more
 
-log = structlog.get_logger("cortex.kernel")
+log = Logger("cortex.kernel")
 
 
 class Staffed(msgspec.Struct, frozen=True):

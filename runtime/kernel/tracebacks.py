@@ -7,13 +7,11 @@ The event that gives up names the text as a blob, so that whoever asks for it fi
 import contextlib
 from collections.abc import Callable
 
-import structlog
-
-from cortex.bus import CortexError, Recorded
+from cortex.bus import CortexError, Logger, Recorded
 
 from .host import Outcome
 
-log = structlog.get_logger("cortex.kernel")
+log = Logger("cortex.kernel")
 
 
 class Tracebacks:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .bound import ALSO_FROM
     from .codes import RULES, SECTIONS, diagnostics_reference
     from .compilation import Compilation
-    from .compile import compile_sources
+    from .compile import compile_folder, compile_sources
     from .diagnostics import Diagnostic, Severity, SourceSpan, TextEdit, apply_edits, errors_of
     from .diff import Change, Diff, diff
     from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         Trigger,
         ValueType,
     )
-    from .load import compile_folder, read_folder, read_source
+    from .load import read_folder, read_source
     from .misfits import misfit
     from .parse import Parsed, parse
     from .parts import list_seen_by, part_of, seen_by

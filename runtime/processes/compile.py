@@ -7,6 +7,7 @@ at.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from .interfaces import check_contract, link_interface
 from .lineage import Lineage
 from .link import Linker
 from .linked import LinkedInterface, LinkedProcess
+from .load import read_folder
 from .nodes import Node
 from .order import link_order, runs_in_circles
 from .parse import Parsed, parse
@@ -304,3 +306,23 @@ def _child_place(resolved: ResolvedProcess) -> Node:
         if step.definition.process and step.owner == resolved.definition.name:
             return step.definition.node.at("process")
     return resolved.definition.node
+
+
+def compile_folder(
+    folder: Path,
+    symbols: Symbols,
+    topics: Topics,
+    *,
+    known: Mapping[tuple[str, int], str] | None = None,
+    strict: bool = False,
+    previous: Compilation | None = None,
+) -> Compilation:
+    """Compile all sources below *folder*; see ``compile_sources``."""
+    sources, unreadable = read_folder(folder)
+    compilation = compile_sources(
+        sources, symbols, topics, known=known, strict=strict, previous=previous
+    )
+    if not unreadable:
+        return compilation
+    found = sorted((*unreadable, *compilation.diagnostics), key=lambda each: each.file)
+    return replace(compilation, diagnostics=tuple(found))

@@ -16,6 +16,7 @@ from cortex.runtime.secrets import holds_mask
 from .diagnostics import SourceSpan, TextEdit
 from .nodes import (
     COLUMN_BITS,
+    MAX_SIZE_BYTES,
     MappingNode,
     Node,
     Reporter,
@@ -27,7 +28,6 @@ from .nodes import (
     span_of,
 )
 
-MAX_SIZE_BYTES = 1 << 20
 MAX_DEPTH = 64
 MAX_VALUES = 200_000  # a full MiB of `[],` would take gigabytes as nodes
 MAX_SYNTAX_ERRORS = 20  # each one re-reads the rest of the file

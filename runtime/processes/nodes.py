@@ -7,6 +7,8 @@ from msgspec import Struct
 from .codes import RULES
 from .diagnostics import Diagnostic, SourceSpan, TextEdit
 
+MAX_SIZE_BYTES = 1 << 20  # of a source
+
 # A place is one number, line and column from 0, and no node is tracked by the garbage collector:
 # a folder of processes has hundreds of thousands of them, and they hold no circles.
 COLUMN_BITS = 21  # a line is at most as long as the largest file

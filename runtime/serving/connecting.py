@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from cortex import bus  # `bus.connect`, once there is a hub: it imports nng
 from cortex.bus import Client, Event, HubAwayError, Vocabulary
-from cortex.bus import connect as connect_at
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.access import owner_token
 from cortex.runtime.kernel import Home
@@ -40,7 +40,7 @@ class Hub(msgspec.Struct, frozen=True):
             ClientDeniedError: It does not let this client in.
         """
         try:
-            return connect_at(
+            return bus.connect(
                 self.url, token=self.token, name=name, vocabulary=vocabulary, away_s=away_s
             )
         except HubAwayError:
@@ -115,7 +115,7 @@ def connect(
         UrlError: The address cannot be used; the message says why.
     """
     if isinstance(hub, str) and "://" in hub:
-        return connect_at(
+        return bus.connect(
             hub,
             token=token,
             name=name,

@@ -9,9 +9,8 @@ from typing import Self
 from urllib.parse import urlsplit
 
 import msgspec
-import structlog
 
-from cortex.bus import AskTimeoutError, Clock, Event, HubServer, Query, ServerTls
+from cortex.bus import AskTimeoutError, Clock, Event, HubServer, Logger, Query, ServerTls
 from cortex.bus.events import RuntimeAnswer, RuntimeGet
 from cortex.runtime.access import HubAccess, client_authority, hub_certificate, read_certificate
 from cortex.runtime.kernel import VERSION, Component, Entry, Home, Runtime
@@ -31,7 +30,7 @@ ROWS_TOLD = 1_000  # of those that are not as the hub has them
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
 
 
-log = structlog.get_logger("cortex.serving")
+log = Logger("cortex.serving")
 
 
 class Service:

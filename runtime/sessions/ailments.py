@@ -1,13 +1,11 @@
 """What ails the runtime inside a command, by its log lines: the event log itself may fail."""
 
-import logging
 import time
 from collections.abc import MutableMapping
 from typing import Any
 
-import structlog
-
-from cortex.runtime.kernel import Stderr, level_asked
+from cortex.bus import with_structlog
+from cortex.runtime.kernel import level_asked, log_to_stderr
 from cortex.runtime.secrets import Redactor
 
 SAID = {"clock_behind_log"}  # what every start says to a user, too
@@ -35,7 +33,9 @@ class Ailments:
                 self._since_s = time.monotonic()
             self._problem = error
         if not self._shown and event.get("event") not in SAID:
-            raise structlog.DropEvent
+            from structlog import DropEvent  # it called this, so that it is there
+
+            raise DropEvent
         return event
 
     def clear(self) -> None:
@@ -53,10 +53,6 @@ def listen() -> Ailments:
     """Have the runtime's log lines, as far as they are wanted, pass by what notes ailments."""
     level = level_asked()
     ailments = Ailments(shown=level is not None)
-    structlog.configure(
-        # What matters to a user is an event or an error; the rest is for whoever asks for it.
-        processors=[ailments, Redactor(), *structlog.get_config()["processors"]],
-        wrapper_class=structlog.make_filtering_bound_logger(level or logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(Stderr()),  # type: ignore[arg-type]  # write, flush
-    )
+    # What matters to a user is an event or an error; the rest is for whoever asks for it.
+    with_structlog(lambda: log_to_stderr(level, [ailments, Redactor()]))
     return ailments
