@@ -2,18 +2,7 @@
 
 from typing import ClassVar
 
-from cortex.bus.events import (
-    ExecutionCancelled,
-    ExecutionCompleted,
-    ExecutionFailed,
-    ExecutionHalted,
-    StepFailed,
-)
-
 from .component import Component
-
-# Events that end whatever is still done for an execution, or for the attempt of a step.
-ENDINGS = (ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionHalted, StepFailed)
 
 
 class AsyncComponent(Component):

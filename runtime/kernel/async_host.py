@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary, lasting
 from cortex.bus.events import StepFailed
 
-from .async_component import ENDINGS, AsyncComponent
+from .async_component import AsyncComponent
 from .component import Delivery, is_query, routes_of
 from .detail import Detail
 from .errors import ComponentInvalidError
@@ -24,7 +24,8 @@ STOP_S = 5.0  # what cancelled handlers have to clean up
 
 Handler = Callable[[Event, Delivery], AsyncIterator[Any]]
 Given = TypeVar("Given")
-Serving = tuple[str, str, int]  # execution, step and attempt that a handler works for
+# Execution, step and attempt that a handler works for, and the position of its event.
+Serving = tuple[str, str, int, int]
 
 
 class AsyncHost:
@@ -75,6 +76,15 @@ class AsyncHost:
         with self._gate:
             if not self._over:
                 self._loop.call_soon_threadsafe(self._begin, lease, attempt, begun)
+
+    def cancel(self, ending: Recorded) -> None:
+        """Cancel what *ending* is the end of, among what was begun before this."""
+        event = self._vocabulary.read(ending)
+        with self._gate:
+            if not self._over:
+                # In the turn after next: what was begun just now says in its first one what it is.
+                later = self._loop.call_soon
+                self._loop.call_soon_threadsafe(later, self._cancel, event, ending.position)
 
     def ended(self) -> list[tuple[Lease, Outcome]]:
         """What has ended since the last look."""
@@ -183,7 +193,7 @@ class AsyncHost:
 
     def _begin(self, lease: Lease, attempt: int, begun: bool) -> None:
         task = self._loop.create_task(self._handle(lease.record, attempt, begun=begun))
-        self._under_way[task] = ("", "", 0)
+        self._under_way[task] = ("", "", 0, 0)
 
         def ended(task: asyncio.Task[Outcome]) -> None:
             self._under_way.pop(task, None)
@@ -215,13 +225,9 @@ class AsyncHost:
         handler = self._handlers.get((record.topic, record.key))
         handler = handler or self._handlers.get((record.topic, None))
         gathered = Gathered(record, self._vocabulary, self._later)
-        if handler is None and record.topic not in _TOPICS:
-            return gathered.effects()
-        event = self._vocabulary.read(record)
-        if isinstance(event, ENDINGS):
-            self._cancel(event)
         if handler is not None:
-            self._note(event)
+            event = self._vocabulary.read(record)
+            self._note(event, record.position)
             delivery = Delivery(
                 record.position,
                 record.time_ns,
@@ -237,23 +243,27 @@ class AsyncHost:
                     gathered.take(output)
         return gathered.effects()
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event, position: int) -> None:
         task = asyncio.current_task()
         if task in self._under_way:
             self._under_way[task] = (
                 getattr(event, "execution_id", ""),
                 getattr(event, "step_id", ""),
                 getattr(event, "attempt", 0),
+                position,
             )
 
-    def _cancel(self, ending: Event) -> None:
-        """Cancel what is done for an execution that is over, or for an attempt that failed."""
+    def _cancel(self, ending: Event, position: int) -> None:
+        """Cancel what is done for an execution that is over, or for an attempt that failed.
+
+        What was asked after that, as by an execution that was resumed, goes on.
+        """
         execution_id = getattr(ending, "execution_id", "")
-        for task, serving in list(self._under_way.items()):
-            whole = not isinstance(ending, StepFailed) and serving[0] == execution_id
-            if whole or (
-                isinstance(ending, StepFailed)
-                and serving == (execution_id, ending.step_id, ending.attempt)
+        for task, (execution, step, attempt, asked) in list(self._under_way.items()):
+            if execution != execution_id or asked > position:
+                continue
+            if not isinstance(ending, StepFailed) or (
+                (step, attempt) == (ending.step_id, ending.attempt)
             ):
                 task.cancel()
 
@@ -282,6 +292,3 @@ def _bound_s(event: Event) -> float | None:
 
 def _nothing() -> None:
     """Nobody waits for what ends."""
-
-
-_TOPICS = frozenset(ending.topic_name() for ending in ENDINGS)

@@ -1,6 +1,7 @@
 """The components of a runtime at work: a shell for each, or one for each of its workers."""
 
 import contextlib
+import secrets
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -29,9 +30,10 @@ from cortex.bus import (
 from cortex.runtime.secrets import Mask
 
 from .again import hearing
-from .async_component import ENDINGS, AsyncComponent
+from .async_component import AsyncComponent
 from .component import Component, Route, component_of, contract_of, is_query, routes_of
 from .config import Config
+from .endings import Endings
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
 from .host import Host, LocalHost
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from .async_host import AsyncHost
 
 STALL_NS = 300_000_000_000  # a component that is fed in order hangs at one page after this
+
+TAG = secrets.token_hex(4)  # another process may host a component of the same name
 
 PortsFor = Callable[[Entry], dict[str, Any]]
 
@@ -71,16 +75,20 @@ class ManagedComponent(msgspec.Struct):
         return self.component.component_name()
 
     @property
+    def endings(self) -> str:
+        """The subscription by which it hears what ends; of this process alone."""
+        return f"{self.name}/endings-{TAG}"
+
+    @property
     def start(self) -> str:
         """Where its subscription begins, if it is new."""
         return self.entry.start or self.component.start
 
     def pairs(self) -> tuple[Pair, ...]:
         """What it subscribes to; empty for one that only answers queries."""
-        own = [(r.event.topic_name(), r.key) for r in self.routes if not is_query(r)]
-        if own and issubclass(self.component, AsyncComponent):
-            own += [(ending.topic_name(), None) for ending in ENDINGS]  # what cancels its handlers
-        return tuple(dict.fromkeys(own))
+        return tuple(
+            dict.fromkeys((r.event.topic_name(), r.key) for r in self.routes if not is_query(r))
+        )
 
 
 class ComponentManager:
@@ -273,6 +281,8 @@ class ComponentManager:
         if program is not None:
             post.wakes[label] = bell
             self._hub.watch(post.name, bell)
+            if issubclass(post.component, AsyncComponent):
+                self._hub.watch(post.endings, bell)
             bell()
         return Staffed(ref, abandon, hurry)
 
@@ -280,6 +290,8 @@ class ComponentManager:
         bell = post.wakes.pop(label, None)
         if bell is not None:
             self._hub.unwatch(post.name, bell)
+            if issubclass(post.component, AsyncComponent):
+                self._hub.unwatch(post.endings, bell)
 
     def _program(
         self, post: ManagedComponent, label: str, host: Host, pulse: Pulse
@@ -299,7 +311,7 @@ class ComponentManager:
             rest_ns=REST_NS if post.resting is not None else None,
         )
         if issubclass(component, AsyncComponent):
-            return work_side_by_side(feeding, cast("AsyncHost", host))
+            return work_side_by_side(feeding, cast("AsyncHost", host), Endings(post.endings))
         if post.labels != (post.name,):
             return work(feeding, host, self._hub.steady_ns)
         version = component.recalls

@@ -40,6 +40,7 @@ from cortex.bus import (
 from .again import position_of, up_to_retry
 from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
+from .endings import Endings
 from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall, Rest
@@ -355,7 +356,7 @@ def _idle(feeding: Feeding, under_way: int = 0) -> Generator[Step, Sequence[Answ
         raise Rest from None
 
 
-def work_side_by_side(feeding: Feeding, host: "AsyncHost") -> Program:
+def work_side_by_side(feeding: Feeding, host: "AsyncHost", endings: Endings) -> Program:
     """Feed a component that handles many events of a queue at the same time."""
     yield from _ask(Subscribe(feeding.name, "work", feeding.filter), Subscribed)
     host.share()
@@ -368,6 +369,7 @@ def work_side_by_side(feeding: Feeding, host: "AsyncHost") -> Program:
         if under_way < host.concurrent:
             limit = min(PAGE, host.concurrent - under_way)
             leases = (yield from _ask(feeding.claim(limit), Claimed)).leases
+        yield from endings.follow(leases)
         for lease in leases:
             if contract is not None and contract.is_once(lease.record):
                 under_way += yield from _begin_once(feeding, contract, host, lease)
@@ -376,7 +378,10 @@ def work_side_by_side(feeding: Feeding, host: "AsyncHost") -> Program:
             else:
                 host.begin(lease, shown(lease))
                 under_way += 1
+        yield from endings.look(host)
         if not ended and not leases:
+            if not under_way:
+                yield from endings.leave()
             yield from _idle(feeding, under_way)
 
 

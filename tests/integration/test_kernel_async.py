@@ -13,9 +13,16 @@ import msgspec
 import pytest
 
 from cortex.bus import Event, Lease, Recorded, Vocabulary
-from cortex.bus.events import ComponentFailed, ExecutionCancelled, StepFailed, ToolCall
+from cortex.bus.events import (
+    ComponentFailed,
+    ExecutionCancelled,
+    ExecutionHalted,
+    StepFailed,
+    ToolCall,
+)
 from cortex.runtime.kernel import AsyncComponent, Delivery, Home, Output, Runtime, on
 
+from ..waiting import until
 from .kernel_staff import (
     PATIENCE_S,
     WORDS,
@@ -30,6 +37,7 @@ from .kernel_staff import (
 )
 
 MANY = 50
+MANAGER = import_module("cortex.runtime.kernel.component_manager")
 
 
 def call(n: int, timeout_s: float = 60.0) -> ToolCall:
@@ -143,6 +151,32 @@ def test_an_attempt_that_failed_cancels_no_other_attempt() -> None:
         wait_for(me, "job.done", MANY)
 
         assert not Waiting.cancelled
+
+
+def test_what_an_execution_asks_for_after_it_was_halted_goes_on() -> None:
+    halted = ExecutionHalted(execution_id="e1", reason="asked for")
+    with Runtime(components=[Vocal, Waiting]) as runtime:
+        me = runtime.client("me")
+        me.publish(call(1), halted, call(1), *[JobAsked(n=n) for n in range(MANY)])
+        wait_for(me, "job.done", MANY)
+        while not Waiting.cancelled:
+            assert me.ask(JobCount(), PATIENCE_S)
+
+        assert Waiting.cancelled == ["1"]
+
+
+def test_what_ends_is_no_work_of_a_component_with_nothing_under_way() -> None:
+    endings = f"Waiting/endings-{MANAGER.TAG}"
+    ended = [ExecutionCancelled(execution_id=f"e{n}", reason="asked for") for n in range(MANY)]
+    with Runtime(components=[Vocal, Waiting]) as runtime:
+        me = runtime.client("me")
+        me.publish(*[JobAsked(n=n) for n in range(MANY)])
+        wait_for(me, "job.done", MANY)
+        until(lambda: not runtime.hub.pairs_of(endings))
+        me.publish(*ended)
+
+        assert {topic for topic, _ in runtime.hub.pairs_of("Waiting")} == {"job.asked", "tool.call"}
+        assert not runtime.hub.pairs_of(endings)
 
 
 def test_a_handler_that_outlasts_its_event_is_ended_and_its_event_parked(
