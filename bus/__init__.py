@@ -7,6 +7,7 @@ from .lazy import lazily
 if TYPE_CHECKING:
     from .access import VERBS, Access, Open, Owners, Peer
     from .aio import Aio
+    from .backoff import Backoff
     from .blob_names import named_after, names_in, with_those_within
     from .blobs import Blobs
     from .client import Client, Feed
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from .strangers import Strangers
     from .subscribing import check_start
     from .subscription import Subscription
+    from .throttle import Throttle
     from .vocabulary import FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
     from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
@@ -132,6 +134,7 @@ __all__ = [
     "AskTimeoutError",
     "Attempt",
     "Attempted",
+    "Backoff",
     "Batch",
     "BegunError",
     "Blobs",
@@ -213,6 +216,7 @@ __all__ = [
     "SubscriptionError",
     "SystemClock",
     "TailLostError",
+    "Throttle",
     "TopicUnknownError",
     "UnansweredError",
     "Unsubscribe",

@@ -1,7 +1,10 @@
-"""One process of a plugin, as its keeper knows it."""
+"""One process of a plugin as its supervisor knows it, and what follows when it crashes."""
 
 import time
 
+from msgspec import Struct
+
+from cortex.bus import Backoff
 from cortex.bus.events import PluginLoad
 
 from ..checking import Description
@@ -11,6 +14,7 @@ from .process import PluginProcess
 
 READY_S = 60.0  # in which a started plugin has to be at work
 HEARD_S = 600.0  # longer than any plugin may be silent
+BACKOFF = Backoff(first_s=1.0, longest_s=60.0, forgiven_s=60.0)  # before a restart
 
 
 class Life:
@@ -43,3 +47,19 @@ class Life:
             what = "it hangs: it was not heard of" if self.ready else "it did not get ready"
             self.reason = f"{what} for {silent_s:g} s"
         return told
+
+
+class Next(Struct, frozen=True):
+    """What comes after a crash."""
+
+    times: int  # crashes in a row, this one included
+    again_s: float = 0.0
+    given_up: bool = False
+
+
+def after_crash(times: int, worked_s: float, restarts: int) -> Next:
+    """What to do about a plugin that crashed after *worked_s*, and *times* before in a row."""
+    times = BACKOFF.failures(times, worked_s)
+    if times > restarts:
+        return Next(times, given_up=True)
+    return Next(times, BACKOFF.after_s(times))

@@ -27,8 +27,7 @@ from ..installed import Installed
 from ..manifest import Limits
 from .frames import Go, PluginLine
 from .gateway import Pass
-from .life import HEARD_S, Life
-from .policy import after_crash
+from .life import HEARD_S, Life, after_crash
 from .process import PluginProcess, how_it_ended
 
 FLOODS = "it floods the bus: it published more than its manifest says it does"

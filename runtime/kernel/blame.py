@@ -1,12 +1,11 @@
 """How often an event was tried, when it is tried again, and when it is parked."""
 
-from cortex.bus import Attempted, Draft, Lease, Recorded
+from cortex.bus import Attempted, Backoff, Draft, Lease, Recorded
 from cortex.bus.events import ComponentFailed
 
 from .host import Effects
 
-RETRY_NS = 100_000_000  # first backoff of an event that failed; doubles with each attempt
-RETRY_MOST_NS = 30_000_000_000
+BACKOFF = Backoff(first_s=0.1, longest_s=30.0)  # of an event that failed
 FALLS = 10  # tries that ended with the whole runtime; then an event is parked for that
 
 Begun = Attempted | Lease  # a try that was counted before it began
@@ -31,7 +30,7 @@ def blamed(max_attempts: int, begun: Begun, otherwise: str) -> str:
 
 def backoff_ns(attempt: int) -> int:
     """How long a failed event waits after its *attempt*-th try, counted from 1."""
-    return int(min(RETRY_NS * 2 ** (attempt - 1), RETRY_MOST_NS))
+    return BACKOFF.after_ns(attempt)
 
 
 def parked(
