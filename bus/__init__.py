@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from .subscribing import check_start
     from .subscription import Subscription
     from .throttle import Throttle
+    from .timers import TimerQueue
     from .vocabulary import FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
     from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
@@ -217,6 +218,7 @@ __all__ = [
     "SystemClock",
     "TailLostError",
     "Throttle",
+    "TimerQueue",
     "TopicUnknownError",
     "UnansweredError",
     "Unsubscribe",

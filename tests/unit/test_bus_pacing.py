@@ -1,8 +1,10 @@
 """How long is waited between tries, and how often what repeats is reported."""
 
+from functools import partial
+
 import pytest
 
-from cortex.bus import Backoff, Throttle
+from cortex.bus import Backoff, Throttle, TimerQueue
 
 SECOND_NS = 1_000_000_000
 
@@ -53,3 +55,16 @@ def test_endlessly_many_things_to_report_take_no_memory() -> None:
         throttle.take(str(n), 0)
 
     assert len(throttle._seen) == Throttle.KEPT
+
+
+def test_calls_are_due_in_the_order_of_their_times_and_then_of_being_set() -> None:
+    timers, called = TimerQueue(), list[str]()
+    for at_ns, name in ((3, "late"), (1, "first"), (1, "second")):
+        timers.set(at_ns, partial(called.append, name))
+
+    for call in timers.due(2):
+        call()
+
+    assert (called, timers.next_ns) == (["first", "second"], 3)
+    assert len(timers.due(3)) == 1
+    assert timers.next_ns is None
