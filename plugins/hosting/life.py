@@ -9,7 +9,7 @@ from cortex.bus.events import PluginLoad
 
 from ..checking import Description
 from ..manifest import Limits
-from .frames import PluginLine
+from .frames import PluginFrame
 from .process import PluginProcess
 
 READY_S = 60.0  # in which a started plugin has to be at work
@@ -36,7 +36,7 @@ class Life:
         """Count its silence from now on."""
         self._heard = time.monotonic()
 
-    def tidings(self, most_s: float = HEARD_S) -> list[PluginLine]:
+    def tidings(self, most_s: float = HEARD_S) -> list[PluginFrame]:
         """What it tells next, within *most_s*; one that is silent for too long has to end."""
         silent_s = self.limits.silent_s if self.limits and self.ready else READY_S
         told = self.process.tidings(min(most_s, self._heard + silent_s - time.monotonic()))
