@@ -28,10 +28,16 @@ from cortex.bus import (
 )
 from cortex.runtime.secrets import Mask
 
-from .again import hearing
-from .async_component import AsyncComponent
 from .async_host import ENDINGS, AsyncHost
-from .component import Component, Route, component_of, contract_of, is_query, routes_of
+from .component import (
+    AsyncComponent,
+    Component,
+    Route,
+    component_of,
+    contract_of,
+    is_query,
+    routes_of,
+)
 from .config import Config
 from .errors import NotReadyError
 from .feed import Feeding, Program, ordered, work, work_side_by_side
@@ -40,6 +46,7 @@ from .leases import Leases
 from .manifest import Entry, construct
 from .recall import Recall, Snapshots
 from .resting import REST_NS, Resting
+from .retries import hearing
 from .shared_host import SharedHost
 from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost

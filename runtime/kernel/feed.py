@@ -37,13 +37,12 @@ from cortex.bus import (
     TailLostError,
 )
 
-from .again import position_of, up_to_retry
 from .async_host import AsyncHost
-from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
 from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall, Rest
+from .retries import backoff_ns, blamed, own, parked, position_of, shown, up_to_retry
 from .tracebacks import Tracebacks
 
 PAGE = 256  # events one fetch hands out; the page is the bound of a component's memory

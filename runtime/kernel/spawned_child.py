@@ -9,11 +9,11 @@ import msgspec
 from cortex.bus import Draft, Event
 from cortex.runtime.isolation import Parent, enter_child
 
+from .component import vocabulary_of
 from .host import Host, LocalHost
 from .manifest import construct, load
 from .ports import ports_in_child
 from .spawned import Ask, Born, ChildFrame
-from .words import vocabulary_of
 
 
 def main() -> None:
