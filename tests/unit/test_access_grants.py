@@ -25,7 +25,8 @@ from cortex.runtime.access import (
 counting: Any = import_module("cortex.runtime.access.denials")
 folding: Any = import_module("cortex.runtime.access.grants")
 matching: Any = import_module("cortex.runtime.access.patterns")
-KINDS, OTHERS, WINDOW_NS = counting.KINDS, counting.OTHERS, counting.WINDOW_NS
+KINDS = import_module("cortex.runtime.access.windows").KINDS
+OTHERS, WINDOW_NS = counting.OTHERS, counting.WINDOW_NS
 Denial, Denials = counting.Denial, counting.Denials
 Outcome, checked, folded = folding.Outcome, folding.checked, folding.folded
 checked_patterns = matching.checked_patterns
