@@ -7,6 +7,7 @@ from .lazy import lazily
 if TYPE_CHECKING:
     from .access import VERBS, Access, Open, Owners, Peer
     from .aio import Aio
+    from .backoff import Backoff
     from .blob_names import named_after, names_in, with_those_within
     from .blobs import Blobs
     from .client import Client, Feed
@@ -105,6 +106,8 @@ if TYPE_CHECKING:
     from .strangers import Strangers
     from .subscribing import check_start
     from .subscription import Subscription
+    from .throttle import Throttle
+    from .timers import TimerQueue
     from .vocabulary import FOREIGN, Upcaster, Vocabulary
     from .wire import HubInside, HubServer, RemoteHub, ServerTls, connect
     from .withdrawal import ANNOUNCEMENTS, DEADLINES, SUBSCRIPTIONS
@@ -133,6 +136,7 @@ __all__ = [
     "AskTimeoutError",
     "Attempt",
     "Attempted",
+    "Backoff",
     "Batch",
     "BegunError",
     "Blobs",
@@ -215,6 +219,8 @@ __all__ = [
     "SubscriptionError",
     "SystemClock",
     "TailLostError",
+    "Throttle",
+    "TimerQueue",
     "TopicUnknownError",
     "UnansweredError",
     "Unsubscribe",

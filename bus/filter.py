@@ -1,4 +1,4 @@
-"""Which events a subscription sees: by topic and key alone, so that no body is decoded for it."""
+"""Which events a subscription or a grant is about: by topic and key, so that no body is decoded."""
 
 from collections.abc import Collection, Iterable
 
@@ -27,6 +27,11 @@ class Filter:
         if self._all or self._families or self._deeper:
             self.topics = None
 
+    @classmethod
+    def of(cls, patterns: Iterable[str]) -> "Filter":
+        """One of topics with every key."""
+        return cls((pattern, None) for pattern in patterns)
+
     def _add(self, topic: str, key: str | None) -> None:
         known = self._exact.get(topic, set())
         if key is None or known is None:
@@ -34,8 +39,8 @@ class Filter:
         else:
             self._exact[topic] = known | {key}
 
-    def matches(self, topic: str, key: str | None) -> bool:
-        """Whether an event of *topic* with *key* is to be seen."""
+    def matches(self, topic: str, key: str | None = None) -> bool:
+        """Whether an event of *topic* with *key* fits; of a pattern, whether all of it does."""
         if self._all:
             return True
         keys = self._exact.get(topic, _MISSING)
@@ -43,8 +48,10 @@ class Filter:
             return True
         if keys is not _MISSING and key in keys:
             return True
-        if self._families and topic.partition(".")[0] in self._families:
-            return True
+        if self._families:
+            family, dot, _ = topic.partition(".")
+            if dot and family in self._families:
+                return True
         return bool(self._deeper) and topic.startswith(self._deeper)
 
     def names(self, topic: str, key: str | None) -> bool:

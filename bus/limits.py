@@ -157,3 +157,9 @@ class Rate:
     def use(self, amount: int) -> None:
         """Take *amount* out."""
         self._level -= amount
+
+    def take(self, amount: int, now_ns: int) -> bool:
+        """Take *amount* out at *now_ns* (steady); False where more was used than there was."""
+        self.wait_ns(now_ns)
+        self.use(amount)
+        return self._level >= 0

@@ -5,8 +5,6 @@ no hand-over between threads, and under load the batches grow by themselves.
 """
 
 import contextlib
-import heapq
-import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -29,6 +27,7 @@ from .limits import Allowance, Allowed
 from .log_clock import LogClock
 from .port import Asked, Wake
 from .requests import Answer, Fetch, Page, Pair, Refused, Release, Request, StandingClaim
+from .timers import TimerQueue
 from .vocabulary import Vocabulary
 
 BATCH_REQUESTS = 512  # tickets one transaction takes, so that none waits long behind the others
@@ -76,8 +75,7 @@ class LocalHub:
         self._alarm = threading.Condition()
         self._alarm_ns: int | None = None  # when the clock thread has something to do; steady
         self._deadline_ns: int | None = None  # the recorded one that it was told of
-        self._alarms: list[tuple[int, int, Wake]] = []  # heap; the count keeps wakes uncompared
-        self._alarm_count = itertools.count()
+        self._alarms = TimerQueue()
         self._closed = False
         self._ticker = threading.Thread(target=self._tick, name="cortex-clock", daemon=True)
         if begins:
@@ -211,7 +209,7 @@ class LocalHub:
     def alarm(self, at_ns: int, wake: Wake) -> None:
         """Call *wake* once at *at_ns* (steady), on the clock's thread; it must return soon."""
         with self._alarm:
-            heapq.heappush(self._alarms, (at_ns, next(self._alarm_count), wake))
+            self._alarms.set(at_ns, wake)
         self._ring_at(at_ns)
 
     def limit_by(self, allowed: Allowed) -> None:
@@ -440,12 +438,8 @@ class LocalHub:
         self._wake(woken)
 
     def _sound(self) -> None:
-        due: list[Wake] = []
         with self._alarm:
-            now_ns = self.steady_ns()
-            while self._alarms and self._alarms[0][0] <= now_ns:
-                due.append(heapq.heappop(self._alarms)[2])
-            next_ns = self._alarms[0][0] if self._alarms else None
+            due, next_ns = self._alarms.due(self.steady_ns()), self._alarms.next_ns
         for wake in due:
             wake()
         if next_ns is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cortex.bus import FOREIGN, Draft, Pair
+from cortex.bus import FOREIGN, Draft, Filter, Pair
 from cortex.bus.events import GrantGiven, ModelInvoke
 
 from .manifest import ASK_MODELS, FileWant, Manifest
@@ -54,15 +54,11 @@ class Granted(Struct, frozen=True):
         """Whether it may say this."""
         if draft.topic == ASK_MODELS and _model_of(draft) not in self.models:
             return False
-        return any(_fits(pattern, draft.topic) for pattern in self.publish)
+        return Filter.of(self.publish).matches(draft.topic)
 
     def may_see(self, pair: Pair) -> bool:
         """Whether it may subscribe to this topic, family or key."""
-        topic, key = pair
-        return any(
-            _fits(pattern, topic) and (granted is None or granted == key)
-            for pattern, granted in self.subscribe
-        )
+        return Filter(self.subscribe).matches(*pair)
 
     def may_answer(self, plugin: str, topic: str) -> bool:
         """Whether *plugin* may answer the queries of this topic, which nobody else then can."""
@@ -138,9 +134,3 @@ def _model_of(draft: Draft) -> str:
 def _pair(pattern: str) -> Pair:
     topic, keyed, key = pattern.partition("=")
     return topic, key if keyed else None
-
-
-def _fits(pattern: str, topic: str) -> bool:
-    if pattern in ("*", topic):
-        return True
-    return pattern.endswith(".*") and topic.startswith(pattern[:-1])

@@ -189,7 +189,7 @@ def _published(manifest: Manifest, topic: str) -> Iterator[str]:
             yield f"publishes {topic}: its own topics start with {own}"
     elif topic.partition(".")[0] in RESERVED:
         yield f"publishes {topic}: {topic.partition('.')[0]}.* is said by the runtime alone"
-    elif GUARDED.fits(topic):
+    elif GUARDED.matches(topic):
         yield f"publishes {topic}: the runtime alone says it"
     elif topic not in VOCABULARY:
         yield f"publishes {topic}: that is no topic; its own start with {own}"

@@ -1,12 +1,11 @@
 """Wakes at given times, on a thread of their own that is there once the first is set."""
 
-import heapq
-import itertools
 import threading
 from collections.abc import Callable
 
 from ..clock import lasting
 from ..port import Wake
+from ..timers import TimerQueue
 
 LONGEST_S = 30.0
 
@@ -17,8 +16,7 @@ class Alarms:
     def __init__(self, steady_ns: Callable[[], int]) -> None:
         self._steady_ns = steady_ns
         self._changed = threading.Condition()
-        self._alarms: list[tuple[int, int, Wake]] = []  # heap; the count keeps wakes uncompared
-        self._count = itertools.count()
+        self._alarms = TimerQueue()
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -27,7 +25,7 @@ class Alarms:
         with self._changed:
             if self._closed:
                 return
-            heapq.heappush(self._alarms, (at_ns, next(self._count), wake))
+            self._alarms.set(at_ns, wake)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="cortex-alarms", daemon=True)
                 self._thread.start()
@@ -47,10 +45,11 @@ class Alarms:
             with self._changed:
                 if self._closed:
                     return
-                now_ns = self._steady_ns()
-                if not self._alarms or self._alarms[0][0] > now_ns:
-                    left_s = (self._alarms[0][0] - now_ns) / 1e9 if self._alarms else LONGEST_S
+                now_ns, next_ns = self._steady_ns(), self._alarms.next_ns
+                if next_ns is None or next_ns > now_ns:
+                    left_s = LONGEST_S if next_ns is None else (next_ns - now_ns) / 1e9
                     self._changed.wait(lasting(min(left_s, LONGEST_S)))
                     continue
-                wake = heapq.heappop(self._alarms)[2]
-            wake()
+                due = self._alarms.due(now_ns)
+            for wake in due:
+                wake()

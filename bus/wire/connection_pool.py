@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..backoff import Backoff
 from ..clock import lasting, steady_s
 from ..epochs import Epochs
 from ..errors import (
@@ -20,7 +21,7 @@ from .channel import Channel, Way
 from .frames import Frame
 from .gone import Gone
 
-FIRST_S, MOST_S = 0.02, 2.0  # backoff between two tries to dial
+BACKOFF = Backoff(0.02, 2.0)  # between two tries to dial
 CUT_S = 5.0  # how long a hub that cuts new connections off is tried again
 CLOSE_S = 1.0  # how long a close waits for a thread that dials
 SPARE = 4  # idle connections that are kept
@@ -117,7 +118,7 @@ class ConnectionPool:
             HubAwayError: It could not be reached in that time.
             CortexError: It does not let this client in.
         """
-        backoff_s, began_s = FIRST_S, steady_s()
+        tries, began_s = 0, steady_s()
         while True:
             try:
                 return self.dial()
@@ -127,10 +128,10 @@ class ConnectionPool:
                 if left_s <= 0:
                     raise HubAwayError(self.url, str(gone)) from None
                 # Not all clients of a hub that comes back are to knock at the same time.
-                pause_s = min(left_s, backoff_s * JITTER.uniform(0.5, 1.5))
+                tries += 1
+                pause_s = min(left_s, BACKOFF.after_s(tries) * JITTER.uniform(0.5, 1.5))
                 if self.closed.wait(lasting(pause_s)):
                     raise HubClosedError from None
-                backoff_s = min(2 * backoff_s, MOST_S)
 
     def exchange(self, frame: Frame, wait_s: float, until_s: float) -> Sequence[Answer]:
         """The answers to *frame* by a connection of its own, sent again where one was lost.
@@ -201,21 +202,22 @@ class KeptConnection:
             self._thread.join(lasting(CLOSE_S))
 
     def _run(self) -> None:
-        backoff_s, closed = FIRST_S, self._lines.closed
+        failures, closed = 0, self._lines.closed
         while not closed.is_set():
-            channel = None
+            channel, pause_s = None, 0.0
             try:
                 channel = self._lines.dial()
                 self._begin(channel)
                 while not closed.is_set():
                     self._turn(channel)
-                    backoff_s = FIRST_S
+                    failures = 0
             except Gone:
                 pass  # the hub is away, which is tried again
             except CortexError as error:
                 if isinstance(error, ClientDeniedError):
-                    backoff_s = MOST_S  # it may be let in again, but not soon
+                    pause_s = BACKOFF.longest_s  # it may be let in again, but not soon
             if channel is not None:
                 self._lines.drop(channel)
-            closed.wait(lasting(backoff_s * JITTER.uniform(0.5, 1.5)))
-            backoff_s = min(2 * backoff_s, MOST_S)
+            failures += 1
+            pause_s = max(pause_s, BACKOFF.after_s(failures))
+            closed.wait(lasting(pause_s * JITTER.uniform(0.5, 1.5)))

@@ -10,9 +10,7 @@ from ..events import ComponentFailed
 from ..local import LocalHub
 from ..logger import Logger
 from ..requests import Publish
-
-WINDOW_NS = 1_000_000_000  # of the same defect one event at most in this time; every one is logged
-KINDS = 64  # defects that are told apart; the place in the code is what tells them
+from ..throttle import Throttle
 
 log = Logger("cortex.hub")
 
@@ -23,7 +21,7 @@ class Failures:
     def __init__(self, hub: LocalHub) -> None:
         self._hub = hub
         self._lock = threading.Lock()
-        self._again_ns: dict[str, int] = {}  # by place: when it is an event again
+        self._throttle = Throttle()  # every one is logged; of one place, one a second is an event
 
     def note(self, client: str, error: Exception) -> HubFailedError:
         """Record *error*, and give the error that *client* is answered with."""
@@ -42,14 +40,8 @@ class Failures:
         return failed
 
     def _is_new(self, where: str) -> bool:
-        now_ns = self._hub.steady_ns()
         with self._lock:
-            if now_ns < self._again_ns.get(where, now_ns):
-                return False
-            if len(self._again_ns) >= KINDS:
-                self._again_ns.clear()
-            self._again_ns[where] = now_ns + WINDOW_NS
-        return True
+            return self._throttle.take(where, self._hub.steady_ns()) > 0
 
     def _publish(self, failed: HubFailedError, where: str) -> None:
         # Not the text of the error: it may hold what a client said.

@@ -8,61 +8,55 @@ import os
 import queue
 import re
 import resource
-import signal
 import sys
 import threading
-import time
 from contextlib import suppress
-from typing import IO
 
 import msgspec
 
 from cortex.bus import CortexError, NotGrantedError
 from cortex.bus.wire import connect
-from cortex.runtime.isolation import enter_process
+from cortex.runtime.isolation import Parent, enter_child
 from cortex.runtime.kernel import Config, Entry, Worker, announcement_of, load, trace_of
 
 from ..checking import described
 from ..installed import Installed, manifest_here
 from ..manifest import Manifest
-from .frames import HUNG, Go, PluginLine, Spec, line_of
+from .frames import HUNG, Go, PluginFrame, Spec
 
 ALIVE_S = 1.0  # how often it says that it is there
 FILES = 256  # that it may have open
 HANGS = "it hangs"  # as the supervisor says of a handler that does not come back
-LEAVE_S = 10.0
 REST = "rest"  # no token
 TASKS = 512  # threads and processes of a confined one
 PER_NAMESPACE = (5, 14)  # Linux counts them for each sandbox since; before, for the whole user
 
 
 def main() -> None:
-    """Say what the plugin is, and host it where standard input says so."""
-    enter_process(sys.stdin.buffer)
-    telling = os.fdopen(int(sys.argv[1]), "wb", buffering=0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the runtime ends its own
-    line = sys.stdin.buffer.readline()
-    if not line:
+    """Say what the plugin is, and host it where the runtime says so."""
+    runtime = enter_child(outlives=True)
+    first = runtime.receive()
+    if first is None:
         return
-    spec = msgspec.json.decode(line, type=Spec)
+    spec = msgspec.msgpack.decode(first, type=Spec)
     sys.path += [folder for folder in spec.path if folder not in sys.path]
     # Before any code of the plugin's runs, and for good: nobody can raise a hard limit again.
     _bound(spec)
     try:
         manifest = manifest_here(Installed(spec.client, spec.where, "", ""))
-        telling.write(line_of(PluginLine(described=described(manifest, _show))))
+        runtime.send(PluginFrame(described=described(manifest, _show)))
         if spec.do == "run":
-            orders = _Orders()
+            orders = _Orders(runtime)
             while token := orders.next():
-                _run(spec, token, manifest, telling, orders)
+                _run(spec, token, manifest, runtime, orders)
                 with suppress(OSError):  # the runtime is gone
-                    telling.write(line_of(PluginLine(resting=True)))
+                    runtime.send(PluginFrame(resting=True))
     except CortexError as error:
         if error.__cause__ is not None:  # code of the plugin's own, while it was imported
             _show(error.__cause__)
         # What it was not granted it does not get by starting again.
         denied = isinstance(error, NotGrantedError)
-        telling.write(line_of(PluginLine(failed=str(error), denied=denied)))
+        runtime.send(PluginFrame(failed=str(error), denied=denied))
 
 
 def _show(error: BaseException) -> None:
@@ -91,12 +85,12 @@ def _counts_each_sandbox() -> bool:
 
 
 class _Orders:
-    """What standard input says; its end says to come to an end."""
+    """What the runtime says; its silence for good says to come to an end."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Parent) -> None:
         self.came = threading.Event()  # something that was not taken yet
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._hear, daemon=True).start()
+        threading.Thread(target=self._hear, args=(runtime,), daemon=True).start()
 
     def next(self) -> str:
         """The token to be at work with; empty for the end."""
@@ -107,25 +101,17 @@ class _Orders:
             self.came.set()
         return said
 
-    def _hear(self) -> None:
-        rest = b""
-        # Not by `sys.stdin`, whose lock Python wants when the process ends by itself. Nothing was
-        # read ahead: an order only comes once the plugin has said what it is.
-        while data := os.read(0, 1 << 16):
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                self._say(msgspec.json.decode(line, type=Go).token or REST)
+    def _hear(self, runtime: Parent) -> None:
+        while data := runtime.receive():
+            self._say(msgspec.msgpack.decode(data, type=Go).token or REST)
         self._say("")  # the runtime lets go, or is gone
-        # Where a handler does not come to its end, nobody is left to end this process.
-        time.sleep(LEAVE_S)
-        os._exit(1)
 
     def _say(self, token: str) -> None:
         self._said.put(token)
         self.came.set()
 
 
-def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes], orders: _Orders) -> None:
+def _run(spec: Spec, token: str, manifest: Manifest, runtime: Parent, orders: _Orders) -> None:
     """Host the plugin's components until there is another order."""
     classes = [load(component) for component in manifest.components]
     config = Config()
@@ -147,9 +133,9 @@ def _run(spec: Spec, token: str, manifest: Manifest, telling: IO[bytes], orders:
             name=spec.client,
             restarted=_restarted,
         ):
-            telling.write(line_of(PluginLine(ready=True, announced=tuple(said))))
+            runtime.send(PluginFrame(ready=True, announced=tuple(said)))
             while not orders.came.wait(ALIVE_S):
-                telling.write(line_of(PluginLine(alive=True)))
+                runtime.send(PluginFrame(alive=True))
 
 
 def _restarted(label: str, reason: str, times: int) -> None:  # noqa: ARG001  # the supervisor's

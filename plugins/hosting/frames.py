@@ -1,4 +1,4 @@
-"""What a plugin's process is told when it starts, and what it tells: one line of JSON each."""
+"""What a plugin's process is told, and what it tells."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from ..checking import Description
 from ..manifest import MEMORY_MB
 
 HUNG = 75  # exit code: a handler hangs, and only the end of its process ends it
-LINE_BYTES = 4 << 20  # announcements carry schemas
+FRAME_BYTES = 4 << 20  # announcements carry schemas
 
 
 class Spec(Struct, frozen=True):
-    """The first line that a plugin's process reads."""
+    """The first frame that a plugin's process reads."""
 
     do: str  # "describe" or "run"
     where: str  # of its manifest: "package.module:NAME"
@@ -29,7 +29,7 @@ class Spec(Struct, frozen=True):
 
 
 class Go(Struct, frozen=True):
-    """A line, once it has said what it is: be at work, or come to rest until the next one.
+    """A frame, once it has said what it is: be at work, or come to rest until the next one.
 
     At rest nothing of it runs, and its code stays in memory: it can go on as it was.
     """
@@ -37,8 +37,8 @@ class Go(Struct, frozen=True):
     token: str  # in no argument or environment; empty for rest
 
 
-class PluginLine(Struct, frozen=True, omit_defaults=True):
-    """A line from a plugin's process."""
+class PluginFrame(Struct, frozen=True, omit_defaults=True):
+    """A frame from a plugin's process."""
 
     described: Description | None = None
     ready: bool = False
@@ -49,14 +49,9 @@ class PluginLine(Struct, frozen=True, omit_defaults=True):
     denied: bool = False  # it failed for want of a grant
 
 
-def line_of(frame: Struct) -> bytes:
-    """*frame* as a line."""
-    return msgspec.json.encode(frame) + b"\n"
-
-
-def told_in(line: bytes) -> PluginLine:
-    """What a line tells; one that tells nothing readable says that it failed."""
+def frame_in(data: bytes) -> PluginFrame:
+    """What a frame says; one that says nothing readable says that it failed."""
     try:
-        return msgspec.json.decode(line, type=PluginLine)
+        return msgspec.msgpack.decode(data, type=PluginFrame)
     except msgspec.DecodeError as error:
-        return PluginLine(failed=f"it sent what is no line of a plugin: {error}")
+        return PluginFrame(failed=f"it sent what is no frame of a plugin: {error}")

@@ -20,6 +20,7 @@ from cortex.bus import (
     CortexError,
     Done,
     Draft,
+    Filter,
     Finish,
     Limits,
     LocalHub,
@@ -28,16 +29,16 @@ from cortex.bus import (
     Pair,
     Peer,
     Publish,
+    Rate,
     Refused,
     Request,
     Subscribe,
+    Throttle,
     Withdraw,
 )
 from cortex.bus.events import ComponentFailed, ComponentRetry, EffectIntended, EffectUnknown
 
 from ..granted import Granted, client_of
-from ..repeats import Repeats
-from .policy import Meter
 
 RETRY = ComponentRetry.topic_name()
 PARKED = ComponentFailed.topic_name()  # with which a feed gives up an event, its own affair
@@ -56,7 +57,7 @@ class Pass:
         self.plugin, self.client = plugin, client_of(plugin)
         self.token, self.granted = token, granted
         self.names: frozenset[str] = frozenset()  # of its components
-        self.meter = Meter(rate)
+        self.rate = Rate(rate)
         self.metering = threading.Lock()
         self.flooded: Callable[[], None] = lambda: None
 
@@ -91,7 +92,7 @@ class GatewayAccess(Access):
         self._limits = msgspec.structs.replace(limits, requests_per_s=0)
         self._passes: dict[str, Pass] = {}  # by plugin; replaced whole, so that it is read freely
         self._changed: tuple[Callable[[str], None], ...] = ()
-        self._repeats = Repeats()
+        self._throttle = Throttle()
         self._counting = threading.Lock()
 
     def let_in(self, each: Pass) -> None:
@@ -131,10 +132,10 @@ class GatewayAccess(Access):
         if verb == "approve":
             return False  # no plugin answers in a person's place
         if verb == "publish":
-            return topic in OWN_AFFAIRS or _any_fits(each.granted.publish, topic)
+            return topic in OWN_AFFAIRS or Filter.of(each.granted.publish).matches(topic)
         # A page has only what was subscribed to, key by key; what is read has every key.
         seen = [t for t, key in each.granted.subscribe if key is None or verb != "read"]
-        return _any_fits(seen, topic)
+        return Filter.of(seen).matches(topic)
 
     def granted(self, client: str) -> bool:
         """Whether a plugin was granted anything: it was loaded, so that it has its own part."""
@@ -202,7 +203,7 @@ class GatewayAccess(Access):
 
     def _note(self, plugin: str, part: str) -> None:
         with self._counting:
-            times = self._repeats.take(f"{plugin} {part}", self._steady_ns())
+            times = self._throttle.take(f"{plugin} {part}", self._steady_ns())
         if times:
             self._denied(plugin, part, times)
 
@@ -265,7 +266,7 @@ class Guard:
                     self._access.deny(client, "publish", _said(draft.topic, draft.key))
                 )
         with each.metering:
-            bearable = each.meter.take(len(drafts), self._before.steady_ns())
+            bearable = each.rate.take(len(drafts), self._before.steady_ns())
         if not bearable:
             each.flooded()
             return Refused.of(NotGrantedError(client, "publish", "a flood"))
@@ -280,10 +281,3 @@ def _drafts(request: Request) -> list[Draft]:
     if isinstance(request, Publish | Commit | Finish):
         return [*request.events, *(due.draft for due in request.due)]
     return []
-
-
-def _any_fits(patterns: Sequence[str], topic: str) -> bool:
-    return any(
-        pattern in ("*", topic) or (pattern.endswith(".*") and topic.startswith(pattern[:-1]))
-        for pattern in patterns
-    )

@@ -1,16 +1,20 @@
-"""One process of a plugin, as its keeper knows it."""
+"""One process of a plugin as its supervisor knows it, and what follows when it crashes."""
 
 import time
 
+from msgspec import Struct
+
+from cortex.bus import Backoff
 from cortex.bus.events import PluginLoad
 
 from ..checking import Description
 from ..manifest import Limits
-from .frames import PluginLine
+from .frames import PluginFrame
 from .process import PluginProcess
 
 READY_S = 60.0  # in which a started plugin has to be at work
 HEARD_S = 600.0  # longer than any plugin may be silent
+BACKOFF = Backoff(first_s=1.0, longest_s=60.0, forgiven_s=60.0)  # before a restart
 
 
 class Life:
@@ -32,7 +36,7 @@ class Life:
         """Count its silence from now on."""
         self._heard = time.monotonic()
 
-    def tidings(self, most_s: float = HEARD_S) -> list[PluginLine]:
+    def tidings(self, most_s: float = HEARD_S) -> list[PluginFrame]:
         """What it tells next, within *most_s*; one that is silent for too long has to end."""
         silent_s = self.limits.silent_s if self.limits and self.ready else READY_S
         told = self.process.tidings(min(most_s, self._heard + silent_s - time.monotonic()))
@@ -43,3 +47,19 @@ class Life:
             what = "it hangs: it was not heard of" if self.ready else "it did not get ready"
             self.reason = f"{what} for {silent_s:g} s"
         return told
+
+
+class Next(Struct, frozen=True):
+    """What comes after a crash."""
+
+    times: int  # crashes in a row, this one included
+    again_s: float = 0.0
+    given_up: bool = False
+
+
+def after_crash(times: int, worked_s: float, restarts: int) -> Next:
+    """What to do about a plugin that crashed after *worked_s*, and *times* before in a row."""
+    times = BACKOFF.failures(times, worked_s)
+    if times > restarts:
+        return Next(times, given_up=True)
+    return Next(times, BACKOFF.after_s(times))

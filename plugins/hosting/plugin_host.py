@@ -29,7 +29,7 @@ from ..granted import Granted, client_of, folders_in
 from ..installed import Installed, code_of
 from ..manifest import MEMORY_MB, FileWant
 from ..secrets import secret
-from .frames import PluginLine, Spec
+from .frames import PluginFrame, Spec
 from .gateway import GatewayAccess, Guard, Pass
 from .output import output_of, path_of
 from .process import PluginProcess, how_it_ended
@@ -66,7 +66,7 @@ def describe(
     spec = Spec("describe", plugin.where, path=_path_of(plugin), confined=confined)
     printed = _Printed()
     process = PluginProcess(spec, walls, {}, printed.take)
-    told: PluginLine | None = None
+    told: PluginFrame | None = None
     try:
         told = _heard_from(process, printed, within_s)
     finally:
@@ -82,14 +82,14 @@ def describe(
     raise PluginSilentError(plugin.name, why)
 
 
-def _heard_from(process: PluginProcess, printed: "_Printed", within_s: float) -> PluginLine | None:
+def _heard_from(process: PluginProcess, printed: "_Printed", within_s: float) -> PluginFrame | None:
     """What comes of looking at a plugin; None where its process ended without a word."""
     until = time.monotonic() + within_s
     while not process.ended:
         if printed.size_bytes > PRINTED_BYTES:
-            return PluginLine(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
+            return PluginFrame(failed=f"it printed more than {PRINTED_BYTES >> 10:,} KB about it")
         if time.monotonic() >= until:
-            return PluginLine(failed=f"it is still being imported after {within_s:g} s")
+            return PluginFrame(failed=f"it is still being imported after {within_s:g} s")
         if told := next(iter(process.tidings(until - time.monotonic())), None):
             return told
     return None

@@ -24,10 +24,9 @@ from ..errors import PluginRefusedError
 from ..granted import Granted, client_of
 from ..installed import Installed
 from ..manifest import Limits
-from .frames import Go, PluginLine
+from .frames import Go, PluginFrame
 from .gateway import Pass
-from .life import HEARD_S, Life
-from .policy import after_crash
+from .life import HEARD_S, Life, after_crash
 from .process import PluginProcess, how_it_ended
 
 FLOODS = "it floods the bus: it published more than its manifest says it does"
@@ -359,7 +358,7 @@ class PluginSupervisor:
         life.heard()
         life.process.give(Go(token))
 
-    def _announce(self, life: Life, told: PluginLine) -> None:
+    def _announce(self, life: Life, told: PluginFrame) -> None:
         load = self.load
         names = life.described.names if life.described else ()
         try:

@@ -8,14 +8,21 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import ConflictError, CortexError, EventError, Logger, NotGrantedError, SystemClock
+from cortex.bus import (
+    ConflictError,
+    CortexError,
+    EventError,
+    Logger,
+    NotGrantedError,
+    SystemClock,
+    Throttle,
+)
 from cortex.bus.events import PluginDenied, TriggerUnmatched
 from cortex.runtime.kernel import VERSION, Component, Delivery, Home, Output, on
 
 from ..errors import PluginRefusedError
 from ..hosting.output import output_of, path_of
 from ..manifest import Manifest, Wants
-from ..repeats import Repeats
 from ..secrets import secret
 from .reading import Refusal, trigger_in
 from .server import WebhookServer
@@ -53,7 +60,7 @@ class Webhook(Component):
         self._home, self._publish = home, publish
         self._hooks = {hook.path: hook for hook in self._settings.hooks}
         self._keys: dict[str, str] = {}
-        self._repeats, self._counting = Repeats(), threading.Lock()
+        self._throttle, self._counting = Throttle(), threading.Lock()
         self._clock = SystemClock()
         self._steady_ns = self._clock.steady_ns
         self._server: WebhookServer | None = None
@@ -148,7 +155,7 @@ class Webhook(Component):
 
     def _deny(self, reason: str, came_from: str) -> None:
         with self._counting:
-            times = self._repeats.take(reason, self._steady_ns())
+            times = self._throttle.take(reason, self._steady_ns())
         if times:
             try:
                 event = PluginDenied(

@@ -4,10 +4,13 @@ The first of its kind is told at once; those that say the same within the next s
 and told together when it is over. Of one client only so many kinds are told apart at a time.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
+from .windows import Windows
+
 WINDOW_NS = 1_000_000_000
-KINDS = 16  # of one client at a time; what is more is counted as one
 OTHERS = "more than are told apart"
 
 
@@ -24,11 +27,10 @@ LIMIT = "limit"  # the verb of one who is at a limit: *about* is which, *reason*
 
 
 class _Counted(msgspec.Struct):
-    until_ns: int
-    claimed: str
-    carrier: str
-    address: str
-    times: int = 0  # not told yet
+    claimed: str = ""
+    carrier: str = ""
+    address: str = ""
+    times: int | None = None  # not told yet; None before the first was
 
 
 class DenialNote(msgspec.Struct, frozen=True):
@@ -45,53 +47,37 @@ class Denials:
     """Counts; holds no lock, its owner does."""
 
     def __init__(self) -> None:
-        self._counted: dict[Denial, _Counted] = {}
-        self._kinds: dict[str, int] = {}  # by client
+        self._windows: Windows[Denial, _Counted] = Windows(WINDOW_NS, _Counted)
+        self.next_ns = self._windows.next_ns  # when `due` has something to look at next
 
     def note(
         self, denial: Denial, now_ns: int, claimed: str = "", carrier: str = "", address: str = ""
     ) -> DenialNote | None:
         """Count one; what is to be recorded at once comes back."""
-        if denial not in self._counted and self._kinds.get(denial.client, 0) >= KINDS:
-            denial = Denial(denial.client, denial.verb, "", OTHERS)
-        known = self._counted.get(denial)
-        if known is None:
-            self._counted[denial] = _Counted(now_ns + WINDOW_NS, claimed, carrier, address)
-            self._kinds[denial.client] = self._kinds.get(denial.client, 0) + 1
+        others = Denial(denial.client, denial.verb, "", OTHERS)
+        denial, known = self._windows.of(denial.client, denial, others, now_ns)
+        known.claimed, known.carrier, known.address = claimed, carrier, address
+        if known.times is None:
+            known.times = 0
             return DenialNote(denial, 1, claimed, carrier, address)
         known.times += 1
-        known.claimed, known.carrier, known.address = claimed, carrier, address
         return None
 
     def due(self, now_ns: int) -> list[DenialNote]:
         """What was counted in windows that are over."""
-        told: list[DenialNote] = []
-        for denial, known in list(self._counted.items()):
-            if known.until_ns > now_ns:
-                continue
-            if known.times:
-                told.append(
-                    DenialNote(denial, known.times, known.claimed, known.carrier, known.address)
-                )
-                known.times, known.until_ns = 0, now_ns + WINDOW_NS
-                continue
-            del self._counted[denial]
-            self._kinds[denial.client] -= 1
-            if not self._kinds[denial.client]:
-                del self._kinds[denial.client]
-        return told
-
-    def next_ns(self) -> int | None:
-        """When `due` has something to look at next."""
-        return min((c.until_ns for c in self._counted.values()), default=None)
+        return _told(self._windows.over(now_ns, lambda known: bool(known.times)))
 
     def rest(self) -> list[DenialNote]:
         """All that was counted and not told, at the end."""
-        told = [
-            DenialNote(denial, c.times, c.claimed, c.carrier, c.address)
-            for denial, c in self._counted.items()
-            if c.times
-        ]
-        self._counted.clear()
-        self._kinds.clear()
-        return told
+        return _told(self._windows.rest())
+
+
+def _told(many: Iterable[tuple[Denial, _Counted]]) -> list[DenialNote]:
+    told: list[DenialNote] = []
+    for denial, known in many:
+        if known.times:
+            told.append(
+                DenialNote(denial, known.times, known.claimed, known.carrier, known.address)
+            )
+            known.times = 0
+    return told

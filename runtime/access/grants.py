@@ -9,18 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Limits, root_of
+from cortex.bus import DEADLINES, RESERVED, VERBS, Event, Filter, Limits, root_of
 from cortex.bus.events import GrantGiven, GrantRevoked
 
 from .errors import GrantInvalidError
-from .patterns import GatePatterns, Patterns, checked_gates, checked_patterns
+from .patterns import GatePatterns, checked_gates, checked_patterns
 
 GRANTS = "grants"
 APPROVE = "approve"
 # These events decide who may do what, or say what became of an execution and of the log, which
 # process is compiled and what a prompt holds, and what a gate is asked: only the runtime and its
 # owner say them, whatever "*" was granted.
-GUARDED = Patterns(
+GUARDED = Filter.of(
     (
         *("grant.*", "client.*", "plugin.*"),  # a plugin is loaded with grants
         *("log.*", "trust.*", "gate.evaluate"),
@@ -72,13 +72,13 @@ class Grant(msgspec.Struct, frozen=True):
     """What one client may do."""
 
     given: GrantGiven
-    allowed: dict[str, Patterns | GatePatterns]  # by verb
+    allowed: dict[str, Filter | GatePatterns]  # by verb
 
     @classmethod
     def of(cls, given: GrantGiven) -> "Grant":
         """The grant that *given* gives."""
-        allowed: dict[str, Patterns | GatePatterns] = {
-            verb: (GatePatterns if verb == APPROVE else Patterns)(getattr(given, verb))
+        allowed: dict[str, Filter | GatePatterns] = {
+            verb: (GatePatterns if verb == APPROVE else Filter.of)(getattr(given, verb))
             for verb in VERBS
         }
         return cls(given, allowed)
@@ -218,12 +218,12 @@ def _allows(grant: Grant, verb: str, topic: str, now_ns: int) -> bool:
     if grant.expired(now_ns):
         return False
     if verb == "publish":
-        if topic == "*" or GUARDED.fits(topic):
+        if topic == "*" or GUARDED.matches(topic):
             return False
         if topic in NAMED_ALONE and topic not in grant.given.publish:
             return False
     patterns = grant.allowed.get(verb)
-    return patterns is not None and patterns.fits(topic)
+    return patterns is not None and patterns.matches(topic)
 
 
 def checked(given: GrantGiven) -> GrantGiven:
@@ -258,7 +258,7 @@ def checked(given: GrantGiven) -> GrantGiven:
         for verb in VERBS
     }
     for pattern in patterns["publish"]:
-        if pattern != "*" and GUARDED.fits(pattern):
+        if pattern != "*" and GUARDED.matches(pattern):
             raise GrantInvalidError(
                 "--publish",
                 pattern,

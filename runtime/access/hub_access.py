@@ -56,6 +56,8 @@ READ_PAGE = 256
 SHOWN = 80  # characters of what a stranger says that are recorded
 LONGEST_NAME = 128  # of a connection: the client's and what it adds
 
+NEVER_NS = 1 << 63
+
 _CONNECTION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
 
 
@@ -92,7 +94,7 @@ class HubAccess(Access):
         self._counting = threading.Lock()
         self._stale = True
         self._expiry_ns: int | None = None  # for which an alarm is set
-        self._flush_set = self._pairs_set = self._closed = False
+        self._flush_ns, self._closed = NEVER_NS, False
         pairs = (("grant.*", None),)
         hub.ask_one(SOURCE, Subscribe(SUBSCRIPTION, "ordered", pairs, lasting=False))
         hub.watch(SUBSCRIPTION, self._wake)
@@ -327,17 +329,22 @@ class HubAccess(Access):
 
     def _set_flush(self) -> None:
         with self._counting:
-            next_ns = self._denials.next_ns()
-            if self._flush_set or next_ns is None:
+            known = (self._denials.next_ns(), self._presence.next_ns())
+            next_ns = min((each for each in known if each is not None), default=NEVER_NS)
+            if next_ns >= self._flush_ns:
                 return
-            self._flush_set = True
+            self._flush_ns = next_ns
         self._hub.alarm(next_ns, self._flush)
 
     def _flush(self) -> None:
         with self._counting:
-            self._flush_set = False
-            told = self._denials.due(self._hub.steady_ns())
+            now_ns = self._hub.steady_ns()
+            if now_ns < self._flush_ns:
+                return  # an earlier one has done it
+            self._flush_ns = NEVER_NS
+            told, pairs = self._denials.due(now_ns), self._presence.due(now_ns)
         self._tell(told)
+        self._tell_presence(pairs)
         self._set_flush()
 
     def _note_presence(self, how: str, client: str, peer: Peer, reason: str = "") -> None:
@@ -348,22 +355,7 @@ class HubAccess(Access):
             told = self._presence.note(how, client, peer, self._hub.steady_ns(), reason)
         if told is not None:
             self._tell_presence([told])
-        self._set_pairs()
-
-    def _set_pairs(self) -> None:
-        with self._counting:
-            next_ns = self._presence.next_ns()
-            if self._pairs_set or next_ns is None:
-                return
-            self._pairs_set = True
-        self._hub.alarm(next_ns, self._flush_pairs)
-
-    def _flush_pairs(self) -> None:
-        with self._counting:
-            self._pairs_set = False
-            told = self._presence.due(self._hub.steady_ns())
-        self._tell_presence(told)
-        self._set_pairs()
+        self._set_flush()
 
     def _tell_presence(self, many: Sequence[PresenceNote]) -> None:
         if many:

@@ -1,4 +1,4 @@
-"""Patterns of a grant: of topics, ``family.*``, ``x.plugin.*`` or ``*``; of gates."""
+"""Patterns as a grant may state them: of topics, which a `Filter` matches, and of gates."""
 
 import re
 from collections.abc import Iterable
@@ -13,22 +13,6 @@ _NAMED = r"(?:\*|[\w][\w.-]*)"
 _GATE = re.compile(rf"\*|{_NAMED}/{_NAMED}")
 
 
-class Patterns:
-    """A compiled set of patterns; an empty one fits nothing."""
-
-    __slots__ = ("_all", "_exact", "_prefixes")
-
-    def __init__(self, patterns: Iterable[str] = ()) -> None:
-        every = frozenset(patterns)
-        self._all = "*" in every
-        self._exact = every
-        self._prefixes = tuple(sorted(p[:-1] for p in every if p.endswith(".*")))
-
-    def fits(self, topic: str) -> bool:
-        """Whether *topic* is one of these; of a topic that is a pattern, whether all of it is."""
-        return self._all or topic in self._exact or topic.startswith(self._prefixes)
-
-
 class GatePatterns:
     """A compiled set of ``process/gate``, either of them ``*`` for all; or ``*`` alone."""
 
@@ -37,7 +21,7 @@ class GatePatterns:
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._pairs = frozenset(("*", "*") if p == "*" else _halves(p) for p in patterns)
 
-    def fits(self, gate: str) -> bool:
+    def matches(self, gate: str) -> bool:
         """Whether *gate*, "process/gate", is one of these."""
         process, name = _halves(gate)
         exact = ((process, name), (process, "*"), ("*", name), ("*", "*"))

@@ -11,8 +11,9 @@ import msgspec
 
 from cortex.bus import Peer, root_of
 
+from .windows import Windows
+
 WINDOW_NS = 60_000_000_000
-KINDS = 16  # of one client at a time; what is more is counted as one
 CAME, LEFT = "came", "left"
 _PAIR = (CAME, LEFT)
 
@@ -35,9 +36,8 @@ class PresenceNote(msgspec.Struct, frozen=True):
 
 
 class _Counted(msgspec.Struct):
-    until_ns: int
-    client: str
-    peer: Peer
+    client: str = ""
+    peer: Peer = Peer("")
     told: set[str] = set()  # in this window
     times: Counter[str] = msgspec.field(default_factory=Counter)  # not told yet
     reason: str = ""  # why it last left
@@ -48,21 +48,16 @@ class Presence:
     """Counts; holds no lock, its owner does."""
 
     def __init__(self) -> None:
-        self._counted: dict[_Kind, _Counted] = {}
-        self._kinds: Counter[str] = Counter()  # by client
+        self._windows: Windows[_Kind, _Counted] = Windows(WINDOW_NS, _Counted)
+        self.next_ns = self._windows.next_ns  # when `due` has something to look at next
 
     def note(
         self, how: str, client: str, peer: Peer, now_ns: int, reason: str = ""
     ) -> PresenceNote | None:
         """Count that *client* came or left; what is to be recorded at once comes back."""
-        kind = _Kind(client, peer.carrier, _host(peer.address), peer.certificate)
         root = root_of(client)
-        if kind not in self._counted and self._kinds[root] >= KINDS:
-            kind = _Kind(root, "", "", "")
-        known = self._counted.get(kind)
-        if known is None:
-            known = self._counted[kind] = _Counted(now_ns + WINDOW_NS, client, peer)
-            self._kinds[root] += 1
+        kind = _Kind(client, peer.carrier, _host(peer.address), peer.certificate)
+        _, known = self._windows.of(root, kind, _Kind(root, "", "", ""), now_ns)
         known.client, known.peer, known.newest = client, peer, how
         known.reason = reason if how == LEFT else known.reason
         if how in known.told:
@@ -73,38 +68,21 @@ class Presence:
 
     def due(self, now_ns: int) -> list[PresenceNote]:
         """What was counted in windows that are over; the newest of each pair comes last."""
-        told: list[PresenceNote] = []
-        for kind, known in list(self._counted.items()):
-            if known.until_ns > now_ns:
-                continue
-            if known.times:
-                told += _rest(known)
-                known.times.clear()
-                known.until_ns = now_ns + WINDOW_NS
-                continue
-            del self._counted[kind]
-            self._kinds[root_of(kind.client)] -= 1
-            self._kinds += Counter()  # without what is at zero
-        return told
-
-    def next_ns(self) -> int | None:
-        """When `due` has something to look at next."""
-        return min((known.until_ns for known in self._counted.values()), default=None)
+        over = self._windows.over(now_ns, lambda known: bool(known.times))
+        return [note for _, known in over for note in _rest(known)]
 
     def rest(self) -> list[PresenceNote]:
         """All that was counted and not told, at the end."""
-        told = [each for known in self._counted.values() for each in _rest(known)]
-        self._counted.clear()
-        self._kinds.clear()
-        return told
+        return [note for _, known in self._windows.rest() for note in _rest(known)]
 
 
 def _rest(known: _Counted) -> list[PresenceNote]:
     order = _PAIR if known.newest == LEFT else _PAIR[::-1]
+    times, known.times = known.times, Counter()
     return [
-        PresenceNote(how, known.client, known.peer, known.reason, known.times[how])
+        PresenceNote(how, known.client, known.peer, known.reason, times[how])
         for how in order
-        if known.times[how]
+        if times[how]
     ]
 
 

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from cortex.bus import Backoff
 from cortex.bus.events import StepFailed
 from cortex.runtime.processes import Retry
 
-MODEL_BACKOFF_S: Final = 2.0  # before the second call; doubled with each
+MODEL_BACKOFF: Final = Backoff(first_s=2.0, longest_s=300.0)
 MODEL_JITTER: Final = 0.5  # of the wait at most, on top: those who were refused together part
-LONGEST_WAIT_S: Final = 300.0
+LOOKS: Final = Backoff(first_s=0.1, longest_s=2.0)  # for the tools of a step
 OFTEN: Final = 34  # looks for tools that come within a minute
 SELDOM_S: Final = 10.0  # between the later ones
 
@@ -20,15 +21,16 @@ def wait_before_call(calls: int, asked_s: float | None, fraction: float) -> floa
         asked_s: What the endpoint asks for; it is given that, up to the longest wait.
         fraction: From 0 to 1, another one for each that waits.
     """
-    wait_s = max(MODEL_BACKOFF_S * 2.0 ** (calls - 1), asked_s or 0.0)
-    if not wait_s < LONGEST_WAIT_S:  # what is no number is longer, too
-        return LONGEST_WAIT_S
-    return min(LONGEST_WAIT_S, wait_s * (1 + MODEL_JITTER * fraction))
+    longest_s = MODEL_BACKOFF.longest_s
+    wait_s = max(MODEL_BACKOFF.after_s(calls), asked_s or 0.0)
+    if not wait_s < longest_s:  # what is no number is longer, too
+        return longest_s
+    return min(longest_s, wait_s * (1 + MODEL_JITTER * fraction))
 
 
 def wait_before_look(looks: int) -> float:
     """Seconds until it is looked again whether the tools of a step are there."""
-    return min(2.0, 0.1 * 2.0 ** min(looks, 10)) if looks < OFTEN else SELDOM_S
+    return LOOKS.after_s(looks + 1) if looks < OFTEN else SELDOM_S
 
 
 def waited_s(looks: int) -> float:
@@ -42,9 +44,4 @@ def wait_before_retry(retry: Retry, tries: int, failed: StepFailed) -> float | N
         return None
     if retry.on and failed.kind not in retry.on:
         return None
-    wait_s = retry.backoff_s
-    for _ in range(tries - 1):  # not a power, which overflows long before the ceiling is looked at
-        if wait_s >= retry.max_backoff_s:
-            break
-        wait_s *= retry.factor
-    return min(wait_s, retry.max_backoff_s)
+    return Backoff(retry.backoff_s, retry.max_backoff_s, retry.factor).after_s(tries)

@@ -1,19 +1,34 @@
 """What keeps Cortex's own processes apart from the folder they work in and from each other."""
 
-from .child_log import ChildLog, keep
-from .environment import AT_REMOTE, TO_SIGN, environment_for
-from .interpreter import interpreter
-from .process import DEBUGGABLE, close_process, enter_process, given
+from typing import TYPE_CHECKING
+
+from cortex.bus import lazily
+
+if TYPE_CHECKING:
+    from .child import ChildProcess, ending, interpreter, start_python
+    from .child_log import ChildLog, keep
+    from .environment import AT_REMOTE, TO_SIGN, environment_for
+    from .framing import PipeFrameError
+    from .parent import Parent, enter_child
+    from .process import DEBUGGABLE, close_process, enter_process, given
+else:
+    lazily(__name__)
 
 __all__ = [
     "AT_REMOTE",
     "DEBUGGABLE",
     "TO_SIGN",
     "ChildLog",
+    "ChildProcess",
+    "Parent",
+    "PipeFrameError",
     "close_process",
+    "ending",
+    "enter_child",
     "enter_process",
     "environment_for",
     "given",
     "interpreter",
     "keep",
+    "start_python",
 ]

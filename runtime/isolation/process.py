@@ -57,7 +57,14 @@ def given(environment: Mapping[str, str]) -> bytes:
 
 
 def _taken(source: IO[bytes]) -> dict[str, str]:
-    size = int.from_bytes(source.read(_NUMBER_BYTES), "big")
-    data = source.read(size) if size else b""
+    data = _read(source, int.from_bytes(_read(source, _NUMBER_BYTES), "big"))
     fields = [os.fsdecode(field) for field in data.split(b"\0")] if data else []
     return dict(zip(fields[::2], fields[1::2], strict=True))
+
+
+def _read(source: IO[bytes], size: int) -> bytes:
+    """So many bytes, in as many reads as that takes; fewer where *source* ends before."""
+    data = b""
+    while len(data) < size and (more := source.read(size - len(data))):
+        data += more
+    return data

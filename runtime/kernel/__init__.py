@@ -6,12 +6,12 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .announcements import announcement_of
-    from .async_component import AsyncComponent
     from .component import (
         COMPLETES,
         EFFECTIVE,
         MADE,
         SERVED,
+        AsyncComponent,
         Component,
         Delivery,
         Forget,

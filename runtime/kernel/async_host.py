@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from cortex.bus import Draft, Event, Lease, Recorded, Vocabulary, lasting
 from cortex.bus.events import StepFailed
 
-from .async_component import AsyncComponent
-from .component import Delivery, is_query, routes_of
+from .component import AsyncComponent, Delivery, is_query, routes_of
 from .detail import Detail
 from .errors import ComponentInvalidError
 from .host import NOTHING, Effects, Gathered, Outcome, told, trace_of

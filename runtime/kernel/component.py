@@ -3,13 +3,13 @@
 import base64
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-from cortex.bus import UNDECLARED, Effect, Event, Query, effect_of
-from cortex.bus.events import StepExecute, ToolCall
+from cortex.bus import UNDECLARED, Effect, Event, Query, Vocabulary, effect_of
+from cortex.bus.events import VOCABULARY, StepExecute, ToolCall
 
 from .effect import KEYED, Contract, key_of
 from .errors import ComponentInvalidError
@@ -186,6 +186,30 @@ def _serves(member: object) -> bool:
     return inspect.isfunction(member) and hasattr(member, SERVED)
 
 
+class AsyncComponent(Component):
+    """A component whose handlers are `async def` generators, many of them under way at once.
+
+    They run on one event loop of the component's own, fed from one queue, so that no two of them
+    run at the same moment and none needs a lock. What must not happen in one is a wait that is not
+    awaited: it would hold up all the others.
+
+    When the execution that an event belongs to ends, or the step's attempt fails, the handler is
+    cancelled: `asyncio.CancelledError` is raised where it waits, and what it yielded is dropped. An
+    event with a `timeout_s` is cancelled a little after that time, and counts as failed.
+    """
+
+    workers = 1
+    # Events that are handled at the same time. The end of an execution has to find room among them,
+    # so what may be done at once in the world is better bounded by a semaphore of the component.
+    concurrent: ClassVar[int] = 1_024
+
+    async def opened(self) -> None:
+        """Open what belongs to the event loop, on it."""
+
+    async def closed(self) -> None:
+        """Close what `opened` opened."""
+
+
 def component_of(found: object) -> type[Component] | None:
     """The component that *found* is, or that a decorator makes of it; None where it is neither."""
     if isinstance(found, type):
@@ -233,6 +257,19 @@ def routes_of(component: type[Component]) -> dict[Route, str]:
     if not found:
         raise ComponentInvalidError(component.__name__, "handles nothing: mark a method with @on")
     return found
+
+
+def vocabulary_of(components: Iterable[type[Component]]) -> Vocabulary:
+    """Every event class that these components handle, besides the bus's own.
+
+    A vocabulary of its own: what it adopts later, the bus's does not get to know.
+    """
+    own: dict[str, type[Event]] = {}
+    for component in components:
+        for route in routes_of(component):
+            if route.event.topic_name() not in VOCABULARY:
+                own[route.event.topic_name()] = route.event
+    return VOCABULARY.extended(own.values())
 
 
 def is_query(route: Route) -> bool:

@@ -29,9 +29,15 @@ from cortex.bus import (
 )
 from cortex.runtime.secrets import Mask
 
-from .again import hearing
-from .async_component import AsyncComponent
-from .component import Component, Route, component_of, contract_of, is_query, routes_of
+from .component import (
+    AsyncComponent,
+    Component,
+    Route,
+    component_of,
+    contract_of,
+    is_query,
+    routes_of,
+)
 from .config import Config
 from .endings import Endings
 from .errors import NotReadyError
@@ -41,6 +47,7 @@ from .leases import Leases
 from .manifest import Entry, construct
 from .recall import Recall, Snapshots
 from .resting import REST_NS, Resting
+from .retries import hearing
 from .shared_host import SharedHost
 from .shell import Hooks, Pulse, Shell, ask, wake
 from .spawned import Born, SpawnedHost

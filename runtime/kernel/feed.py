@@ -1,6 +1,6 @@
 """How a component is fed: two programs that ask a hub for events and commit what comes of them.
 
-Each is a generator: it yields requests (or `Idle`, or `Backoff`) and is sent the answers, so that a
+Each is a generator: it yields requests (or `Idle`, or `Pause`) and is sent the answers, so that a
 thread and a simulator drive the very same code, and a simulator can crash it between any two.
 """
 
@@ -37,13 +37,12 @@ from cortex.bus import (
     TailLostError,
 )
 
-from .again import position_of, up_to_retry
-from .blame import backoff_ns, blamed, own, parked, shown
 from .effect import Contract
 from .endings import Endings
 from .host import NOTHING, Effects, Host, Outcome
 from .intents import intend, left, report, settled, try_once, up_to_once
 from .recall import Recall, Rest
+from .retries import backoff_ns, blamed, own, parked, position_of, shown, up_to_retry
 from .tracebacks import Tracebacks
 
 if TYPE_CHECKING:
@@ -71,13 +70,13 @@ class Idle(msgspec.Struct, frozen=True):
     quiet_ns: int | None = None  # after which `Quiet` is thrown instead; None for never
 
 
-class Backoff(msgspec.Struct, frozen=True):
+class Pause(msgspec.Struct, frozen=True):
     """A failed event rests for so long: no wake ends it."""
 
     for_ns: int
 
 
-Step = Sequence[Request] | Idle | Backoff
+Step = Sequence[Request] | Idle | Pause
 Program = Generator[Step, Sequence[Answer], None]
 Kind = TypeVar("Kind", bound=Answer)
 
@@ -302,7 +301,7 @@ def _handle_failing(
         if own(begun) >= feeding.max_attempts:
             given_up = _given_up(feeding, failing, outcome, begun.attempts)
             return (yield from _commit(feeding, cursor, failing.position, (given_up,)))
-        yield Backoff(backoff_ns(own(begun)))
+        yield Pause(backoff_ns(own(begun)))
         begun = yield from _begin(feeding)
         outcome = host.handle((failing,), shown(begun))
         if outcome.failure is not None and feeding.traces is not None:

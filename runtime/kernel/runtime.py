@@ -27,7 +27,7 @@ from cortex.runtime.log import AgentWork, Blobs, EventLog, MemoryBlobs, MemoryLo
 from cortex.runtime.secrets import Mask, MaskedBlobs
 
 from .announcements import announce, withdraw
-from .component import Component
+from .component import Component, vocabulary_of
 from .component_manager import ComponentManager, class_of, entry_of
 from .config import Config
 from .errors import NotReadyError
@@ -40,7 +40,6 @@ from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .supervisor import Supervisor
 from .version import VERSION
-from .words import vocabulary_of
 
 READY_S = 30.0
 PATIENCE_S = 5.0  # for handlers that are at work when the runtime ends

@@ -32,7 +32,7 @@ from cortex.bus import (
     UnansweredError,
 )
 
-from .feed import Backoff, Flush, Idle, Program, Quiet, Step
+from .feed import Flush, Idle, Pause, Program, Quiet, Step
 from .host import Host, told, trace_of
 from .leases import Leases
 from .recall import Ending, Rest
@@ -112,7 +112,7 @@ class Shell(pykka.ThreadingActor):
         self._leases = leases
         self._pulse = pulse
         self._answers: Sequence[Answer] | None = None  # what the program waits for
-        self._rests: Idle | Backoff | None = None  # what the program does, if it does nothing
+        self._rests: Idle | Pause | None = None  # what the program does, if it does nothing
         self._until_ns: int | None = None  # when that is over by itself
         self._alarm_ns: int | None = None  # for when the hub has an alarm of this shell
         self._ended = False  # what is still in the mailbox comes too late
@@ -143,7 +143,7 @@ class Shell(pykka.ThreadingActor):
                 self._ring(message)
             elif self._program is not None:
                 self._pulse.rung = False
-                if not isinstance(self._rests, Backoff):  # it fetches by itself after that
+                if not isinstance(self._rests, Pause):  # it fetches by itself after that
                     self._drive(self._program)
         except Ending:
             self._end()
@@ -170,7 +170,7 @@ class Shell(pykka.ThreadingActor):
             if self._pulse.abandoned:
                 self._end()
                 return
-            if isinstance(step, Idle | Backoff):
+            if isinstance(step, Idle | Pause):
                 self._rest(step)
                 return
             self._answers = self._submit(step)
@@ -183,7 +183,7 @@ class Shell(pykka.ThreadingActor):
             return
         with contextlib.suppress(StopIteration, Flush):
             step = program.throw(Flush)
-            while not isinstance(step, Idle | Backoff):
+            while not isinstance(step, Idle | Pause):
                 step = program.send(self._submit(step))
 
     def _next(self, program: Program) -> Step:
@@ -205,7 +205,7 @@ class Shell(pykka.ThreadingActor):
                 self._hooks.started()
         return answers
 
-    def _rest(self, step: Idle | Backoff) -> None:
+    def _rest(self, step: Idle | Pause) -> None:
         self._rests = step
         for_ns = step.quiet_ns if isinstance(step, Idle) else step.for_ns
         if for_ns is not None:

@@ -1,17 +1,14 @@
 """A host that runs a component in a spawned process: for components that compute for long.
 
 One process has one GIL; beside the hub live only deciders and shells that wait. The two sides speak
-in frames over the child's standard streams: four bytes of length, then msgpack. Nothing is pickled,
-nothing is forked. The child ends when its input does, so it never outlives its parent.
+in frames, as `ChildProcess` does. Nothing is pickled, nothing is forked.
 """
 
 import contextlib
 import os
-import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -23,9 +20,8 @@ from cortex.bus import (
     Recorded,
     TopicUnknownError,
     Vocabulary,
-    lasting,
 )
-from cortex.runtime.isolation import environment_for, given, interpreter
+from cortex.runtime.isolation import ChildProcess
 
 from .config import Config
 from .host import Outcome
@@ -33,6 +29,7 @@ from .host import Outcome
 KEEP_BYTES = 4 << 20  # of events that are recalled before there is a process
 RECORD_BYTES = 512  # of a record beside its body, about
 QUIT_S = 5.0  # how long a child may take to end in good order
+CHILD = "cortex.runtime.kernel.spawned_child"
 
 
 class Born(msgspec.Struct, frozen=True):
@@ -43,7 +40,6 @@ class Born(msgspec.Struct, frozen=True):
     home: str  # path; "" for none
     path: tuple[str, ...]  # where the parent looks for modules
     config: Config = Config()  # what the parent acts by
-    parent: int = 0  # its process id: when that is gone, so is the child
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -77,22 +73,6 @@ class ChildDiedError(CortexError):
         return f"the process of {self.component} ended with {self.code}; it is started again"
 
 
-def send(stream: IO[bytes], frame: msgspec.Struct) -> None:
-    """Write one frame."""
-    data = msgspec.msgpack.encode(frame)
-    stream.write(len(data).to_bytes(4, "big") + data)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> bytes | None:
-    """Read one frame; None at the end of the stream."""
-    head = stream.read(4)
-    if len(head) < 4:
-        return None
-    data = stream.read(int.from_bytes(head, "big"))
-    return data or None
-
-
 class SpawnedHost:
     """Runs one component in a process of its own, which is killed when it hangs."""
 
@@ -103,7 +83,7 @@ class SpawnedHost:
         self._born = born
         self._vocabulary = vocabulary
         self._emit = emit
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         self._before: list[Ask] = []  # what the process is told as soon as it is there
         self._kept_bytes = 0  # of the events among that
         self._turn = threading.Lock()  # one question at a time on the pipe
@@ -111,37 +91,16 @@ class SpawnedHost:
     def start(self) -> None:
         """Do nothing yet: the process is spawned when there is something for it to do."""
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        # A Ctrl-C goes to all processes of a terminal. What it finds in the middle of starting
-        # would die of it with a traceback, so this one is born with its ears shut.
-        heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    def _spawn(self) -> ChildProcess:
+        process = self._process = ChildProcess(CHILD, os.environ)
         try:
-            process = subprocess.Popen(
-                interpreter("-c", _CHILD),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment_for(),
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
-        self._process = process
-        born = msgspec.structs.replace(self._born, parent=os.getpid())
-        try:
-            self._lend(process)
-            for frame in (born, *self._before):
+            for frame in (self._born, *self._before):
                 self._exchange_with(process, frame)
         except BaseException:
             self.stop()
             raise
         self._before, self._kept_bytes = [], 0
         return process
-
-    @staticmethod
-    def _lend(process: subprocess.Popen[bytes]) -> None:
-        """Give it our environment, keys included, by a way that no neighbour can read."""
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):  # the same as the end of its output
-                process.stdin.write(given(os.environ))
 
     def is_ready(self) -> bool:
         """Whether the process is there."""
@@ -207,18 +166,8 @@ class SpawnedHost:
     def stop(self) -> None:
         """End the process in good order, or kill it."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):  # what was not sent is for a child that is gone
-                process.stdin.close()
-        try:
-            process.wait(lasting(QUIT_S))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        if process is not None:
+            process.end(QUIT_S)
 
     def abandon(self) -> None:
         """Kill the process; what it held lapses."""
@@ -230,20 +179,14 @@ class SpawnedHost:
         with self._turn:
             return self._exchange_with(self._process or self._spawn(), frame)
 
-    def _exchange_with(self, process: subprocess.Popen[bytes], frame: msgspec.Struct) -> ChildFrame:
-        if process.stdin is not None and process.stdout is not None:
-            try:
-                send(process.stdin, frame)
-                while data := receive(process.stdout):
-                    said = msgspec.msgpack.decode(data, type=ChildFrame)
-                    if said.error:
-                        raise CortexError(said.error)
-                    if said.emit is None:
-                        return said
-                    self._emit(said.emit)
-            except OSError:
-                pass  # the same as the end of its output
+    def _exchange_with(self, process: ChildProcess, frame: msgspec.Struct) -> ChildFrame:
+        with contextlib.suppress(OSError):  # the same as the end of its output
+            process.send(frame)
+            while data := process.frames.receive():
+                said = msgspec.msgpack.decode(data, type=ChildFrame)
+                if said.error:
+                    raise CortexError(said.error)
+                if said.emit is None:
+                    return said
+                self._emit(said.emit)
         raise ChildDiedError(self._name, process.wait())
-
-
-_CHILD = "from cortex.runtime.kernel.spawned_child import main; main()"

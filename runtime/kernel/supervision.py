@@ -2,9 +2,9 @@
 
 import msgspec
 
-FIRST_NS = 100_000_000  # backoff after the first failure; doubles with each further one
-MOST_NS = 30_000_000_000
-WELL_NS = 60_000_000_000  # a shell that ran this long starts again with the first backoff
+from cortex.bus import Backoff
+
+BACKOFF = Backoff(first_s=0.1, longest_s=30.0, forgiven_s=60.0)
 START_NS = 30_000_000_000  # a component must be ready within this
 
 
@@ -63,10 +63,10 @@ def failed(watched: Watched, reason: str, now_ns: int) -> Result:
     """The shell ended by itself."""
     if watched.status in ("stopped", "waiting"):
         return watched, ()
-    well = watched.status == "running" and now_ns - watched.since_ns >= WELL_NS
-    failures = 1 if well else watched.failures + 1
-    backoff_ns = min(FIRST_NS * 2 ** min(failures - 1, 20), MOST_NS)
-    return Watched("waiting", now_ns, failures, reason), (WakeAt(now_ns + backoff_ns),)
+    worked_s = (now_ns - watched.since_ns) / 1e9 if watched.status == "running" else 0.0
+    failures = BACKOFF.failures(watched.failures, worked_s)
+    again_ns = now_ns + BACKOFF.after_ns(failures)
+    return Watched("waiting", now_ns, failures, reason), (WakeAt(again_ns),)
 
 
 def hung(watched: Watched, reason: str, now_ns: int) -> Result:
@@ -80,9 +80,9 @@ def hung(watched: Watched, reason: str, now_ns: int) -> Result:
 def looked_at(watched: Watched, now_ns: int) -> Result:
     """The time of an earlier `WakeAt` has come."""
     if watched.status == "waiting":
-        backoff_ns = min(FIRST_NS * 2 ** min(watched.failures - 1, 20), MOST_NS)
-        if now_ns < watched.since_ns + backoff_ns:
-            return watched, (WakeAt(watched.since_ns + backoff_ns),)
+        again_ns = watched.since_ns + BACKOFF.after_ns(watched.failures)
+        if now_ns < again_ns:
+            return watched, (WakeAt(again_ns),)
         again = msgspec.structs.replace(watched, status="starting", since_ns=now_ns)
         return again, (Start(), WakeAt(now_ns + START_NS))
     if watched.status == "starting" and now_ns >= watched.since_ns + START_NS:

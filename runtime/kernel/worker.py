@@ -23,7 +23,7 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.secrets import MaskedBlobs
 
 from .announcements import announce, withdraw
-from .component import Component
+from .component import Component, vocabulary_of
 from .component_manager import ComponentManager, class_of, entry_of
 from .config import Config
 from .home import Home
@@ -33,7 +33,6 @@ from .masking import mask_for
 from .ports import ports_in_runtime, preferences_of_user
 from .recall import DiskSnapshots, MemorySnapshots
 from .supervisor import Supervisor, Tell
-from .words import vocabulary_of
 
 READY_S = 30.0
 PATIENCE_S = 5.0

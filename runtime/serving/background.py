@@ -3,12 +3,11 @@
 import contextlib
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cortex.runtime.isolation import environment_for, given, interpreter
+from cortex.runtime.isolation import start_python
 from cortex.runtime.kernel import Home
 
 from .errors import UpFailedError
@@ -30,22 +29,19 @@ def start(home: Home, options: Sequence[str], patience_s: float) -> Note:
     """
     path = home.path / SAID
     descriptor, begin = _opened(path)
-    command = interpreter("-c", _HUB, "up", "--home", str(home.path))
     try:
-        child = subprocess.Popen(
-            [*command, *options],
-            stdin=subprocess.PIPE,
-            stdout=descriptor,
-            stderr=descriptor,
-            env=environment_for(),  # the rest comes by the pipe, where no neighbour reads it
-            cwd=home.workspace,  # what config.toml names by relative paths is found from there
-            start_new_session=True,  # Ctrl-C here is none of its business
+        child = start_python(
+            *("-c", _HUB, "up", "--home", str(home.path), *options),
+            secrets=os.environ,
+            output=descriptor,
+            folder=home.workspace,  # what config.toml names by relative paths is found from there
+            own_session=True,
         )
     finally:
         os.close(descriptor)
     if child.stdin is not None:
-        with contextlib.suppress(OSError), child.stdin as pipe:  # it ended: that shows below
-            pipe.write(given(os.environ))
+        with contextlib.suppress(OSError):  # it ended: that shows below
+            child.stdin.close()
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         note = found(home)

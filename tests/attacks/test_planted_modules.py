@@ -238,7 +238,7 @@ STARTERS = {"exec", "spawn", "fork", "posix_spawn", "system", "popen", "startfil
 BANNED = {"multiprocessing", "runpy", "pty", "code", "pickle", "shelve", "marshal"}
 POOLS = {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell"}
 SHOWN = {  # what names the interpreter without starting it
-    "runtime/isolation/interpreter.py": "the one function",
+    "runtime/isolation/child.py": "the one function",
     "runtime/serving/doctor/checks.py": "doctor says which Python this is",
 }
 # Without `env=` a child gets every variable of ours.

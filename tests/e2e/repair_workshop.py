@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cortex.actors.library import library_sources
+from cortex.bus import Backoff
 from cortex.bus.events import ContextCompiled
 from cortex.runtime.kernel import Home, Runtime
 
@@ -49,7 +50,7 @@ def workshop(shape: str, folder: Path, **processes: str) -> Iterator[Workshop]:
     with pytest.MonkeyPatch.context() as patched, SERVERS[shape]() as server:
         patched.setenv(KEY_ENV, KEY)
         # What is waited for is in the log; a test need not wait as long.
-        patched.setattr("cortex.runtime.executions.retrying.MODEL_BACKOFF_S", 0.02)
+        patched.setattr("cortex.runtime.executions.retrying.MODEL_BACKOFF", Backoff(0.02, 300.0))
         with Runtime(use(home, model("scripted", server))) as runtime:
             world = World(runtime)
             world.submit_files({**library_sources(), **processes})

@@ -1,31 +1,21 @@
 """A spawned component whose runtime was killed ends at once, and has nothing to say about it."""
 
-import subprocess
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-import msgspec
+from cortex.runtime.isolation import ChildProcess
 
-from cortex.runtime.isolation import given, interpreter
-
-CHILD = "from cortex.runtime.kernel.spawned_child import main; main()"
-BORN = {"component": "cortex.actors.gates:FileExists", "settings": {}, "home": "", "path": []}
+spawned: Any = import_module("cortex.runtime.kernel.spawned")
+BORN = spawned.Born("cortex.actors.gates:FileExists", {}, "", ())
 
 
-def test_a_child_whose_parent_was_killed_while_it_worked_ends_quietly() -> None:
-    child = subprocess.Popen(
-        interpreter("-c", CHILD),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stderr is not None
-    frame = msgspec.msgpack.encode(BORN)
+def test_a_child_whose_parent_was_killed_while_it_worked_ends_quietly(tmp_path: Path) -> None:
+    with (tmp_path / "said").open("wb") as said:
+        child = ChildProcess(spawned.CHILD, {}, output=said.fileno())
+    os.close(child.descriptor)  # as by the kill of the parent, before the child can answer
+    child.send(BORN)
+    child.let_go()
 
-    child.stdout.close()  # as by the kill of the parent, before the child can answer
-    child.stdin.write(given({}) + len(frame).to_bytes(4, "big") + frame)
-    child.stdin.close()
-    said = child.stderr.read()
-    child.stderr.close()
-
-    assert (said, child.wait()) == (b"", 1)
+    assert (child.wait(), (tmp_path / "said").read_bytes()) == (1, b"")

@@ -55,7 +55,7 @@ class Fed:
                 self.world.now_ns += step.quiet_ns
                 step = program.throw(feed.Quiet)
                 continue
-            if isinstance(step, feed.Backoff):
+            if isinstance(step, feed.Pause):
                 self.world.now_ns += step.for_ns
                 step = program.send(())
                 continue

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cortex.bus import Filter
 from cortex.bus.events import GrantGiven, GrantRevoked
 from cortex.runtime.access import (
     GrantInvalidError,
@@ -24,10 +25,11 @@ from cortex.runtime.access import (
 counting: Any = import_module("cortex.runtime.access.denials")
 folding: Any = import_module("cortex.runtime.access.grants")
 matching: Any = import_module("cortex.runtime.access.patterns")
-KINDS, OTHERS, WINDOW_NS = counting.KINDS, counting.OTHERS, counting.WINDOW_NS
+KINDS = import_module("cortex.runtime.access.windows").KINDS
+OTHERS, WINDOW_NS = counting.OTHERS, counting.WINDOW_NS
 Denial, Denials = counting.Denial, counting.Denials
 Outcome, checked, folded = folding.Outcome, folding.checked, folding.folded
-Patterns, checked_patterns = matching.Patterns, matching.checked_patterns
+checked_patterns = matching.checked_patterns
 
 STEADY = settings(max_examples=60, deadline=None, derandomize=True)
 DIGEST = digest_of("a")
@@ -59,7 +61,7 @@ def alice(**terms: object) -> GrantGiven:
     ],
 )
 def test_a_pattern_fits_what_it_covers_whole(pattern: str, topic: str, fits: bool) -> None:
-    assert Patterns([pattern]).fits(topic) == fits
+    assert Filter.of([pattern]).matches(topic) == fits
 
 
 @STEADY
@@ -67,8 +69,8 @@ def test_a_pattern_fits_what_it_covers_whole(pattern: str, topic: str, fits: boo
 def test_a_set_of_patterns_fits_what_one_of_them_does(patterns: list[str], topic: str) -> None:
     one_by_one = any(p == topic or (p[-1] == "*" and topic.startswith(p[:-1])) for p in patterns)
 
-    assert Patterns(patterns).fits(topic) == one_by_one
-    assert not Patterns().fits(topic)
+    assert Filter.of(patterns).matches(topic) == one_by_one
+    assert not Filter(()).matches(topic)
 
 
 @pytest.mark.parametrize("wrong", ["", "step.", ".step", "st*p", "*.step", "step.*.x", "a b", "**"])

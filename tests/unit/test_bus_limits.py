@@ -200,3 +200,25 @@ def test_a_file_with_a_long_path_has_a_stream_all_the_same() -> None:
     assert short.stream() == "source/a.yaml"
     assert len(long.stream()) < 80
     VOCABULARY.check(Draft.of(long))
+
+
+def test_a_steady_stream_is_within_a_rate_and_so_is_a_burst() -> None:
+    rate = Rate(100)
+
+    assert all(rate.take(10, n * SECOND_NS // 10) for n in range(1, 1_000))
+    assert rate.take(490, 1_000 * SECOND_NS)
+    assert not rate.take(20, 1_000 * SECOND_NS)
+
+
+def test_twice_as_fast_as_the_rate_is_too_much_before_long() -> None:
+    rate = Rate(100)
+    seconds = next(n for n in range(1, 100) if not rate.take(200, n * SECOND_NS))
+
+    assert seconds <= 10
+
+
+def test_a_clock_that_stands_still_or_goes_back_fills_nothing() -> None:
+    rate = Rate(1)
+    rate.take(5, 10 * SECOND_NS)
+
+    assert not rate.take(1, 9 * SECOND_NS)

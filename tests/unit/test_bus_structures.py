@@ -23,7 +23,7 @@ def naive(pair: tuple[str, str | None], topic: str, key: str | None) -> bool:
     if wanted == "*":
         return True
     if wanted.endswith(".*"):
-        return topic.startswith(wanted[:-1]) or topic == wanted[:-2] != "a.b"
+        return topic.startswith(wanted[:-1])
     return topic == wanted and wanted_key in (None, key)
 
 

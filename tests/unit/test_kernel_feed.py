@@ -343,7 +343,7 @@ def test_quick_work_is_claimed_in_growing_batches_and_slow_work_alone(writer: Fe
 def until_it_rests(silent: Fed, program: Any, step: Any) -> tuple[list[Request], Any]:
     """What a program asks from *step* on, and how it rests then."""
     asked: list[Request] = []
-    while not isinstance(step, feed.Idle | feed.Backoff):
+    while not isinstance(step, feed.Idle | feed.Pause):
         asked += step
         step = program.send(silent.world.ask(*step, client="c"))
     return asked, step
@@ -374,4 +374,4 @@ def test_a_failed_event_rests_as_nothing_else_does(writer: Fed) -> None:
 
     _, rest = until_it_rests(writer, program, next(program))
 
-    assert rest == feed.Backoff(100_000_000)  # the first rest of an event that failed
+    assert rest == feed.Pause(100_000_000)  # the first rest of an event that failed

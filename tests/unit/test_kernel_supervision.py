@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from .kernel_world import supervision
 
 MS = 1_000_000
+FIRST_NS, MOST_NS, WELL_NS = 100 * MS, 30_000 * MS, 60_000 * MS
 
 
 def test_a_shell_is_started_and_must_be_ready_in_time() -> None:
@@ -27,12 +28,12 @@ def test_the_first_start_is_no_restart() -> None:
 def test_a_failed_shell_waits_and_starts_again() -> None:
     watched, _ = supervision.begin(0)
     watched, orders = supervision.failed(watched, "why", 10)
-    assert orders == (supervision.WakeAt(10 + supervision.FIRST_NS),)
+    assert orders == (supervision.WakeAt(10 + FIRST_NS),)
     assert supervision.looked_at(watched, 11)[0].status == "waiting"
 
-    watched, orders = supervision.looked_at(watched, 10 + supervision.FIRST_NS)
+    watched, orders = supervision.looked_at(watched, 10 + FIRST_NS)
     assert orders[0] == supervision.Start()
-    watched, orders = supervision.started(watched, 20 + supervision.FIRST_NS)
+    watched, orders = supervision.started(watched, 20 + FIRST_NS)
     assert orders == (supervision.Restarted("why", 1),)
     assert watched.status == "running"
 
@@ -45,23 +46,23 @@ def test_the_backoff_doubles_up_to_its_bound() -> None:
         watched = supervision.looked_at(watched, wake.at_ns)[0]
 
     assert waits[:4] == [100 * MS, 200 * MS, 400 * MS, 800 * MS]
-    assert waits[-1] == supervision.MOST_NS
+    assert waits[-1] == MOST_NS
 
 
 def test_a_shell_that_ran_well_starts_again_with_the_first_backoff() -> None:
     watched = supervision.Watched("running", 0, 9, "why")
 
-    _, soon = supervision.failed(watched, "why", supervision.WELL_NS - 1)
-    _, late = supervision.failed(watched, "why", supervision.WELL_NS)
+    _, soon = supervision.failed(watched, "why", WELL_NS - 1)
+    _, late = supervision.failed(watched, "why", WELL_NS)
 
-    assert soon[0].at_ns - (supervision.WELL_NS - 1) > supervision.FIRST_NS
-    assert late[0].at_ns - supervision.WELL_NS == supervision.FIRST_NS
+    assert soon[0].at_ns - (WELL_NS - 1) > FIRST_NS
+    assert late[0].at_ns - WELL_NS == FIRST_NS
 
 
 def test_a_hung_shell_is_let_go_and_replaced() -> None:
     watched, orders = supervision.hung(supervision.Watched("running", 0), "it hangs", 5)
 
-    assert orders == (supervision.Abandon("it hangs"), supervision.WakeAt(5 + supervision.FIRST_NS))
+    assert orders == (supervision.Abandon("it hangs"), supervision.WakeAt(5 + FIRST_NS))
     assert (watched.status, watched.reason) == ("waiting", "it hangs")
 
 

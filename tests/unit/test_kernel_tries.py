@@ -64,7 +64,7 @@ class Lives:
             if isinstance(step, feed.Idle):
                 self.fed.world.now_ns += step.quiet_ns
                 step = program.throw(feed.Quiet)
-            elif isinstance(step, feed.Backoff):
+            elif isinstance(step, feed.Pause):
                 self.fed.world.now_ns += step.for_ns
                 step = program.send(())
             else:

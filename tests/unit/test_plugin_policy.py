@@ -10,22 +10,16 @@ from cortex.plugins.hosting import Walls, confined
 from cortex.runtime.secrets import with_names
 
 _output: Any = import_module("cortex.plugins.hosting.output")
-_policy: Any = import_module("cortex.plugins.hosting.policy")
+_life: Any = import_module("cortex.plugins.hosting.life")
 _sandbox: Any = import_module("cortex.plugins.hosting.sandbox")
-_repeats: Any = import_module("cortex.plugins.repeats")
 _secrets: Any = import_module("cortex.plugins.secrets")
 output_of = _output.output_of
 lines_of = _output.lines_of
 path_of = _output.path_of
-BURST_S = _policy.BURST_S
-STEADY_S = _policy.STEADY_S
-Meter = _policy.Meter
-after_crash = _policy.after_crash
+STEADY_S = _life.BACKOFF.forgiven_s
+after_crash = _life.after_crash
 hidden_in = _sandbox.hidden_in
-Repeats = _repeats.Repeats
 secret = _secrets.secret
-
-SECOND_NS = 1_000_000_000
 
 
 def test_waits_double_and_after_so_many_crashes_it_is_given_up() -> None:
@@ -45,46 +39,6 @@ def test_a_plugin_that_worked_for_a_while_is_forgiven() -> None:
 
 def test_without_restarts_the_first_crash_is_the_last() -> None:
     assert after_crash(0, STEADY_S, 0).given_up
-
-
-def test_a_steady_stream_is_no_flood_and_a_burst_is_borne() -> None:
-    meter = Meter(100)
-
-    assert all(meter.take(10, n * SECOND_NS // 10) for n in range(1, 1_000))
-    assert meter.take(int(100 * BURST_S) - 10, 1_000 * SECOND_NS)
-    assert not meter.take(20, 1_000 * SECOND_NS)
-
-
-def test_twice_as_fast_as_it_may_is_a_flood_before_long() -> None:
-    meter = Meter(100)
-    seconds = next(n for n in range(1, 100) if not meter.take(200, n * SECOND_NS))
-
-    assert seconds <= 2 * BURST_S
-
-
-def test_a_clock_that_stands_still_or_goes_back_leaks_nothing() -> None:
-    meter = Meter(1)
-    meter.take(int(BURST_S), 10 * SECOND_NS)
-
-    assert not meter.take(1, 9 * SECOND_NS)
-
-
-def test_what_comes_often_is_told_once_a_second_with_how_often_it_came() -> None:
-    repeats = Repeats()
-
-    told = [repeats.take("a", n * SECOND_NS // 4) for n in range(9)]
-
-    assert told == [1, 0, 0, 0, 4, 0, 0, 0, 4]
-    assert repeats.take("b", 0) == 1
-
-
-def test_endlessly_many_things_to_tell_take_no_memory() -> None:
-    repeats = Repeats()
-
-    for n in range(3 * Repeats.KEPT):
-        repeats.take(str(n), 0)
-
-    assert len(repeats._seen) == Repeats.KEPT
 
 
 def test_a_confined_command_sees_what_it_is_shown_and_no_network() -> None:

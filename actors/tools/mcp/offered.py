@@ -13,7 +13,7 @@ from cortex.runtime.tools import McpServer
 from ..answers import one_line
 from .environments import Environments
 from .errors import ServerError, problem_of
-from .pace import SHORTEST_S, Pace
+from .pace import BACKOFF, Pace
 from .server import Server
 
 PROVIDER = "mcp"
@@ -88,7 +88,7 @@ class Offered:
         """Wait until its list is that of the connection there is, unless that takes long."""
         if self._looked_at != self.server.connections:
             self.renew()
-        soon = self._pace.wait_s(asyncio.get_running_loop().time()) <= SHORTEST_S
+        soon = self._pace.wait_s(asyncio.get_running_loop().time()) <= BACKOFF.first_s
         if soon and self._renewing is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(NEWS_S):

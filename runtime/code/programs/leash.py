@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cortex.runtime.isolation import environment_for, interpreter
+from cortex.runtime.isolation import start_python
 
 from .output import start
 
@@ -77,6 +77,7 @@ class Leash:
             return False
         try:
             self._watcher.stdin.write(b"%d\n" % number)
+            self._watcher.stdin.flush()
         except OSError:
             return False
         return True
@@ -108,16 +109,8 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
 
 
 def _watcher() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        interpreter("-S", "-c", _WATCH),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment_for(),
-        cwd="/",
-        bufsize=0,
-        start_new_session=True,  # Ctrl-C is not for it
-    )
+    words = ("-S", "-c", _WATCH)
+    return start_python(*words, output=subprocess.DEVNULL, folder="/", own_session=True)
 
 
 LEASH = Leash()  # of this process: all its programs share the small one

@@ -23,7 +23,7 @@ from .. import supervision
 from ..component import contract_of
 from ..component_manager import STALL_NS
 from ..config import Config
-from ..feed import Backoff, Feeding, Idle, Program, Quiet, Step, ordered, work
+from ..feed import Feeding, Idle, Pause, Program, Quiet, Step, ordered, work
 from ..host import LocalHost, Outcome
 from ..leases import Leases
 from ..recall import Recall, Snapshots
@@ -176,7 +176,7 @@ class Member:
         except (Exception, SystemExit) as error:  # noqa: BLE001  # as a shell does
             self._fail(f"{type(error).__name__}: {error}")
             return
-        if isinstance(step, Idle | Backoff):
+        if isinstance(step, Idle | Pause):
             self._busy_since_ns = 0
             self._rest(life, step)
             return
@@ -231,8 +231,8 @@ class Member:
             elif isinstance(answer, Subscribed):
                 self._obey(supervision.started(self._watched, self._time.now_ns()))
 
-    def _rest(self, life: int, step: Idle | Backoff) -> None:
-        if isinstance(step, Backoff):
+    def _rest(self, life: int, step: Idle | Pause) -> None:
+        if isinstance(step, Pause):
             self._time.after(step.for_ns, lambda: self._drive(life, ()))
         elif self._rung:
             self._rung = False

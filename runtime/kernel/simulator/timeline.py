@@ -1,8 +1,8 @@
 """Virtual time: what is to happen, in order, and what has happened."""
 
-import heapq
-import itertools
 from collections.abc import Callable
+
+from cortex.bus import TimerQueue
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -16,8 +16,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self._now_ns = START_NS
-        self._coming: list[tuple[int, int, Act]] = []
-        self._count = itertools.count()
+        self._coming = TimerQueue()
         self._trace: list[tuple[int, str, str, object]] = []
 
     def now_ns(self) -> int:
@@ -26,7 +25,7 @@ class Timeline:
 
     def at(self, at_ns: int, act: Act) -> None:
         """Do *act* at that time, or next where it is past."""
-        heapq.heappush(self._coming, (at_ns, next(self._count), act))
+        self._coming.set(at_ns, act)
 
     def after(self, delay_ns: int, act: Act) -> None:
         """Do *act* in so many nanoseconds."""
@@ -34,14 +33,12 @@ class Timeline:
 
     def run(self, most: int) -> bool:
         """Do what is to be done until nothing is; False where *most* acts were not enough."""
-        coming, pop = self._coming, heapq.heappop
         for _ in range(most):
-            if not coming:
+            at_ns = self._coming.next_ns
+            if at_ns is None:
                 return True
-            at_ns, _, act = pop(coming)
-            if at_ns > self._now_ns:
-                self._now_ns = at_ns
-            act()
+            self._now_ns = max(self._now_ns, at_ns)
+            self._coming.pop()()
         return False
 
     def note(self, who: str, what: str, about: object = "") -> None:
