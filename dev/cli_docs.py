@@ -59,12 +59,11 @@ from cortex.runtime.serving import (
     StateRow,
 )
 from cortex.runtime.serving.doctor import Check, ModelCheck, ModelRow
-from cortex.runtime.sessions import DryRunDocument, GateReport, StepReport
+from cortex.runtime.sessions import DryRunDocument, FoundExecution, GateReport, StepReport
 
 # Behind front doors: only what describes the code looks at it there.
 _COMMANDS = "cortex.runtime.cli.commands"
 EventLine: Any = importlib.import_module(f"{_COMMANDS}.events").EventLine
-FoundExecution: Any = importlib.import_module(f"{_COMMANDS}.execution").FoundExecution
 InitDocument: Any = importlib.import_module(f"{_COMMANDS}.init").InitDocument
 _process: Any = importlib.import_module(f"{_COMMANDS}.process")
 FoundProcess, InspectDocument = _process.FoundProcess, _process.InspectDocument
@@ -72,7 +71,7 @@ ProcessRow = _process.ProcessRow
 TraceDocument: Any = importlib.import_module(f"{_COMMANDS}.trace").TraceDocument
 ValidateDocument: Any = importlib.import_module(f"{_COMMANDS}.validate").ValidateDocument
 MEANINGS = importlib.import_module("cortex.runtime.cli.exits").MEANINGS
-_failure: Any = importlib.import_module("cortex.runtime.cli.failure")
+_failure: Any = importlib.import_module("cortex.runtime.cli.screen")
 Failure, FailureDocument = _failure.Failure, _failure.FailureDocument
 root: click.Group = importlib.import_module("cortex.runtime.cli.tree").root
 

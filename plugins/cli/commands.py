@@ -15,7 +15,7 @@ from cortex.runtime.cli.adding import (
     with_home,
     with_screen,
 )
-from cortex.runtime.cli.running import Session
+from cortex.runtime.cli.terminal import open_session
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
@@ -166,7 +166,7 @@ def unload(name: str, home: Home, screen: Screen) -> int:
     """End the plugin NAME, and remove all that it has."""
     if _fared(home, name).state == "unloaded":
         raise PluginRefusedError(f"plugin {name} is not loaded")
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         settled(session, PluginUnload(plugin=name, reason="asked for on the command line"))
     screen.document(LoadedDocument(name, "unloaded"))
     screen.line(f"plugin {name} is unloaded", "bold")
@@ -242,7 +242,7 @@ def new(name: str, folder: Path, screen: Screen) -> None:
 
 
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         answer = settled(session, event)
         names, listens = getattr(answer, "components", ()), getattr(answer, "listens", "")
     screen.document(LoadedDocument(event.plugin, "loaded", event.granted, names))

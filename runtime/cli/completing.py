@@ -115,8 +115,7 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 def _actions(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
     """What may be done towards the goal of the execution that the command line names."""
     from cortex.runtime.executions.view import History
-
-    from .running import actions_of
+    from cortex.runtime.sessions import actions_of
 
     named = context.params.get("execution_id") or next(iter(context.args), "")
     with History.open(home) as history:
@@ -136,6 +135,10 @@ with_inputs = click.option(
     metavar="NAME=VALUE",
     shell_complete=input_names,
     help="An input.",
+)
+with_execution = click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+with_any_execution = click.argument(
+    "execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids
 )
 model_names = _completing(_models)
 process_names = _completing(_processes)

@@ -4,19 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cortex.runtime.executions import EFFECT, GOAL, ITEMS
+from cortex.runtime.executions import ITEMS
 from cortex.runtime.executions.view import (
     BREAKPOINT,
-    UNHELD,
-    Chosen,
-    CompiledContext,
-    Dialogue,
     ExecutionDocument,
     GivenAnswer,
     ItemRow,
-    brief_value,
+    chosen_line,
+    context_line,
+    dialogue_line,
     edit_line,
     failed_items,
+    hints_of,
+    is_at_goal,
     items_line,
     log_lines,
     named_values,
@@ -84,74 +84,6 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     _show_prompt(screen, document, None)
     screen.line()
     _show_hints(screen, document)
-
-
-def hints_of(document: ExecutionDocument) -> list[str]:
-    """Commands that take it from here."""
-    hints = []
-    first = document.items.waiting[:1] if document.items else []
-    if first and first[0].reason == EFFECT:
-        happened = f"cortex execution resume {first[0].execution} --it-happened RESULT"
-        hints.append(f"{happened}   (or --do-it-again)")
-    elif first and first[0].reason == GOAL:
-        hints.append(f"cortex execution do {first[0].execution} ACTION   (or finish)")
-    elif first and first[0].reason == BREAKPOINT:
-        shown = f"cortex execution show {first[0].execution}"
-        more = (
-            "; so for each of the others" if document.items and document.items.standing > 1 else ""
-        )
-        hints.append(f"{shown}   (what is sent; edit changes it{more})")
-        hints.append(f"cortex execution resume {document.id}   (sends what was not looked at, too)")
-    elif first and first[0].question:
-        hints.append(f"cortex execution resume {first[0].execution} --approve   (or --deny)")
-    elif document.person:
-        hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
-    elif document.effects:
-        happened = f"cortex execution resume {document.id} --it-happened RESULT"
-        hints.append(f"{happened}   (or --do-it-again)")
-    elif is_at_goal(document):
-        if document.may:
-            takes = "(without ACTION: what each of them takes)"
-            hints.append(f"cortex execution do {document.id} ACTION -i NAME=VALUE   {takes}")
-        hints.append(f"cortex execution finish {document.id}   (or --give-up)")
-    elif document.question:
-        hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
-    elif document.status == "halted" and len(document.steps) > 1:
-        hints.append(f"cortex execution resume {document.id}   (--from STEP goes back to a step)")
-    elif document.status in ("paused", "halted") or document.waiting == UNHELD:
-        hints.append(f"cortex execution resume {document.id}")
-    if document.prompt and not document.person:
-        hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
-    return [*hints, f"cortex trace {document.id}"]
-
-
-def is_at_goal(document: ExecutionDocument) -> bool:
-    """Whether a person is asked what is done next towards a goal."""
-    return document.status == "paused" and document.reason == GOAL
-
-
-def context_line(context: CompiledContext) -> str:
-    """A compiled context in a line: tokens by section, and the bound they had to keep."""
-    sections = ", ".join(
-        f"{name} {tokens:,}" for name, tokens in context.sections.items() if tokens
-    )
-    return (
-        f"context of {context.step}: {many(context.tokens, 'token')} ({sections}), "
-        f"window {context.window:,}, model {context.model}"
-    )
-
-
-def dialogue_line(dialogue: Dialogue) -> str:
-    """What passed between a step and its models in a line."""
-    parts = [many(dialogue.turns, "turn")]
-    if dialogue.retries:
-        parts.append(f"{many(dialogue.calls, 'call')} ({dialogue.retries} to ask again)")
-    if dialogue.tools:
-        used = ", ".join(f"{name} {count}" for name, count in dialogue.tools.items())
-        failed = f", {dialogue.tools_failed} failed" if dialogue.tools_failed else ""
-        parts.append(f"tools {used}{failed}")
-    parts.append(dollars(dialogue.cost))
-    return f"models of {dialogue.step}: {', '.join(dialogue.models)}; {'; '.join(parts)}"
 
 
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
@@ -245,13 +177,6 @@ def _show_rows(screen: Screen, rows: Iterable[ItemRow], indent: str) -> None:
     for row in rows:
         told = f"{row.status}: {row.question or row.reason}"
         screen.line(screen.cut(f"{indent}{row.name}  {row.execution}  {told}", lines=2))
-
-
-def chosen_line(chosen: Chosen) -> str:
-    """Something that was chosen towards a goal, with its parameters and what came of it."""
-    given = " ".join(f"{name}={brief_value(value)}" for name, value in chosen.parameters.items())
-    told = f": {chosen.said}" if chosen.said else ""
-    return f"{chosen.action} {given}".rstrip() + told
 
 
 def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:

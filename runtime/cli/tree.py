@@ -114,7 +114,7 @@ class CommandTree(Family):
             if _trusted_now(error):
                 raise RunAgainError from error
             if ctx.meta[AS_JSON]:
-                from .failure import show_failure
+                from .screen import show_failure
 
                 show_failure(ctx, error)
             raise
@@ -164,7 +164,7 @@ def _trusted_now(error: Exception) -> bool:
 
     if not isinstance(error, UntrustedHomeError):
         return False
-    from .running import trusted_when_asked
+    from .terminal import trusted_when_asked
 
     return trusted_when_asked(error)
 

@@ -6,11 +6,11 @@ import pytest
 
 from cortex.actors.engines import NOBODY_CHOOSES, choose
 from cortex.bus.events import ContextCompile
-from cortex.runtime.cli.running import goal_step
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, Home, Runtime
 from cortex.runtime.models import ModelDescription
 from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.sessions import goal_step
 
 MODULE = """
 from cortex.runtime.kernel import Component, Serves

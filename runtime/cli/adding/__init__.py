@@ -3,10 +3,9 @@
 from cortex.runtime.kernel import NotFoundError, RefusedError
 from cortex.runtime.sessions import WaitingError
 
-from ..columns import narrowed
 from ..exits import OK, UNUSABLE, WAITING
 from ..options import with_any_home, with_home, with_screen
-from ..screen import Screen
+from ..screen import Screen, narrowed
 from ..tree import Family
 
 __all__ = [

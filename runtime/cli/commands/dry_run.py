@@ -16,19 +16,21 @@ from cortex.runtime.sessions import (
     Rehearsal,
     StepReport,
     announced_elsewhere,
+    inputs_of,
     is_path,
     listed_tools,
+    pairs_of,
     preferred_for,
+    refuse_wrong,
     stage_of,
 )
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
-from ..options import with_any_home, with_screen
-from ..running import Session, inputs_of, pairs_of, refuse_wrong
+from ..options import at_any_home, with_workspace
 from ..screen import Screen
+from ..terminal import open_session
 
-FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 _STYLES = {"passed": "green", "failed": "red"}
 
 
@@ -36,11 +38,8 @@ _STYLES = {"passed": "green", "failed": "red"}
 @click.argument("process", shell_complete=process_names_or_files)
 @with_inputs
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
-@click.option(
-    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
-)
-@with_any_home
-@with_screen
+@with_workspace
+@at_any_home
 def dry_run(
     process: str, inputs: tuple[str, ...], goal: str, workspace: Path, home: Home, screen: Screen
 ) -> int:
@@ -54,7 +53,7 @@ def dry_run(
     """
     given = pairs_of(inputs, "NAME")
     elsewhere, listed = announced_elsewhere(home), listed_tools(home)
-    with stage_of(home) as stage, Session.open(stage, screen) as session:
+    with stage_of(home) as stage, open_session(stage, screen) as session:
         if elsewhere or listed:  # before what needs it is compiled
             session.publish(*elsewhere, *listed)
         session.submitter.changed("" if is_path(process) else process)

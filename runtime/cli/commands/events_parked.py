@@ -15,7 +15,7 @@ from ..options import with_home, with_screen
 from ..screen import Screen
 
 if TYPE_CHECKING:
-    from ..running import Session  # which brings a runtime: `events query` needs none
+    from cortex.runtime.sessions import Session  # which brings a runtime: `events query` needs none
 
 RETRY_S = 60.0  # within which a component has to come to it
 LOOK_S = 0.05
@@ -94,9 +94,9 @@ def retry(position: int, component: str, home: Home, screen: Screen) -> int:
     Cortex records the result as if it had come the first time. Ends with 1 if the event fails
     again. A component of a worker or a plugin handles it when its host runs.
     """
-    from ..running import Session
+    from ..terminal import open_session
 
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         event = _parked(session.history, position, component)
         _refuse_unheard(event)
         asked = session.publish(ComponentRetry(component=event.component, position=position))
@@ -121,9 +121,9 @@ def drop(position: int, component: str, note: str, home: Home, screen: Screen) -
 
     No component handles it any more. The event itself stays in the log.
     """
-    from ..running import Session
+    from ..terminal import open_session
 
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         event = _parked(session.history, position, component)
         said = ComponentDrop(component=event.component, position=position, note=note)
         session.publish(said)
@@ -176,7 +176,7 @@ def _until_handled(session: "Session", screen: Screen, component: str, position:
         if not said and time.monotonic() > began + QUIET_S:
             screen.note(f"waits for {component} to come to it, {RETRY_S:.0f} s at most")
             said = True
-        session.interrupts.check()
+        session.check()
         standings = session.log.state().standings
         if any(each.name == component and each.cursor >= position for each in standings):
             return

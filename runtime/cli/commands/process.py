@@ -20,10 +20,10 @@ from cortex.runtime.processes import (
     inspect,
 )
 from cortex.runtime.processes.catalog import Catalog, Compiled, demands_of, diff_as_written
+from cortex.runtime.sessions import compiled_history
 
 from ..completing import process_names
 from ..options import question_of, with_any_home, with_screen
-from ..running import open_shelf
 from ..screen import Screen
 from ..tree import Family
 from .dry_run import dry_run
@@ -75,7 +75,7 @@ process.add_command(dry_run)
 @with_screen
 def list_(all_: bool, home: Home, screen: Screen) -> None:
     """List processes and interfaces in their newest versions."""
-    with open_shelf(home, screen) as history:
+    with compiled_history(home, screen.warn) as history:
         _show_rows(screen, _rows(Catalog(history), retired=all_))
 
 
@@ -91,7 +91,7 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
     descriptions, inputs, steps and triggers, as it does passages of knowledge.
     """
     question = question_of(words)
-    with open_shelf(home, screen) as history:
+    with compiled_history(home, screen.warn) as history:
         found = find_processes(history, question, limit)
         catalog = Catalog(history)
         rows = [_found(catalog, hit) for hit in found.hits]
@@ -116,7 +116,7 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
 @with_screen
 def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
     """Show the parts of a process, and where each part comes from."""
-    with open_shelf(home, screen) as history:
+    with compiled_history(home, screen.warn) as history:
         catalog = Catalog(history)
         compiled = catalog.get(name, version)
         linked = catalog.linked(compiled)
@@ -145,7 +145,7 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
 @with_screen
 def diff_(name: str, before: int | None, after: int | None, home: Home, screen: Screen) -> None:
     """Show what changed in NAME from version BEFORE to AFTER (the last two unless given)."""
-    with open_shelf(home, screen) as history:
+    with compiled_history(home, screen.warn) as history:
         catalog = Catalog(history)
         versions = [each.event.process_version for each in catalog.versions(name)]
         old = before if before is not None else versions[-2 if len(versions) > 1 else -1]
@@ -164,7 +164,7 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 @with_screen
 def history(name: str, home: Home, screen: Screen) -> None:
     """Show the versions of a process, and the results of each."""
-    with open_shelf(home, screen) as past:
+    with compiled_history(home, screen.warn) as past:
         found = _history(past, name)
     screen.document(found)
     now_ns = time.time_ns()

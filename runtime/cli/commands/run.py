@@ -10,18 +10,14 @@ from cortex.runtime.access import OWNER
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes import LinkedInterface, LinkedProcess
 from cortex.runtime.processes.catalog import Catalog
-from cortex.runtime.sessions import is_path
-
-from ..amounts import DOLLARS
-from ..completing import process_names_or_files, with_inputs
-from ..options import with_any_home, with_running, with_screen
-from ..running import (
+from cortex.runtime.sessions import (
     NO_CHECKOUT,
     NO_MODEL,
     Session,
     goal_step,
     inputs_of,
     is_in_checkout,
+    is_path,
     mask_of,
     most_of,
     pairs_of,
@@ -29,10 +25,14 @@ from ..running import (
     refuse_secrets,
     refuse_wrong,
 )
+
+from ..completing import process_names_or_files, with_inputs
+from ..exits import exit_code
+from ..options import DOLLARS, FILE, at_any_home, with_running, with_version, with_workspace
 from ..screen import Screen
+from ..terminal import open_session
 
 Linked: TypeAlias = LinkedProcess | LinkedInterface
-FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
 @click.command()
@@ -40,17 +40,13 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @with_inputs
 @click.option(
     "--input-file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Inputs as a map in a file, JSON or TOML.",
 )
 @click.option("--goal", default="", help="What the work is for [default: what PROCESS says].")
-@click.option(
-    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
-)
+@with_workspace
 @click.option("--break", "breaks", multiple=True, metavar="STEP", help="Pause before this step.")
-@click.option(
-    "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
-)
+@with_version
 @click.option(
     "--max-cost",
     type=DOLLARS,
@@ -100,8 +96,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 )
 @click.option("--by-hand", is_flag=True, help="You choose what is done towards the goal.")
 @with_running
-@with_any_home
-@with_screen
+@at_any_home
 def run(
     process: str,
     inputs: tuple[str, ...],
@@ -135,8 +130,7 @@ def run(
     options = _GoalOptions(may, tools, check, turns, within, by_hand)
     given = pairs_of(inputs, "NAME")
     _refuse_mixed(process, goal, options, has_inputs=bool(given or input_file or version))
-    with Session.open(home, screen) as session:
-        session.quiet, session.questions.approve = quiet, yes
+    with open_session(home, screen, quiet=quiet, approve=yes) as session:
         path = is_path(process)
         session.submitter.changed("" if path or version else process)
         name = session.submitter.file(Path(process)) if path else process
@@ -160,7 +154,8 @@ def run(
             wait_s=session.wait_s if wait_s is None else wait_s,
             step=step,
         )
-        return session.run(request.execution_id, _trigger_of(request, linked), request)
+        trigger = _trigger_of(request, linked)
+        return exit_code(session.run(request.execution_id, trigger, request))
 
 
 class _GoalOptions(NamedTuple):
@@ -199,9 +194,9 @@ def _goal_step(
     catalog = Catalog(session.history)
     step = goal_step(home, catalog, goal, workspace, **options._asdict(), breaks=breaks)
     if step["by_hand"] and not options.by_hand:
-        session.screen.note(NO_MODEL, "yellow")
+        session.front.note(NO_MODEL, "yellow")
     if not is_in_checkout(workspace):
-        session.screen.note(NO_CHECKOUT, "yellow")
+        session.front.note(NO_CHECKOUT, "yellow")
     return step
 
 

@@ -15,9 +15,9 @@ from cortex.runtime.serving import Note, PluginFared, Service, start, tell_syste
 from cortex.runtime.serving.doctor import plugin_line, plugins_of
 
 from ..exits import OK
-from ..options import with_any_home, with_screen
-from ..running import told_to_end, wait_for
+from ..options import FILE_THERE, at_any_home
 from ..screen import Screen
+from ..terminal import told_to_end, wait_for
 
 UP_S = 60.0  # within which a hub in the background has to listen
 PLUGINS_S = 6.0  # that are waited for plugins, to say how they fare
@@ -43,15 +43,14 @@ class UpDocument(msgspec.Struct):
 @click.option("--insecure", is_flag=True, help="Allow --listen with tcp:// on loopback.")
 @click.option(
     "--certificate",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=FILE_THERE,
     metavar="PEM",
     help="Certificate for tls+tcp:// instead of the hub's own, with its key in the same file.",
 )
 @click.option(
     "--background", is_flag=True, help="Return when the hub is up; `cortex down` ends it."
 )
-@with_any_home
-@with_screen
+@at_any_home
 def up(
     listen: tuple[str, ...],
     insecure: bool,

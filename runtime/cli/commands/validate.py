@@ -22,11 +22,10 @@ from cortex.runtime.processes import (
 )
 from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.serving import found as hub_on
-from cortex.runtime.sessions import sources_of, symbols_of, topics_of
+from cortex.runtime.sessions import mask_of, sources_of, symbols_of, topics_of
 
 from ..exits import FAILED, OK
 from ..options import with_any_home, with_screen
-from ..running import mask_of
 from ..screen import Screen
 
 _STYLES = {"error": "red", "warning": "yellow"}

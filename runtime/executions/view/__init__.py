@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .chosen import Chosen, worktree_of
     from .edits import edit_line, edit_of, unedited_line
     from .fortune import Fared, fared
+    from .hints import hints_of, is_at_goal
     from .history import History
     from .items import (
         ItemRow,
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
         outermost,
         waiting_child,
     )
-    from .live_state import (
-        Activity,
-        LiveState,
-    )
+    from .lines import chosen_line, context_line, dialogue_line
+    from .live_state import Activity, LiveState
     from .meaning import Hit, Hits, find_executions, find_processes
     from .next_step import BREAKPOINT
     from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
@@ -97,7 +96,10 @@ __all__ = [
     "bounded",
     "brief_value",
     "cells_of",
+    "chosen_line",
+    "context_line",
     "cut_line",
+    "dialogue_line",
     "document_of",
     "edit_line",
     "edit_of",
@@ -105,6 +107,8 @@ __all__ = [
     "fared",
     "find_executions",
     "find_processes",
+    "hints_of",
+    "is_at_goal",
     "items_document",
     "items_line",
     "log_lines",

@@ -1,4 +1,4 @@
-"""How a command leaves an execution before its end: after Ctrl-C, SIGTERM, or with no answer."""
+"""How a session leaves an execution before its end: after Ctrl-C, SIGTERM, or with no answer."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -10,62 +10,64 @@ from cortex.runtime.executions.view import (
     LEFT_TO_PAUSE,
     LEFT_WAITING,
     UNTAKEN,
+    hints_of,
     what_pausing_does,
 )
 
-from ..exits import INTERRUPTED, TERMINATED
-from ..outcome import hints_of
 from .progress import Progress
-from .questions import CTRL_C
 from .untaken import untaken_action
 
 if TYPE_CHECKING:
     from .session import Session
 
+CTRL_C = "interrupted by Ctrl-C"
 UNTAKEN_S = 0.5  # after Ctrl-C, for a step that nobody has taken: somebody may be about to
 
 
-def interrupted(session: "Session", progress: Progress) -> int:
-    """Pause after Ctrl-C; a second one does not wait for the step at hand."""
+def interrupted(session: "Session", progress: Progress) -> bool:
+    """Pause after Ctrl-C; a second one does not wait for the step at hand.
+
+    Returns:
+        Whether it ended instead: the step at hand was its last.
+    """
     execution_id = progress.execution_id
     asker, asked = session.asked(execution_id)
     if asked is not None:
-        return unanswered(session, asker)  # it waits already
+        unanswered(session, asker)  # it waits already
+        return False
     state = session.history.execution(execution_id)
     try:
         if state.status == "requested":
             _leave(session, execution_id)  # it has no step between which it could pause
-            return INTERRUPTED
+            return False
         if not state.over and state.status not in ("paused", "halted"):
-            session.screen.note(what_pausing_does(state))
+            session.front.note(what_pausing_does(state))
             session.publish(ExecutionPause(execution_id=execution_id, reason=CTRL_C))
             _until_paused(session, progress)
     except KeyboardInterrupt:
         _leave(session, execution_id)
-        return INTERRUPTED
+        return False
     if (state := session.history.execution(execution_id)).over:
-        return session.shown(execution_id)  # the step at hand was its last
-    session.screen.note(f"execution {execution_id} is {state.status}", "yellow")
+        return True
+    session.front.note(f"execution {execution_id} is {state.status}", "yellow")
     _say_how_to_go_on(session, execution_id)
-    return INTERRUPTED
+    return False
 
 
-def terminated(session: "Session", execution_id: str) -> int:
+def terminated(session: "Session", execution_id: str) -> None:
     """Leave after SIGTERM, which waits for no step and no answer."""
     asker, asked = session.asked(execution_id)
     if asked is not None or session.history.execution(asker).status in ("paused", "halted"):
         unanswered(session, asker)
     else:
         _leave(session, execution_id)
-    return TERMINATED
 
 
-def unanswered(session: "Session", execution_id: str) -> int:
+def unanswered(session: "Session", execution_id: str) -> None:
     """Leave a question open that was not answered but interrupted."""
-    session.screen.note("")
-    session.screen.note(f"execution {execution_id} waits until it is answered", "yellow")
+    session.front.note("")
+    session.front.note(f"execution {execution_id} waits until it is answered", "yellow")
     _say_how_to_go_on(session, execution_id)
-    return INTERRUPTED
 
 
 def _until_paused(session: "Session", progress: Progress) -> None:
@@ -78,7 +80,7 @@ def _until_paused(session: "Session", progress: Progress) -> None:
         if progress.until_stopped(patience_s=UNTAKEN_S):
             return
         if action := _untaken(session, progress.execution_id):
-            session.screen.note(UNTAKEN.format(action), "yellow")
+            session.front.note(UNTAKEN.format(action), "yellow")
             raise KeyboardInterrupt
     progress.until_stopped()
 
@@ -100,10 +102,10 @@ def _leave(session: "Session", execution_id: str) -> None:
             said, verbs = LEFT_WAITING, ["show", "cancel"]
         elif state.pausing is not None:
             said, verbs = LEFT_TO_PAUSE, ["resume"]
-    session.screen.note(said.format(execution_id), "yellow")
+    session.front.note(said.format(execution_id), "yellow")
     for verb in verbs:
-        session.screen.note(f"cortex execution {verb} {execution_id}", "cyan")
-    session.screen.document(session.document(execution_id))
+        session.front.note(f"cortex execution {verb} {execution_id}", "cyan")
+    session.front.document(session.document(execution_id))
     # Calls that are dropped in the middle are what was asked for, not news.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     session.opened.leave()
@@ -111,5 +113,5 @@ def _leave(session: "Session", execution_id: str) -> None:
 
 def _say_how_to_go_on(session: "Session", execution_id: str) -> None:
     document = session.document(execution_id)
-    session.screen.document(document)
-    session.screen.note(hints_of(document)[0], "cyan")
+    session.front.document(document)
+    session.front.note(hints_of(document)[0], "cyan")

@@ -1,6 +1,7 @@
-"""Handing sources to the compiler of a session's runtime, and refusing what must not run."""
+"""Hands sources to the compiler of a home's runtime, and refuses what must not run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,15 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, RefusedError
 from cortex.runtime.processes import ProcessLoadError, submit
 from cortex.runtime.processes.catalog import Catalog
-from cortex.runtime.sessions import (
-    RejectedError,
-    by_file,
-    changed,
-    gone,
-    in_passing,
-    moved,
-    refuse_older,
-    source_at,
-    sources_of,
-    standing,
-    stands_in_the_way,
-)
+from cortex.runtime.serving import HomeHeldError
 
-from ..screen import Screen
+from .ailments import listen
+from .errors import RejectedError
+from .home_registry import moved
+from .open_home import opened_home
+from .rehearsal import stage_of
+from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
+from .sources import changed, gone, source_at, sources_of
 
 
 class _Outcome(msgspec.Struct):
@@ -39,9 +34,11 @@ class _Outcome(msgspec.Struct):
 class Submitter:
     """Compiles sources of one home through a client."""
 
-    def __init__(self, home: Home, client: Client, history: History, screen: Screen) -> None:
-        self._home, self._client = home, client
-        self._history, self._screen = history, screen
+    def __init__(
+        self, home: Home, client: Client, history: History, note: Callable[[str], None]
+    ) -> None:
+        self._home, self._client, self._history = home, client, history
+        self._note = note  # is told what is wrong and keeps nothing from being done
 
     def changed(self, name: str = "") -> None:
         """Compile what is new among the sources of the home; say what was rejected.
@@ -92,7 +89,7 @@ class Submitter:
         Home.of_user().require_trust()  # its processes are compiled, too
         sources, catalog = sources_of(self._home), Catalog(self._history)
         for problem in sources.unreadable:
-            self._screen.note(str(problem), "yellow")
+            self._note(str(problem))
         texts, left = changed(sources.texts, catalog), gone(sources, catalog.known)
         stands = None if left or moved(self._home, catalog) else standing(texts, catalog)
         rejected = self._submit(texts, left) if stands is None else stands
@@ -108,4 +105,48 @@ class Submitter:
 
     def _tell(self, found: _Outcome) -> None:
         if found.rejected:
-            self._screen.note(in_passing(found.rejected, found.before), "yellow")
+            self._note(in_passing(found.rejected, found.before))
+
+
+@contextmanager
+def compiled_history(home: Home, note: Callable[[str], None]) -> Iterator[History]:
+    """The history of *home*, with its processes as the sources have them now.
+
+    Where a source is new or changed, a runtime compiles it first; where another process runs one,
+    or the home is not trusted, the history has what was compiled before. Where there is no home
+    the library is compiled in one that is thrown away: to read makes none.
+    """
+    if not home.path.exists():
+        with stage_of(home) as stage, _compiled(stage, note) as history:
+            yield history
+        return
+    if not home.untrusted_because:
+        home.open()
+        _compile_stale(home, note)
+    with History.open(home) as history:
+        yield history
+
+
+def _compile_stale(home: Home, note: Callable[[str], None]) -> None:
+    with History.open(home) as history:
+        catalog, sources = Catalog(history), sources_of(home)
+        stale = changed(sources.texts, catalog) or gone(sources, catalog.known)
+        if not stale and not moved(home, catalog):
+            return
+    try:
+        with _compiled(home, note):
+            pass
+    except HomeHeldError as error:
+        holder = "another process" if error.pid is None else f"process {error.pid}"
+        note(
+            f"sources have changed, but {holder} holds the home: shown is what was compiled before"
+        )
+
+
+@contextmanager
+def _compiled(home: Home, note: Callable[[str], None]) -> Iterator[History]:
+    listen()
+    with opened_home(home) as opened:
+        history = History(home, opened.log, opened.blobs, opened.client.vocabulary)
+        Submitter(home, opened.client, history, note).changed()
+        yield history

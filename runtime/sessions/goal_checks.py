@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from cortex.runtime.processes import did_you_mean, listed, nearest
+
+from .errors import ArgumentError
 
 COMMAND: Final = "command"  # the gate that runs a program
 _OF_A_GATE: Final = re.compile(r"\s*([\w.-]+)\s*=(.*)", re.DOTALL)
@@ -33,7 +33,7 @@ def check_of(text: str, gates: Collection[str], workspace: Path, allow: Sequence
         allow: The only programs that may be run; where it is empty, all.
 
     Raises:
-        click.BadParameter: It is no gate and no program, with the nearest that is one.
+        ArgumentError: It is no gate and no program, with the nearest that is one.
     """
     of_gate = _OF_A_GATE.fullmatch(text)
     if of_gate:
@@ -94,14 +94,14 @@ def object_of(given: str, whose: str) -> dict[str, Any]:
     """The parameters that *given* has as JSON, behind the `=` of *whose*.
 
     Raises:
-        click.BadParameter: It is no JSON object.
+        ArgumentError: It is no JSON object.
     """
     try:
         value = json.loads(given)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise click.BadParameter(f"{whose}: after = a JSON object with parameters is expected")
+        raise ArgumentError(f"{whose}: after = a JSON object with parameters is expected")
     return value
 
 
@@ -109,5 +109,5 @@ def _known(name: str, gates: Collection[str]) -> str:
     return did_you_mean(name, gates, f"there are {listed(gates)}")
 
 
-def _wrong(message: str) -> click.BadParameter:
-    return click.BadParameter(message, param_hint="--check")
+def _wrong(message: str) -> ArgumentError:
+    return ArgumentError(message, "--check")

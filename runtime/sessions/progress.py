@@ -1,6 +1,5 @@
-"""Follows an execution while it runs, and hands what happens to whoever shows it."""
+"""Follows an execution while it runs, and hands what happens to whoever watches it."""
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +17,16 @@ from cortex.bus.events import (
     ExecutionPaused,
     ExecutionRefused,
     ExecutionResumed,
-    ModelDelta,
     ModelInvoke,
     StepDelegated,
     StepUnclaimed,
 )
 from cortex.runtime.executions import ITEMS, PARENT_PAUSES, AskedSoFar
-from cortex.runtime.executions.view import LiveState, OpenQuestions, Teller
-from cortex.runtime.sessions import Ailments
+from cortex.runtime.executions.view import OpenQuestions
 
-from ..errors import UnwritableError
-from ..screen import Screen, is_terminal
-from .keyboard import Interrupts
-from .live import LiveView
+from .ailments import Ailments
+from .errors import UnwritableError
+from .front import Front, Watch
 
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = (
@@ -43,8 +39,6 @@ FAMILIES = (
     "model.*",
     "tool.*",
 )
-QUIET = frozenset(("green", "cyan", "dim", ""))  # lines about what is in order
-LEAD = 9  # columns of the leading word
 Stop = (
     ExecutionCompleted
     | ExecutionFailed
@@ -88,38 +82,30 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 class Progress:
-    """Follows one execution and its children, and shows on standard error what it sees."""
+    """Follows one execution and its children."""
 
     def __init__(
         self,
         client: Client,
-        screen: Screen | None,
         execution_id: str,
         ailments: Ailments,
-        interrupts: Interrupts,
-        tally: LiveState | None = None,
-        said: Callable[[ExecutionDeferred | StepUnclaimed], None] = lambda _: None,
+        front: Front,
+        watch: Watch | None = None,
+        missing: Callable[[ExecutionDeferred | StepUnclaimed], None] = lambda _: None,
     ) -> None:
-        self._missing = said  # is called when it waits for what its process or a step lacks
-        self._untaken: set[str] = set()  # actions that nobody carried out, of which it was said
         self.execution_id = execution_id
-        self._client = client
-        self._screen = screen
-        self._ailments = ailments
-        self._interrupts = interrupts
-        self._followed = {execution_id: ""}  # ids, and how far their lines are set in
+        self._client, self._ailments = client, ailments
+        self._front, self._watch = front, watch
+        self._missing = missing  # is called when it waits for what its process or a step lacks
+        self._untaken: set[str] = set()  # actions that nobody carried out, of which it was said
+        self._followed = {execution_id}
         self._items: set[str] = set()  # those of them that carry out items, or run in such
-        # Of those, where so many run that each says only what is wrong.
-        self._of_many: set[str] = set()
         self._waiting: dict[str, Stopped] = {}  # items that wait for a person, by execution
         self._asked: dict[str, AskedSoFar] = {}  # by stream
         self._questions = OpenQuestions()
-        self._teller = Teller()
-        self._tally = tally or LiveState()
         self._shown = 0  # position up to which it was shown
         self._own = 0  # position of the request whose outcome is followed; 0 for none
         self._topics: dict[int, str] = {}  # of requests that others made meanwhile, by position
-        self._live = LiveView() if screen is not None and is_terminal(sys.stderr) else None
 
     def until_stopped(
         self, after: int | None = None, patience_s: float | None = None
@@ -138,12 +124,12 @@ class Progress:
         self._own = 0 if after is None else after + 1
         self._shown = after = self._shown if after is None else after
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
-        shown: AbstractContextManager[object] = self._live or nullcontext()
+        shown: AbstractContextManager[object] = self._watch or nullcontext()
         try:
             with shown:
                 deadline = None if patience_s is None else time.monotonic() + patience_s
                 while deadline is None or time.monotonic() < deadline:
-                    self._interrupts.check()
+                    self._front.check()
                     records = self._next(feed, after)
                     for stopped in self._stops(records):
                         return stopped
@@ -163,9 +149,9 @@ class Progress:
         except TailLostError as lost:
             if lost.common <= after:
                 raise
-            if self._screen is not None:
+            if self._watch is not None:
                 said = f"the log has lost its events after position {lost.common}: following again"
-                self._screen.note(said, "yellow")
+                self._front.note(said, "yellow")
             return []
 
     def _check(self, records: list[Recorded]) -> None:
@@ -187,15 +173,12 @@ class Progress:
             if not self._asked.setdefault(record.stream, AskedSoFar()).counts(event, record.source):
                 continue  # who says it was not asked
             if isinstance(event, StepDelegated):
-                margin = self._followed[record.correlation] + "  "
-                self._followed.setdefault(event.child, margin)
+                self._followed.add(event.child)
                 if event.item or record.correlation in self._items:
                     self._items.add(event.child)
-                    many = self._teller.is_many(event.execution_id, event.step_id)
-                    if many or record.correlation in self._of_many:
-                        self._of_many.add(event.child)
             self._questions.fold(event)
-            self._show(record, event)
+            if self._watch is not None:
+                self._watch.show(record, event)
             if isinstance(event, ExecutionDeferred):
                 self._missing(event)
             elif isinstance(event, StepUnclaimed) and event.action not in self._untaken:
@@ -232,22 +215,3 @@ class Progress:
     def is_item(self, execution_id: str) -> bool:
         """Whether it carries out an item of a step of what is followed."""
         return execution_id in self._items
-
-    def _show(self, record: Recorded, event: Event) -> None:
-        if self._screen is None:
-            return
-        margin = self._followed[record.correlation or self.execution_id]
-        of_many = record.correlation in self._of_many
-        finished = self._tally.fold(event, time.monotonic())
-        if self._live is None:
-            told = None if isinstance(event, ModelDelta) else self._teller.tell(record, event)
-            if told and not (of_many and told.style in QUIET):
-                lead = f"{margin}{told.lead:<{LEAD}}" if told.text else f"{margin}{told.lead}"
-                self._screen.note(told.text.replace("\n", " "), told.style, lead=lead)
-            return
-        for line in finished if not of_many else ():
-            self._live.said(line, margin)
-        told = self._teller.tell(record, event) if record.position else None
-        if told and not (of_many and told.style in QUIET):
-            self._live.line(told, margin)
-        self._live.update(self._tally)

@@ -1,4 +1,4 @@
-"""Inputs as they are typed: NAME=VALUE, or a file that holds a map."""
+"""Inputs as a person writes them: NAME=VALUE, or a file with a map; and what a process takes."""
 
 import json
 import tomllib
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from cortex.bus import CortexError
@@ -15,6 +14,8 @@ from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, Home, mask_for
 from cortex.runtime.processes import Field, LinkedProcess, did_you_mean, listed
 from cortex.runtime.secrets import Mask
+
+from .errors import ArgumentError
 
 _JSON = frozenset(("integer", "number", "boolean", "list", "map"))
 _ARTICLE = {"integer": "an"}
@@ -25,15 +26,15 @@ def pairs_of(texts: Iterable[str], what: str) -> dict[str, str]:
     """Value by name of texts such as `log=build.txt`.
 
     Raises:
-        click.BadParameter: One of them is not NAME=VALUE, or a name comes twice.
+        ArgumentError: One of them is not NAME=VALUE, or a name comes twice.
     """
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (equals and name.strip()):
-            raise click.BadParameter(f"{text!r} is not {what}=VALUE")
+            raise ArgumentError(f"{text!r} is not {what}=VALUE")
         if name in pairs:
-            raise click.BadParameter(f"{name!r} is given twice")
+            raise ArgumentError(f"{name!r} is given twice")
         pairs[name.strip()] = value
     return pairs
 
@@ -42,7 +43,7 @@ def inputs_of(pairs: dict[str, str], file: Path | None, fields: Sequence[Field])
     """Typed inputs: those in *file*, and *pairs* over them, read as *fields* declare them.
 
     Raises:
-        click.BadParameter: A value is not of its type, or the file holds no map.
+        ArgumentError: A value is not of its type, or the file holds no map.
     """
     types = {field.name: field.type for field in fields}
     given: dict[str, Any] = _read(file) if file else {}
@@ -58,7 +59,7 @@ def edited_inputs(history: History, execution_id: str, pairs: dict[str, str]) ->
     """Typed inputs that are to be changed, read as the process of the execution declares them.
 
     Raises:
-        click.BadParameter: A value is not of its type.
+        ArgumentError: A value is not of its type.
     """
     started = history.execution(execution_id).started
     fields: Sequence[Field] = ()
@@ -77,7 +78,7 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any], *, whole: bool =
         whole: Whether that is all it gets; else required ones may be missing.
 
     Raises:
-        click.BadParameter: It does not; the message shows the options that are missing.
+        ArgumentError: It does not; the message shows the options that are missing.
     """
     fields = process.inputs
     if not whole:
@@ -91,14 +92,14 @@ def refuse_wrong(process: LinkedProcess, given: dict[str, Any], *, whole: bool =
         if field.required and field.default is None and given.get(field.name) is None
     ]
     add = f"; add {' '.join(missing)}" if missing else ""
-    raise click.BadParameter(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
+    raise ArgumentError(f"the inputs of {process.name} are wrong: {'; '.join(wrong)}{add}")
 
 
 def refuse_breaks(process: LinkedProcess, breaks: Sequence[str], called: str = "") -> None:
     """See that *process*, *called* so, has every step before which a pause is asked for.
 
     Raises:
-        click.BadParameter: It does not; the message has the nearest name.
+        ArgumentError: It does not; the message has the nearest name.
     """
     names = [step.id for step in process.steps]
     names += [
@@ -110,8 +111,8 @@ def refuse_breaks(process: LinkedProcess, breaks: Sequence[str], called: str = "
     for name in breaks:
         if name not in names:
             meant = did_you_mean(name, names, f"it has {listed(names)}")
-            raise click.BadParameter(
-                f"{called or process.name} has no step {name!r}: {meant}", param_hint="--break"
+            raise ArgumentError(
+                f"{called or process.name} has no step {name!r}: {meant}", "--break"
             )
 
 
@@ -130,12 +131,12 @@ def refuse_secrets(given: Mapping[str, Any], mask: Mask) -> None:
     """See that nothing of *given* would be masked: steps would be run with the mask.
 
     Raises:
-        click.BadParameter: An input holds a secret; the message does not.
+        ArgumentError: An input holds a secret; the message does not.
     """
     for name, value in given.items():
         data = json.dumps(value).encode()
         if mask.data(data) is not data:
-            raise click.BadParameter(
+            raise ArgumentError(
                 f"{name} holds a secret, which is never recorded, so that steps would be given a "
                 "mask in its place: put it into a variable, and name that in the step's `env`"
             )
@@ -145,17 +146,17 @@ def typed(name: str, value: str, kind: str) -> Any:
     """*value* as an input of type *kind*.
 
     Raises:
-        click.BadParameter: It is none.
+        ArgumentError: It is none.
     """
     if kind not in _JSON:
         return value
     try:
         return _recordable(name, json.loads(value))
     except RecursionError:
-        raise click.BadParameter(f"{name} is nested too deeply") from None
+        raise ArgumentError(f"{name} is nested too deeply") from None
     except ValueError:
         example = {"list": '["a", "b"]', "map": '{"a": 1}', "boolean": "true"}.get(kind, "3")
-        raise click.BadParameter(
+        raise ArgumentError(
             f"{name} is {value!r}, expected {_ARTICLE.get(kind, 'a')} {kind} such as {example}"
         ) from None
 
@@ -176,7 +177,7 @@ def _recordable(name: str, value: Any) -> Any:
     try:
         msgspec.msgpack.encode(value)
     except OverflowError:
-        raise click.BadParameter(
+        raise ArgumentError(
             f"{name} holds a whole number over 64 bits, which cannot be recorded: give it as a text"
         ) from None
     return value
@@ -185,18 +186,18 @@ def _recordable(name: str, value: Any) -> Any:
 def _read(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST_FILE_BYTES:
-            raise click.BadParameter(
+            raise ArgumentError(
                 f"{file} has over {LARGEST_FILE_BYTES:,} bytes: hand over a path as an input"
             )
         text = file.read_text(encoding="utf-8")
         given = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except OSError as error:
-        raise click.BadParameter(f"{file} cannot be read: {error.strerror}") from None
+        raise ArgumentError(f"{file} cannot be read: {error.strerror}") from None
     except RecursionError:
-        raise click.BadParameter(f"{file} is nested too deeply") from None
+        raise ArgumentError(f"{file} is nested too deeply") from None
     except ValueError as error:
-        raise click.BadParameter(f"{file} is neither JSON nor TOML: {error}") from None
+        raise ArgumentError(f"{file} is neither JSON nor TOML: {error}") from None
     if not isinstance(given, dict):
-        raise click.BadParameter(f"{file} holds no map of names to values")
+        raise ArgumentError(f"{file} holds no map of names to values")
     _recordable(str(file), given)
     return given

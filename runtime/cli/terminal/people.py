@@ -1,6 +1,9 @@
-"""The one question about a home that is not trusted, to whoever is at the terminal."""
+"""Who is at the keyboard, and what they are asked."""
 
+import sys
 from pathlib import Path
+
+import click
 
 from cortex.runtime.access.trust import UntrustedHomeError, give_trust
 from cortex.runtime.kernel import Home
@@ -8,10 +11,59 @@ from cortex.runtime.serving import ActingDocument, acting_document, acting_lines
 
 from ..screen import Screen, clean
 from .keyboard import Interrupts, Keyboard
-from .people import answer_to, has_person
 
+YES = ("y", "yes")
+NO = ("n", "no", "")
 BY_QUESTION = "asked on a terminal"
 LEAD = 22  # columns before what would act
+
+
+def has_person() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def answer_to(question: str, keyboard: Keyboard) -> str:
+    """What the person at the keyboard says: "approved" or "denied"; only Enter denies.
+
+    Raises:
+        click.Abort: Nothing; the input ended, or it was interrupted.
+        Terminated: The command was told to end.
+    """
+    while True:
+        click.echo(f"{question} [y/N]: ", nl=False, err=True)
+        line = _line(keyboard)
+        if not line:
+            click.echo(err=True)  # Ctrl-D leaves the line of the question as it is
+            raise click.Abort
+        said = line.strip().lower()
+        if said in YES:
+            return "approved"
+        if said in NO:
+            return "denied"
+        click.echo("answer y or n", err=True)
+
+
+def written_answer(keyboard: Keyboard) -> str:
+    """What the person at the keyboard writes, in as many lines as it takes, until Ctrl-D.
+
+    Raises:
+        click.Abort: Nothing was written, or it was interrupted.
+        Terminated: The command was told to end.
+    """
+    lines = [_line(keyboard)]
+    while lines[-1].endswith("\n"):
+        lines.append(_line(keyboard))
+    text = "".join(lines).strip()
+    if not text:
+        raise click.Abort
+    return text
+
+
+def input_text() -> str:
+    """What stands on standard input; as `written_answer`."""
+    with Interrupts() as interrupts:
+        return written_answer(Keyboard(interrupts))
 
 
 def trusted_when_asked(error: UntrustedHomeError) -> bool:
@@ -56,6 +108,13 @@ def show_acting(screen: Screen, document: ActingDocument) -> None:
     screen.note("what can act in it:" if document.files or document.recorded else "nothing can act")
     for word, about in acting_lines(document):
         screen.note(_in_one_line(about), lead=f"  {_in_one_line(word):<{LEAD}} ")
+
+
+def _line(keyboard: Keyboard) -> str:
+    try:
+        return keyboard.line()
+    except KeyboardInterrupt:
+        raise click.Abort from None
 
 
 def _in_one_line(text: str) -> str:

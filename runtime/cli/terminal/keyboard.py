@@ -1,4 +1,4 @@
-"""What comes from the keyboard: lines, and Ctrl-C, which is heard where a command waits.
+"""What comes from outside: lines of the keyboard, and signals, heard where a command waits.
 
 Python raises Ctrl-C between any two instructions. In the middle of a write it would leave behind a
 half-done transaction for others, and just before a read begins to wait it is noted and then waited
@@ -12,20 +12,16 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ..exits import TERMINATED
+from cortex.runtime.sessions import Terminated
 
 CHUNK_BYTES = 65_536
 HEARD = (signal.SIGINT, signal.SIGTERM)
-
-
-class Terminated(SystemExit):
-    """The command was told to end by SIGTERM; it does, once it has said what there is to say."""
-
-    def __init__(self) -> None:
-        super().__init__(TERMINATED)
+LOOK_S = 0.2
 
 
 class Interrupts:
@@ -124,6 +120,37 @@ class Keyboard:
                 break
         line, ended, self._come = self._come.partition(b"\n")
         return (line + ended).decode(errors="replace")
+
+
+@contextmanager
+def told_to_end() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set while the block is entered.
+
+    After the first, what they did before holds again: the second does not wait for good order.
+    """
+    told = threading.Event()
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def end(*_: object) -> None:
+        told.set()
+        put_back()
+
+    before = {number: signal.signal(number, end) for number in HEARD}
+    try:
+        yield told
+    finally:
+        put_back()
+
+
+def wait_for(told: threading.Event, check: Callable[[], None] = lambda: None) -> None:
+    """Wait until *told* is set, on the main thread; *check* raises what ends it otherwise."""
+    # A signal that the system hands to another thread does not end a wait without a time, and its
+    # handler would run when the next one comes.
+    while not told.wait(LOOK_S):
+        check()
 
 
 def _order(number: int) -> BaseException:

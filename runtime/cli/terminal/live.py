@@ -1,14 +1,17 @@
-"""How an execution goes on a terminal: finished lines scroll up, below them what goes on now."""
+"""How an execution goes: a line for each event; on a terminal, below them what goes on now."""
 
+import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from cortex.runtime.executions.view import Activity, FinishedLine, LiveState
+from cortex.bus import Event, Recorded
+from cortex.bus.events import ModelDelta, StepDelegated
+from cortex.runtime.executions.view import Activity, FinishedLine, LiveState, Teller
 from cortex.runtime.kernel import duration
 from cortex.runtime.models import dollars
 
-from ..screen import clean
+from ..screen import Screen, clean, is_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -19,7 +22,59 @@ A_SECOND = 8  # times that the lower part is drawn
 SHOWN = 3  # activities at once
 TAIL_LINES = 2  # of an answer that is coming
 LEAD = 10  # columns of the leading word
+QUIET = frozenset(("green", "cyan", "dim", ""))  # lines about what is in order
 BAR = "  | "  # before the text of a model
+
+
+class EventWatch:
+    """Shows an execution and its children on standard error, each child's lines further in."""
+
+    def __init__(self, screen: Screen, execution_id: str, tally: LiveState) -> None:
+        self._screen, self._tally = screen, tally
+        self._own = execution_id
+        self._margins = {execution_id: ""}
+        # Executions within an item where so many run that each says only what is wrong.
+        self._of_many: set[str | None] = set()
+        self._teller = Teller()
+        self._live = LiveView() if is_terminal(sys.stderr) else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, record: Recorded, event: Event) -> None:
+        """Show an event of an execution that is followed."""
+        margin = self._margins.get(record.correlation or self._own, "")
+        of_many = record.correlation in self._of_many
+        if isinstance(event, StepDelegated):
+            self._margins.setdefault(event.child, f"{margin}  ")
+            many = event.item and self._teller.is_many(event.execution_id, event.step_id)
+            if many or of_many:
+                self._of_many.add(event.child)
+        finished = self._tally.fold(event, time.monotonic())
+        told = None if isinstance(event, ModelDelta) else self._teller.tell(record, event)
+        if told and of_many and told.style in QUIET:
+            told = None
+        if self._live is None:
+            if told:
+                lead = f"{margin}{told.lead:<{LEAD - 1}}" if told.text else f"{margin}{told.lead}"
+                self._screen.note(told.text.replace("\n", " "), told.style, lead=lead)
+            return
+        for line in finished if not of_many else ():
+            self._live.said(line, margin)
+        if told and record.position:
+            self._live.line(told, margin)
+        self._live.update(self._tally)
 
 
 class _Picture(NamedTuple):

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import click
 import msgspec
 from msgspec import UNSET
 
@@ -24,9 +23,10 @@ from cortex.runtime.processes import (
 from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.registry import Symbols
 from cortex.runtime.serving.doctor import one_chooses
-from cortex.runtime.sessions import symbols_of
 
+from .errors import ArgumentError
 from .goal_checks import check_of, object_of
+from .home_registry import symbols_of
 from .inputs import refuse_breaks
 
 PROCESS: Final = "process:"  # before the name of a process among what may be done
@@ -62,7 +62,7 @@ def goal_step(
     """The step that works towards *goal*, as it would stand in a process.
 
     Raises:
-        click.UsageError: Something that it names is not there, or does not fit; told with what to
+        ArgumentError: Something that it names is not there, or does not fit; told with what to
             do about each.
     """
     registry = symbols_of(home)
@@ -85,7 +85,7 @@ def goal_step(
     said = [each.message.replace("`timeout`", "`--within`") for each in errors_of(found)]
     wrong = [f"{each}: {error.remedy}" for each, error in zip(said, errors_of(found), strict=True)]
     if wrong:
-        raise click.UsageError("\n".join(wrong))
+        raise ArgumentError("\n".join(wrong))
     refuse_breaks(linked, breaks, "work towards the goal")
     return step
 
@@ -110,7 +110,7 @@ def proposal(
 
     Raises:
         RefusedError: The execution stands at no goal, or what is named is not granted to it.
-        click.BadParameter: A parameter does not fit.
+        ArgumentError: A parameter does not fit.
     """
     goal = goal_at_hand_of(history, execution_id)
     grant = _chosen(goal, action)
@@ -120,13 +120,13 @@ def proposal(
         )
     laid_down = {name for name, _ in grant.given.entries}
     if taken := sorted(laid_down & pairs.keys()):
-        raise click.BadParameter(f"{', '.join(taken)} of {grant.name} is laid down: leave it out")
+        raise ArgumentError(f"{', '.join(taken)} of {grant.name} is laid down: leave it out")
     properties = grant.parameters.get("properties", {})
     parameters = {name: _typed(value, properties.get(name)) for name, value in pairs.items()}
     problem = checked_as_declared(parameters, grant.parameters)
     if problem:
         takes = ", ".join(properties) or "nothing"
-        raise click.BadParameter(f"{action} does not take that: {problem}; it takes {takes}")
+        raise ArgumentError(f"{action} does not take that: {problem}; it takes {takes}")
     return StepPropose(
         execution_id=execution_id, action=grant.name, parameters=parameters, note=note, seen=seen
     )

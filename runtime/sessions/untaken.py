@@ -5,7 +5,6 @@ import time
 from cortex.bus import Log, State
 from cortex.bus.events import ExecutionDeferred, StepExecute, StepUnclaimed
 from cortex.runtime.executions.view import (
-    HOW_LONG,
     UNHELD,
     History,
     nobody,
@@ -16,8 +15,6 @@ from cortex.runtime.processes.catalog import ways_back
 from cortex.runtime.projections import STREAM
 from cortex.runtime.serving import found, is_untaken
 from cortex.runtime.serving.doctor import is_held
-
-from ..screen import Screen
 
 NO_HUB = "no hub is up that a worker could come to: `cortex up --background`, then start it"
 
@@ -59,26 +56,20 @@ def waiting_for(history: History, execution_id: str) -> str:
     return f"nobody carries out {action}" if action else ""
 
 
-def say_what_is_missing(
-    screen: Screen, history: History, event: ExecutionDeferred | StepUnclaimed, *, quiet: bool
-) -> None:
-    """Say how what a request or a step waits for comes back.
+def missing_line(event: ExecutionDeferred | StepUnclaimed) -> str:
+    """What a request or a step waits for."""
+    if isinstance(event, ExecutionDeferred):
+        return what_is_missing(event)
+    return f"{event.step_id}: {nobody(event)}"
 
-    Where nothing else is told, say that it waits, too.
-    """
-    if isinstance(event, ExecutionDeferred):
-        said, missing = what_is_missing(event), event.missing
-    else:
-        said, missing = f"{event.step_id}: {nobody(event)}", (f"action {event.action}",)
-    if quiet:
-        screen.note(said, "yellow")
-    ways = ways_back(missing, history.stream, history.event)
-    for way in ways:
-        screen.note(way, "cyan")
+
+def remedies(history: History, event: ExecutionDeferred | StepUnclaimed) -> list[str]:
+    """How what a request or a step waits for comes back."""
+    missing = event.missing if isinstance(event, ExecutionDeferred) else (f"action {event.action}",)
+    ways = list(ways_back(missing, history.stream, history.event))
     if found(history.home) is None and any("the worker" in way for way in ways):
-        screen.note(NO_HUB, "cyan")
-    if isinstance(event, ExecutionDeferred):
-        screen.note(HOW_LONG)
+        ways.append(NO_HUB)
+    return ways
 
 
 def _waits(state: State, position: int, *, reported: bool) -> bool:
