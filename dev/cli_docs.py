@@ -14,6 +14,13 @@ from typing import Any
 import click
 import msgspec
 
+from cortex.runtime.admin import (
+    EventLine,
+    FoundProcess,
+    InspectDocument,
+    ProcessRow,
+    ValidateDocument,
+)
 from cortex.runtime.context import (
     Epoch,
     FixedPart,
@@ -46,6 +53,7 @@ from cortex.runtime.executions.view import (
     ModelCall,
     ModelChoice,
     Span,
+    TraceDocument,
     WhyDocument,
 )
 from cortex.runtime.kernel import Config
@@ -62,14 +70,7 @@ from cortex.runtime.serving.doctor import Check, ModelCheck, ModelRow
 from cortex.runtime.sessions import DryRunDocument, FoundExecution, GateReport, StepReport
 
 # Behind front doors: only what describes the code looks at it there.
-_COMMANDS = "cortex.runtime.cli.commands"
-EventLine: Any = importlib.import_module(f"{_COMMANDS}.events").EventLine
-InitDocument: Any = importlib.import_module(f"{_COMMANDS}.init").InitDocument
-_process: Any = importlib.import_module(f"{_COMMANDS}.process")
-FoundProcess, InspectDocument = _process.FoundProcess, _process.InspectDocument
-ProcessRow = _process.ProcessRow
-TraceDocument: Any = importlib.import_module(f"{_COMMANDS}.trace").TraceDocument
-ValidateDocument: Any = importlib.import_module(f"{_COMMANDS}.validate").ValidateDocument
+InitDocument: Any = importlib.import_module("cortex.runtime.cli.commands.init").InitDocument
 MEANINGS = importlib.import_module("cortex.runtime.cli.exits").MEANINGS
 _failure: Any = importlib.import_module("cortex.runtime.cli.screen")
 Failure, FailureDocument = _failure.Failure, _failure.FailureDocument

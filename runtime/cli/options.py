@@ -34,6 +34,17 @@ class _Dollars(click.FloatRange):
         return amount
 
 
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Add several options, shown in this order."""
+
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
 DOLLARS = _Dollars(min=0.0, max=MOST_USD)
 
 with_note = click.option("--note", default="", help="Why, for the record.")
@@ -46,6 +57,10 @@ with_workspace = click.option(
     type=FOLDER_THERE,
     default=".",
     help="The folder that the work is about [default: .].",
+)
+with_running = with_options(
+    click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
+    click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
 )
 words = click.argument("words", metavar="TEXT...", nargs=-1, required=True)
 
@@ -125,16 +140,6 @@ def _note_untrusted(home: "Home") -> None:
             Screen().note(
                 f"{home.path} is not trusted, nothing of it runs: `cortex trust --show`", "yellow"
             )
-
-
-def with_running(function: Function) -> Function:
-    """Add the options of commands that follow an execution."""
-    for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
-        click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
-    ):
-        function = option(function)
-    return function
 
 
 def question_of(words: tuple[str, ...]) -> str:

@@ -39,6 +39,7 @@ _PLAIN = {
 }
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
+STATES = {"ok": "green", "warn": "yellow", "fail": "red"}  # of a check
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], str]]
 
 

@@ -5,16 +5,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cortex.runtime.executions.view import Span
+from cortex.runtime.executions.view import PRIMITIVES, Span, many_done, time_by_primitive
 from cortex.runtime.kernel import duration, many
 from cortex.runtime.models import Usage, counted, dollars
 
 from .screen import LEAST, Screen
 
-PRIMITIVES = ("orchestrate", "execute", "learn", "build", "refine")
 ANSWER_LINES = 6  # of a model's answer, unless all of it is wanted
 SHORT = 180  # characters of a value, unless all of it is wanted
-ITEMS_SHOWN = 16  # of those that completed, unless all of it is wanted
 MARGIN = 31  # columns of position and times
 _GOOD = frozenset(
     ("passed", "completed", "compiled", "responded", "returned", "recorded", "skipped")
@@ -55,21 +53,12 @@ def show_spans(screen: Screen, spans: Sequence[Span], *, full: bool, indent: str
         screen.line(f"{'':>{MARGIN}}{indent}  {told}", "dim")
 
 
-def many_done(spans: Sequence[Span]) -> list[Span]:
-    """Items that completed, where there are too many of them to look at; none else."""
-    done = [span for span in spans if span.kind == "item" and span.status == "completed"]
-    return done if len(done) > ITEMS_SHOWN else []
-
-
 def show_primitives(screen: Screen, spans: Sequence[Span]) -> None:
     """Print the spans and the time of each of the five primitives that has any."""
     screen.line(f"by kind of work ({', '.join(PRIMITIVES)}):")
-    for primitive in PRIMITIVES:
-        own = [s for s in spans if s.primitive == primitive and s.kind != "execution"]
-        took_s = sum(s.duration_s for s in own)
-        if own:
-            noun = "span " if len(own) == 1 else "spans"
-            screen.line(f"  {primitive:<12}{len(own):>4} {noun}  {duration(took_s):>10}")
+    for primitive, (count, took_s) in time_by_primitive(spans).items():
+        noun = "span " if count == 1 else "spans"
+        screen.line(f"  {primitive:<12}{count:>4} {noun}  {duration(took_s):>10}")
 
 
 def _title(span: Span) -> str:

@@ -1,43 +1,21 @@
 """`cortex trace`: everything that happened in an execution."""
 
-from collections.abc import Sequence
-
 import click
-import msgspec
 
-from cortex.bus.events import StepDelegated
-from cortex.runtime.executions.view import (
-    ExecutionDocument,
-    History,
-    Span,
-    document_of,
-    rows_of,
-    spans_of,
-)
+from cortex.runtime.executions.view import History, TraceDocument, part_line, trace_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.models import dollars
 
-from ..completing import execution_ids
-from ..options import with_home, with_screen
+from ..completing import with_any_execution
+from ..options import at_home
 from ..screen import Screen
-from ..timeline import many_done, show_primitives, show_spans
-
-DEEPEST = 16  # children of children of ...; a process cannot run itself, so this is plenty
-
-
-class TraceDocument(msgspec.Struct):
-    """One execution with its spans, and its children's under it."""
-
-    execution: ExecutionDocument
-    spans: list[Span]
-    children: list["TraceDocument"]
+from ..timeline import show_primitives, show_spans
 
 
 @click.command()
-@click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
+@with_any_execution
 @click.option("--full", is_flag=True, help="Show full answers, results and evidence.")
-@with_home
-@with_screen
+@at_home
 def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
     """Show everything that happened in an execution.
 
@@ -47,38 +25,10 @@ def trace(execution_id: str, full: bool, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         newest = history.newest_execution_id
         found = history.execution_id(execution_id) if execution_id else newest()
-        document = _trace(history, found, DEEPEST, full=full)
+        document = trace_of(history, found, full=full)
     screen.document(document)
     if not screen.as_json:
         _show(screen, document, full=full, indent="")
-
-
-def _trace(history: History, execution_id: str, depth: int, *, full: bool) -> TraceDocument:
-    rows = rows_of(history, execution_id, around=True)
-    own = [row for row in rows if row[0].correlation == execution_id]
-    called = [event.child for _, event in own if isinstance(event, StepDelegated)]
-    spans = spans_of(rows, execution_id)
-    spared = frozenset[str]() if full else {each.attributes["child"] for each in many_done(spans)}
-    shown = [child for child in dict.fromkeys(called) if depth and child not in spared]
-    return TraceDocument(
-        document_of(history.folded(execution_id, (record for record, _ in rows)), own),
-        spans,
-        [_trace(history, child, depth - 1, full=full) for child in shown],
-    )
-
-
-def _part_of(spans: Sequence[Span]) -> str:
-    """What a child execution is of its parent: "item 2 of step review of <id>"; else ""."""
-    for span in spans:
-        said = span.attributes
-        if span.kind == "execution.started" and (parent := said.get("parent")):
-            part, step = said.get("part"), said.get("parent_step", "")
-            whole = f"step {step} of {parent}"
-            if not part:
-                return whole
-            own = f"item {said.get('item')}" if part == step else f"branch {part}"
-            return f"{own} of {whole}"
-    return ""
 
 
 def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -> None:
@@ -86,9 +36,8 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
     process = (
         f"{execution.process} version {execution.version}" if execution.process else "(ad hoc)"
     )
-    screen.line(f"{indent}execution {execution.id}  {execution.status}", "bold")
-    for name, value in (
-        ("part of", _part_of(document.spans)),
+    facts = (
+        ("part of", part_line(document.spans)),
         ("process", process),
         ("goal", execution.goal),
         ("workspace", execution.workspace),
@@ -97,9 +46,9 @@ def _show(screen: Screen, document: TraceDocument, *, full: bool, indent: str) -
         ("reason", execution.reason),
         ("tokens", f"{execution.tokens:,}"),
         ("cost", dollars(execution.cost) if execution.cost else ""),
-    ):
-        if value:
-            screen.paragraph(value, lead=f"{indent}{name:<10} ")
+    )
+    screen.line(f"{indent}execution {execution.id}  {execution.status}", "bold")
+    screen.facts(facts, indent)
     screen.line()
     show_spans(screen, document.spans, full=full, indent=indent)
     if not indent:

@@ -7,7 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .front import Terminal, open_session
     from .keyboard import Interrupts, Keyboard, told_to_end, wait_for
-    from .live import EventWatch, LiveView
+    from .live import EventWatch, LiveView, health_pictures
     from .people import (
         answer_to,
         asked_for_trust,
@@ -29,6 +29,7 @@ __all__ = [
     "answer_to",
     "asked_for_trust",
     "has_person",
+    "health_pictures",
     "input_text",
     "open_session",
     "show_acting",

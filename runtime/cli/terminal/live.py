@@ -2,11 +2,14 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from cortex.bus import Event, Recorded
 from cortex.bus.events import ModelDelta, StepDelegated
+from cortex.runtime.context.prompt_log import Health, health_lines
 from cortex.runtime.executions.view import Activity, FinishedLine, LiveState, Teller
 from cortex.runtime.kernel import duration
 from cortex.runtime.models import dollars
@@ -94,14 +97,11 @@ class LiveView:
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        # Here, not at the top: most commands show nothing of the kind, and rich takes its time.
-        from rich.console import Console
         from rich.live import Live
 
-        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live = Live(
             self,
-            console=console,
+            console=_console(stderr=True),
             refresh_per_second=A_SECOND,
             transient=True,  # the result follows, not what was going on
             redirect_stdout=False,
@@ -196,3 +196,40 @@ def _beat(now_s: float) -> str:
 
 def _brief(tokens: int) -> str:
     return f"{tokens:,}" if tokens < 10_000 else f"{tokens / 1_000:.1f}k"
+
+
+@contextmanager
+def health_pictures(screen: Screen) -> Iterator[Callable[[Health], None]]:
+    """What shows the health of a context; on a terminal each picture stands over the last one.
+
+    The last picture stays when the block is left, also by Ctrl-C.
+    """
+    if not screen.terminal or screen.as_json:
+        margin = iter(("",))
+
+        def show(found: Health) -> None:
+            if next(margin, None) is None:
+                screen.line()
+            for line in health_lines(found):
+                screen.line(line.text, line.style)
+
+        yield show
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=_console(), auto_refresh=False, vertical_overflow="crop") as live:
+
+        def draw(found: Health) -> None:
+            lines = health_lines(found)
+            drawn = [Text(clean(line.text), style=line.style, overflow="fold") for line in lines]
+            live.update(Text("\n").join(drawn), refresh=True)
+
+        yield draw
+
+
+def _console(*, stderr: bool = False) -> "Console":
+    # Here, not at the top: most commands show nothing of the kind, and rich takes its time.
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)

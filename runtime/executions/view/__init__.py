@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         what_is_missing,
         what_pausing_does,
     )
+    from .trace import PRIMITIVES, TraceDocument, many_done, part_line, time_by_primitive, trace_of
 else:
     lazily(__name__)
 
@@ -66,6 +67,7 @@ __all__ = [
     "LEFT_TO_HUB",
     "LEFT_TO_PAUSE",
     "LEFT_WAITING",
+    "PRIMITIVES",
     "REVIEW_LINES",
     "TEXT_LINES",
     "UNHELD",
@@ -90,6 +92,7 @@ __all__ = [
     "OpenQuestions",
     "Span",
     "Teller",
+    "TraceDocument",
     "WhyDocument",
     "asked_of_person",
     "asking_items",
@@ -112,11 +115,13 @@ __all__ = [
     "items_document",
     "items_line",
     "log_lines",
+    "many_done",
     "named_values",
     "nobody",
     "only_child",
     "open_gate",
     "outermost",
+    "part_line",
     "readable",
     "review_of",
     "row_of",
@@ -125,7 +130,9 @@ __all__ = [
     "shape_of",
     "spans_of",
     "task_first",
+    "time_by_primitive",
     "took_s",
+    "trace_of",
     "unedited_line",
     "waiting_child",
     "what_is_missing",

@@ -12,8 +12,8 @@ ENDED: Final = ("completed", "failed", "cancelled", "halted")  # as far as nobod
 LOOK_S: Final = 0.25  # how often the log is looked at
 
 
-class Following:
-    """An execution that is followed until it has ended."""
+class FollowedContext:
+    """The context of an execution that is followed until it has ended."""
 
     def __init__(self, home: Home, asked: str) -> None:
         self._home = home

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from cortex.runtime.context import EditNote, Manifest, ManifestEntry
+from cortex.runtime.context import EditNote, Manifest
 from cortex.runtime.context.prompt_log import (
     SHOWN,
     PromptDiff,
@@ -14,12 +14,26 @@ from cortex.runtime.context.prompt_log import (
 from cortex.runtime.kernel import many
 from cortex.runtime.models import dollars
 
-from ..screen import Screen
+from .screen import Columns, Screen
 
-_ITEM: Final = ("item", "section", "state", "tokens", "score", "why")
-_SOURCE: Final = ("source", "section", "considered", "included", "tokens", "saved")
+ITEMS: Columns = {
+    "item": "id",
+    "section": "section",
+    "state": "state",
+    "tokens": "tokens",
+    "score": lambda entry: f"{entry.score:.3f}",
+    "why": "reason",
+}
+SOURCES: Columns = {
+    "source": "source",
+    "section": "section",
+    "considered": lambda each: str(each.considered),
+    "included": lambda each: str(each.included),
+    "tokens": "tokens",
+    "saved": lambda each: str(each.saved),
+}
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
-_DIFF: Final = "    "  # before each line of a text that changed
+_DID: Final = {"order": "marked", "secret": "masked"}  # about what could act on a reader
 
 
 def digest_shown(digest: str) -> str:
@@ -30,7 +44,7 @@ def digest_shown(digest: str) -> str:
 def show_manifest(screen: Screen, document: PromptDocument) -> None:
     """A manifest: its items, then what they come to."""
     manifest = document.manifest
-    screen.table(_ITEM, map(_item_cells, manifest.items))
+    screen.rows(manifest.items, ITEMS, known=True)
     screen.line()
     for name, tokens in manifest.sections.items():
         if tokens:
@@ -39,22 +53,34 @@ def show_manifest(screen: Screen, document: PromptDocument) -> None:
         f"{'prompt':<13} {manifest.tokens:>7,} of {manifest.effective_window:,}, "
         f"{manifest.headroom:,} of them kept for the answer"
     )
-    screen.line(f"{'counted':<13} {counting_of(manifest)}")
+    for name, text, style in _remarks(document):
+        screen.line(f"{name:<13} {text}", style)
+
+
+def _remarks(document: PromptDocument) -> Iterator[tuple[str, str, str]]:
+    """What is to be said of a manifest beside its tokens: a name, a text and its style."""
+    manifest = document.manifest
     stretches = ", ".join(f"{each.stretch} {each.tokens:,}" for each in manifest.segments)
-    screen.line(f"{'stretches':<13} {stretches}; {manifest.strategy}")
+    yield "counted", counting_of(manifest), ""
+    yield "stretches", f"{stretches}; {manifest.strategy}", ""
     for each in manifest.declared:
         shed = f"{many(each.shed, 'token')} shed, {each.rewritten:,} written anew"
-        screen.line(f"{'epoch':<13} {each.number}, at turn {each.turn}, {each.because}: {shed}")
+        yield "epoch", f"{each.number}, at turn {each.turn}, {each.because}: {shed}", ""
     for edit in manifest.edits:
-        screen.line(f"{'edited':<13} {edited_line(edit)}", "" if edit.applied else "yellow")
+        yield "edited", edited_line(edit), "" if edit.applied else "yellow"
     for over in manifest.passed_over:
-        screen.line(f"{'passed over':<13} {over.count:,} items of {over.section}: {over.reason}")
-    for found in _found(manifest):
-        screen.line(f"{'found':<13} {found}", "yellow")
+        yield "passed over", f"{over.count:,} items of {over.section}: {over.reason}", ""
+    # What could act on a model or a reader, and what was done about it.
+    parts = [(entry.id, entry.neutralised) for entry in manifest.items]
+    parts += [(f"the {part.section}", part.neutralised) for part in manifest.fixed]
+    for name, neutralised in parts:
+        for found in neutralised:
+            did = _DID.get(found.what, "made harmless")
+            yield "found", f"in {name}: {found.what}, {many(found.count, 'time')}, {did}", "yellow"
     for note in document.notes:
-        screen.line(f"{'noted':<13} {note}", "yellow")
+        yield "noted", note, "yellow"
     for warning in manifest.warnings:
-        screen.line(f"{'warning':<13} {warning}", "yellow")
+        yield "warning", warning, "yellow"
 
 
 def counting_of(manifest: Manifest) -> str:
@@ -74,21 +100,6 @@ def edited_line(edit: EditNote) -> str:
     return f"{what}{edit.note and ': '}{edit.note}{said}"
 
 
-def _item_cells(entry: ManifestEntry) -> tuple[str, ...]:
-    score = f"{entry.score:.3f}"
-    return entry.id, entry.section, entry.state, f"{entry.tokens:,}", score, entry.reason
-
-
-def _found(manifest: Manifest) -> Iterator[str]:
-    """What could act on a model or a reader, and what was done about it."""
-    parts = [(entry.id, entry.neutralised) for entry in manifest.items]
-    parts += [(f"the {part.section}", part.neutralised) for part in manifest.fixed]
-    for name, neutralised in parts:
-        for each in neutralised:
-            did = {"order": "marked", "secret": "masked"}.get(each.what, "made harmless")
-            yield f"in {name}: {each.what}, {many(each.count, 'time')}, {did}"
-
-
 def show_diff(screen: Screen, found: PromptDiff, *, texts: bool) -> None:
     """What changed between two prompts; line by line with *texts*."""
     if found.same:
@@ -97,27 +108,26 @@ def show_diff(screen: Screen, found: PromptDiff, *, texts: bool) -> None:
     sections = ", ".join(f"{name} {tokens:+,}" for name, tokens in found.sections.items())
     screen.line(f"{found.tokens:+,} tokens{sections and ': '}{sections}")
     screen.line(f"both begin with the same {found.shared:,} characters")
-    for epoch in found.epochs:
-        screen.line(epoch)
+    screen.lines(found.epochs)
     for own in found.own:
         screen.line()
         screen.line(f"other text    the {own.section} itself  {own.tokens:+,} tokens", "bold")
-        if own.why:
-            screen.paragraph(own.why, lead="  why     ")
-        _show_text(screen, own.text, texts=texts)
+        _show_change(screen, (("why", own.why),), own.text if texts else ())
     for item in found.items:
         screen.line()
         screen.line(f"{item.change:<12}  {item.id}  {item.tokens:+,} tokens", "bold")
-        screen.paragraph(item.before, lead="  before  ")
-        screen.paragraph(item.after, lead="  after   ")
-        if item.why:
-            screen.paragraph(item.why, lead="  why     ")
-        _show_text(screen, item.text, texts=texts)
+        facts = (("before", item.before), ("after", item.after), ("why", item.why))
+        _show_change(screen, facts, item.text if texts else ())
 
 
-def _show_text(screen: Screen, lines: tuple[str, ...], *, texts: bool) -> None:
-    for line in lines if texts else ():
-        screen.line(f"{_DIFF}{line}", _STYLES.get(line[:1], ""))
+def _show_change(
+    screen: Screen, facts: tuple[tuple[str, str], ...], lines: tuple[str, ...]
+) -> None:
+    for name, text in facts:
+        if text:
+            screen.paragraph(text, lead=f"  {name:<6}  ")
+    for line in lines:
+        screen.line(f"    {line}", _STYLES.get(line[:1], ""))
 
 
 def show_stats(screen: Screen, found: PromptStats) -> None:
@@ -129,16 +139,9 @@ def show_stats(screen: Screen, found: PromptStats) -> None:
     )
     if found.priced:
         screen.line(f"{found.priced:,} of them have a known price: {dollars(found.cost)}")
-    for each in found.sections:
-        screen.line(_section_line(each, priced=bool(found.priced)))
+    screen.lines(_section_line(each, priced=bool(found.priced)) for each in found.sections)
     screen.line()
-    screen.table(
-        _SOURCE,
-        (
-            (e.source, e.section, str(e.considered), str(e.included), f"{e.tokens:,}", str(e.saved))
-            for e in found.sources
-        ),
-    )
+    screen.rows(found.sources, SOURCES, known=True)
     for source in found.sources:
         if not source.used:
             times = f"in {source.considered:,} of these {many(found.prompts, 'prompt')}"
