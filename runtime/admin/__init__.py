@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         process_rows,
     )
     from .sources import ValidateDocument, validated
-    from .status import StatusDocument, status_of
+    from .status import StatusDocument, UpDocument, plugins_at_start, status_of, up_document
 else:
     lazily(__name__)
 
@@ -60,6 +60,7 @@ __all__ = [
     "ShownDocument",
     "StatusDocument",
     "TopicRow",
+    "UpDocument",
     "ValidateDocument",
     "Wanted",
     "add_client",
@@ -76,6 +77,7 @@ __all__ = [
     "inspected",
     "knowledge_statistics",
     "matching_processes",
+    "plugins_at_start",
     "process_history",
     "process_rows",
     "retry_parked",
@@ -84,5 +86,6 @@ __all__ = [
     "status_of",
     "topic_rows",
     "traceback_of",
+    "up_document",
     "validated",
 ]

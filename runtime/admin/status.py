@@ -7,12 +7,15 @@ from typing import Any
 import msgspec
 
 from cortex.bus import clock_behind_ns
-from cortex.bus.events import RuntimeAnswer, RuntimeGet
+from cortex.bus.events import RuntimeAnswer, RuntimeGet, RuntimeStarted
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import ConfigError, Home, iso
 from cortex.runtime.log import EventLog, LogMissingError, no_room
 from cortex.runtime.processes.catalog import NotReady, not_ready_of
+from cortex.runtime.projections import Selection
 from cortex.runtime.serving import (
+    Note,
+    PluginFared,
     Rate,
     SubscriptionRow,
     connected,
@@ -29,6 +32,10 @@ from cortex.runtime.serving.doctor import (
 )
 
 PATIENCE_S = 10.0  # for the hub's own word
+PLUGINS_S = 6.0  # that are waited for plugins, to say how they fare
+LOOK_S = 0.05
+STARTS = Selection(topics=(RuntimeStarted.topic_name(),))
+OF_PLUGINS = Selection(topics=("plugin.*",))
 
 
 class ClientRow(msgspec.Struct):
@@ -73,6 +80,17 @@ class StatusDocument(msgspec.Struct):
     def disk_full(self) -> bool:
         """Whether nothing can be recorded for want of room."""
         return no_room(Path(self.home))
+
+
+class UpDocument(msgspec.Struct):
+    """A hub that is up."""
+
+    home: str
+    pid: int
+    urls: list[str]
+    fingerprint: str  # of the certificate shown on tls+tcp://; empty where there is none
+    version: str
+    not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
 
 
 def status_of(home: Home) -> StatusDocument:
@@ -145,3 +163,27 @@ def _standing(home: Home) -> tuple[int, float, list[Rate], list[SubscriptionRow]
         return state.head, behind_ns / 1e9, rates, subscriptions
     finally:
         log.close()
+
+
+def up_document(home: Home, note: Note) -> UpDocument:
+    """The hub that says of itself what is in *note*, and what of its home it cannot run."""
+    with History.open(home) as history:
+        not_ready = not_ready_of(history)
+    urls = [note.url, *note.urls]
+    return UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version, not_ready)
+
+
+def plugins_at_start(home: Home) -> dict[str, PluginFared]:
+    """The plugins that start with the hub, as they stand once all of them have, or soon after."""
+    until = time.monotonic() + PLUGINS_S
+    while True:
+        with History.open(home) as history:
+            begun = max((r.position for r in history.select(STARTS)), default=0)
+            said = {r.stream.partition("/")[2] for r in history.select(OF_PLUGINS, begun)}
+            fared = plugins_of(history)
+        wanted = {name for name, how in fared.items() if how.load is not None}
+        if wanted <= said or time.monotonic() > until:
+            starting = {name: PluginFared("starting") for name in wanted - said}
+            known = {name: fared[name] for name in said & fared.keys()}
+            return dict(sorted({**starting, **known}.items()))
+        time.sleep(LOOK_S)

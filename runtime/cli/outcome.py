@@ -62,15 +62,14 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
         f"{duration(document.duration_s)}  {_taken(document)}"
     )
-    _show_hints(screen, document)
+    screen.lines(hints_of(document), "cyan")
 
 
 def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     """Print what *document* was given, how its steps went and what came of it."""
     screen.document(document)
     screen.line(f"execution {document.id}  {document.status}", _style_of(document))
-    for name, value in _facts(document):
-        screen.paragraph(value, lead=f"{name:<10} ")
+    screen.facts(_facts(document))
     _show_named(screen, "inputs", document.inputs)
     _show_items(screen, document)
     if document.steps:
@@ -83,7 +82,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     _show_contexts(screen, document)
     _show_prompt(screen, document, None)
     screen.line()
-    _show_hints(screen, document)
+    screen.lines(hints_of(document), "cyan")
 
 
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
@@ -97,7 +96,7 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
         screen.line(f"what {document.person} is asked, for step {document.step}; {shape}:")
     else:
         screen.line(f"the context that is sent when step {document.step} goes on:")
-    _show_lines(screen, [f"  | {line}" for line in lines[:most]])
+    screen.lines([f"  | {line}" for line in lines[:most]])
     if most is not None and len(lines) > most:
         screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
     unedited = document.contexts[-1].unedited if document.contexts else []
@@ -107,12 +106,12 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
 
 def _show_result(screen: Screen, document: ExecutionDocument) -> None:
     if document.outputs:
-        _show_lines(screen, named_values(document.outputs))
+        screen.lines(named_values(document.outputs))
     elif document.results:
         last = list(document.results)[-1]
         if summary := document.summaries.get(last):
             screen.line(f"{last}: {summary}")
-        _show_lines(screen, scalars(document.results[last], f"cortex execution show {document.id}"))
+        screen.lines(scalars(document.results[last], f"cortex execution show {document.id}"))
 
 
 def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
@@ -131,7 +130,7 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     _show_items(screen, document)
     if document.question:
         if review := review_of(document):
-            _show_lines(screen, iter(review))
+            screen.lines(review)
             screen.line()
         screen.paragraph(document.question, style="bold")
         if document.may:
@@ -148,7 +147,7 @@ def _show_next(screen: Screen, document: ExecutionDocument) -> None:
     does = f"step {document.next.step} goes on with {document.next.does}"
     screen.line()
     screen.line(f"{does}:" if document.next.parameters else does)
-    _show_lines(screen, named_values(document.next.parameters, "  "))
+    screen.lines(named_values(document.next.parameters, "  "))
 
 
 def _show_steps(screen: Screen, document: ExecutionDocument) -> None:
@@ -193,43 +192,30 @@ def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
     for dialogue in document.dialogues:
         if dialogue.turns > 1 or dialogue.retries or dialogue.tools or dialogue.cost:
             screen.paragraph(dialogue_line(dialogue))
-    _show_lines(screen, log_lines(document))
-
-
-def _show_hints(screen: Screen, document: ExecutionDocument) -> None:
-    for hint in hints_of(document):
-        screen.line(hint, "cyan")
+    screen.lines(log_lines(document))
 
 
 def _show_named(screen: Screen, name: str, values: dict[str, Any]) -> None:
     if values:
         screen.line(name)
-        _show_lines(screen, named_values(values, "  "))
-
-
-def _show_lines(screen: Screen, lines: Iterable[str]) -> None:
-    for line in lines:
-        screen.line(line)
+        screen.lines(named_values(values, "  "))
 
 
 def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     version = f" version {document.version}" if document.version else ""
     requested = local(parse_time(document.requested, 0))
+    at_work = document.status == "running" and not document.waiting
     yield "process", f"{document.process or 'ad-hoc work'}{version}"
-    for name, value in (
-        ("goal", document.goal),
-        ("workspace", document.workspace),
-        ("work tree", document.worktree),
-        ("at work", document.step if document.status == "running" and not document.waiting else ""),
-        ("reason", document.reason),
-        ("waiting", _waiting(document)),
-        ("asks", document.question),
-        ("may do", ", ".join(document.may)),
-        ("verdict", document.verdict),
-        ("asked by", document.requested_by),
-    ):
-        if value:
-            yield name, value
+    yield "goal", document.goal
+    yield "workspace", document.workspace
+    yield "work tree", document.worktree
+    yield "at work", document.step if at_work else ""
+    yield "reason", document.reason
+    yield "waiting", _waiting(document)
+    yield "asks", document.question
+    yield "may do", ", ".join(document.may)
+    yield "verdict", document.verdict
+    yield "asked by", document.requested_by
     for given in document.answers:
         note = f": {given.note}" if given.note else ""
         yield "answered", f"{_answer(given)} by {given.by}{note}"

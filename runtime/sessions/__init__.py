@@ -7,6 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from . import steering
     from .ailments import Ailments, listen
+    from .dry_run import dry_run
     from .errors import (
         ArgumentError,
         HubGoneError,
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
         UnwritableError,
         WaitingError,
     )
-    from .front import Front, Watch
+    from .front import Front, ProgressView
     from .gate_answers import AnsweredDocument, answer_gate, asked_by_gate
     from .goal_actions import ActionItem, actions_of
     from .goals import (
         NO_CHECKOUT,
         NO_MODEL,
+        GoalOptions,
         goal_at_hand_of,
         goal_step,
         is_in_checkout,
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from .open_home import OpenHome, opened_home
     from .progress import Progress, Stopped, in_order
     from .prompt_edits import prompt_edit, replaced
-    from .rehearsal import DryRunDocument, GateReport, Rehearsal, StepReport, stage_of
+    from .rehearsal import DryRunDocument, GateReport, StepReport, stage_of
     from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
     from .session import Ending, Session
     from .settlements import (
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     )
     from .source_gates import gates_of_sources
     from .sources import changed, gone, is_path, source_at, sources_of
+    from .starting import RunOptions, start
     from .submitter import compiled_history
     from .untaken import untaken_action, waiting_for
 else:
@@ -83,12 +86,14 @@ __all__ = [
     "FoundExecution",
     "Front",
     "GateReport",
+    "GoalOptions",
     "HubGoneError",
     "LeftOpenError",
     "OpenHome",
     "Progress",
-    "Rehearsal",
+    "ProgressView",
     "RejectedError",
+    "RunOptions",
     "Session",
     "StepReport",
     "Stopped",
@@ -96,7 +101,6 @@ __all__ = [
     "UnmatchedError",
     "UnwritableError",
     "WaitingError",
-    "Watch",
     "actions_of",
     "announced_elsewhere",
     "answer_gate",
@@ -104,6 +108,7 @@ __all__ = [
     "by_file",
     "changed",
     "compiled_history",
+    "dry_run",
     "edited_inputs",
     "gates_of_sources",
     "goal_at_hand_of",
@@ -144,6 +149,7 @@ __all__ = [
     "standing",
     "standing_document",
     "stands_in_the_way",
+    "start",
     "steering",
     "step_settlement",
     "symbols_of",

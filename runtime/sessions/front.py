@@ -8,7 +8,7 @@ from cortex.bus.events import ModelInvoke
 from cortex.runtime.executions.view import ExecutionDocument, LiveState
 
 
-class Watch(AbstractContextManager[object], Protocol):
+class ProgressView(AbstractContextManager[object], Protocol):
     """Shows what happens in an execution and its children, while it is entered."""
 
     def show(self, record: Recorded, event: Event) -> None:
@@ -37,7 +37,7 @@ class Front:
     def document(self, value: Any) -> None:
         """Hand out the document of an execution that is left, for programs."""
 
-    def watch(self, execution_id: str, tally: LiveState) -> Watch | None:
+    def progress(self, execution_id: str, tally: LiveState) -> ProgressView | None:
         """What shows an execution that is followed, counting from *tally*."""
 
     def gate_answer(

@@ -45,18 +45,23 @@ NO_CHECKOUT: Final = (
 )
 
 
+class GoalOptions(msgspec.Struct, frozen=True):
+    """How a goal without a process is worked towards."""
+
+    may: tuple[str, ...] = ()  # actions that may be chosen, too
+    tools: tuple[str, ...] = ()  # beside those for files and knowledge
+    check: tuple[str, ...] = ()  # what decides that the goal is reached
+    turns: int | None = None  # how often the model is asked
+    within: str | None = None  # how long the work may take, as "90s" or "2h"
+    by_hand: bool = False  # a person chooses what is done
+
+
 def goal_step(
     home: Home,
     catalog: Catalog,
     goal: str,
     workspace: Path,
-    *,
-    may: Sequence[str],
-    tools: Sequence[str],
-    check: Sequence[str],
-    turns: int | None,
-    within: str | None,
-    by_hand: bool,
+    options: GoalOptions,
     breaks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The step that works towards *goal*, as it would stand in a process.
@@ -66,19 +71,19 @@ def goal_step(
             do about each.
     """
     registry = symbols_of(home)
-    by_hand = by_hand or not one_chooses(home)
-    budget: dict[str, Any] = {} if turns is None else {"turns": turns}
+    by_hand = options.by_hand or not one_chooses(home)
+    tools = [] if by_hand else _usual_tools(registry, options.tools)
     step: dict[str, Any] = {
-        "may": [*_usual(registry, may, by_hand=by_hand), *map(_granted, may)],
-        "tools": [*([] if by_hand else _usual_tools(registry, tools)), *tools],
+        "may": [*_usual(registry, options.may, by_hand=by_hand), *map(_granted, options.may)],
+        "tools": [*tools, *options.tools],
         "by_hand": by_hand,
-        "budget": budget,
+        "budget": {} if options.turns is None else {"turns": options.turns},
     }
-    if within or not by_hand:
-        step["timeout"] = within or WITHIN
-    if check:
+    if options.within or not by_hand:
+        step["timeout"] = options.within or WITHIN
+    if options.check:
         allow = Config.shown(home).handlers.shell.allow
-        step["check"] = [check_of(text, registry.gates, workspace, allow) for text in check]
+        step["check"] = [check_of(each, registry.gates, workspace, allow) for each in options.check]
     processes = _processes(catalog)
     linked, found = linked_goal(goal, step, registry, processes)
     # By the name of the option, where the step has another.

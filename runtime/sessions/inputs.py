@@ -39,7 +39,9 @@ def pairs_of(texts: Iterable[str], what: str) -> dict[str, str]:
     return pairs
 
 
-def inputs_of(pairs: dict[str, str], file: Path | None, fields: Sequence[Field]) -> dict[str, Any]:
+def inputs_of(
+    pairs: Mapping[str, str], file: Path | None, fields: Sequence[Field]
+) -> dict[str, Any]:
     """Typed inputs: those in *file*, and *pairs* over them, read as *fields* declare them.
 
     Raises:

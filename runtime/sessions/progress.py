@@ -26,7 +26,7 @@ from cortex.runtime.executions.view import OpenQuestions
 
 from .ailments import Ailments
 from .errors import UnwritableError
-from .front import Front, Watch
+from .front import Front, ProgressView
 
 WAIT_S = 0.1  # Ctrl-C is heard at least this often
 FAMILIES = (
@@ -90,12 +90,12 @@ class Progress:
         execution_id: str,
         ailments: Ailments,
         front: Front,
-        watch: Watch | None = None,
+        view: ProgressView | None = None,
         missing: Callable[[ExecutionDeferred | StepUnclaimed], None] = lambda _: None,
     ) -> None:
         self.execution_id = execution_id
         self._client, self._ailments = client, ailments
-        self._front, self._watch = front, watch
+        self._front, self._view = front, view
         self._missing = missing  # is called when it waits for what its process or a step lacks
         self._untaken: set[str] = set()  # actions that nobody carried out, of which it was said
         self._followed = {execution_id}
@@ -124,7 +124,7 @@ class Progress:
         self._own = 0 if after is None else after + 1
         self._shown = after = self._shown if after is None else after
         feed = self._client.follow(*((family, None) for family in FAMILIES), after=after)
-        shown: AbstractContextManager[object] = self._watch or nullcontext()
+        shown: AbstractContextManager[object] = self._view or nullcontext()
         try:
             with shown:
                 deadline = None if patience_s is None else time.monotonic() + patience_s
@@ -149,7 +149,7 @@ class Progress:
         except TailLostError as lost:
             if lost.common <= after:
                 raise
-            if self._watch is not None:
+            if self._view is not None:
                 said = f"the log has lost its events after position {lost.common}: following again"
                 self._front.note(said, "yellow")
             return []
@@ -177,8 +177,8 @@ class Progress:
                 if event.item or record.correlation in self._items:
                     self._items.add(event.child)
             self._questions.fold(event)
-            if self._watch is not None:
-                self._watch.show(record, event)
+            if self._view is not None:
+                self._view.show(record, event)
             if isinstance(event, ExecutionDeferred):
                 self._missing(event)
             elif isinstance(event, StepUnclaimed) and event.action not in self._untaken:

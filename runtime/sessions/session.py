@@ -254,9 +254,9 @@ class Session:
         """What follows the execution, and counts from what it took before."""
         state = self.history.execution(execution_id)
         most = state.started.max_cost if state.started else None
-        watch = self.front.watch(execution_id, LiveState(state.usage, state.cost, most))
+        view = self.front.progress(execution_id, LiveState(state.usage, state.cost, most))
         return Progress(
-            self.client, execution_id, self._ailments, self.front, watch, self._tell_missing
+            self.client, execution_id, self._ailments, self.front, view, self._tell_missing
         )
 
     def _tell_missing(self, event: ExecutionDeferred | StepUnclaimed) -> None:

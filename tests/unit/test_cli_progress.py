@@ -35,7 +35,7 @@ def asked(step: str) -> StepExecute:
 
 def following(client: Client, interrupts: Interrupts) -> Progress:
     front = Terminal(Screen(), interrupts)
-    return Progress(client, "x", Ailments(shown=False), front, front.watch("x", LiveState()))
+    return Progress(client, "x", Ailments(shown=False), front, front.progress("x", LiveState()))
 
 
 @pytest.fixture

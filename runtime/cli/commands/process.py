@@ -28,8 +28,7 @@ from ..completing import process_names
 from ..options import at_any_home, question_of, with_limit, with_version, words
 from ..screen import Columns, Screen
 from ..tree import Family
-from .dry_run import dry_run
-from .validate import validate
+from .process_checks import dry_run, validate
 
 LEAD = 12  # columns of the leading words of `inspect`
 ROWS: Columns = {

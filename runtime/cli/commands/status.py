@@ -1,4 +1,4 @@
-"""`cortex status`: who is connected to the hub, who is behind, how fast the log grows."""
+"""`cortex status` and `cortex doctor`: how a home and its hub are, and whether all is in order."""
 
 import click
 
@@ -6,11 +6,11 @@ from cortex.runtime.admin import StatusDocument, status_of
 from cortex.runtime.kernel import Home, duration, many
 from cortex.runtime.processes.catalog import not_ready_lines
 from cortex.runtime.serving import SubscriptionRow
-from cortex.runtime.serving.doctor import failing_lines, silent_server_lines
+from cortex.runtime.serving.doctor import checks_of, failing_lines, silent_server_lines
 
-from ..exits import NOT_FOUND, OK
-from ..options import at_home
-from ..screen import Columns, Screen
+from ..exits import NOT_FOUND, OK, UNUSABLE
+from ..options import at_any_home, at_home
+from ..screen import STATES, Columns, Screen
 
 PLUGINS: Columns = {"plugin": "name", "version": "version", "state": "state", "about": "reason"}
 CLIENTS: Columns = {
@@ -83,3 +83,24 @@ def _show_subscriptions(screen: Screen, rows: list[SubscriptionRow], *, every: b
         screen.rows(shown, SUBSCRIPTIONS, known=True)
     if len(shown) < len(rows):
         screen.line(f"idle subscriptions: {len(rows) - len(shown)}, which --all shows")
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Do not read every event of the log and every blob.")
+@click.option("--load", is_flag=True, help="Also import your own components: their code runs.")
+@at_any_home
+def doctor(quick: bool, load: bool, home: Home, screen: Screen) -> int:
+    """Check this installation, the home, its log and its blobs.
+
+    It changes nothing, and runs no code of the home without --load.
+
+    Ends with 4 if you have to do something.
+    """
+    found = []
+    for check in checks_of(home, deep=not quick, loading=load):
+        found.append(check)
+        screen.line(f"{check.state:<5} {check.name:<11} {check.found}", STATES[check.state])
+        if check.todo:
+            screen.line(f"{'':<17} -> {check.todo}")
+    screen.document(found)
+    return UNUSABLE if any(check.state == "fail" for check in found) else OK

@@ -7,7 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .front import Terminal, open_session
     from .keyboard import Interrupts, Keyboard, told_to_end, wait_for
-    from .live import EventWatch, LiveView, health_pictures
+    from .live import LiveView, ProgressLines, health_pictures
     from .people import (
         answer_to,
         asked_for_trust,
@@ -21,10 +21,10 @@ else:
     lazily(__name__)
 
 __all__ = [
-    "EventWatch",
     "Interrupts",
     "Keyboard",
     "LiveView",
+    "ProgressLines",
     "Terminal",
     "answer_to",
     "asked_for_trust",

@@ -15,12 +15,12 @@ from cortex.runtime.executions.view import (
     task_first,
 )
 from cortex.runtime.kernel import Home
-from cortex.runtime.sessions import Front, LeftOpenError, Session, Watch
+from cortex.runtime.sessions import Front, LeftOpenError, ProgressView, Session
 
 from ..outcome import show_outcome
 from ..screen import Screen
 from .keyboard import Interrupts, Keyboard
-from .live import EventWatch
+from .live import ProgressLines
 from .people import answer_to, has_person, written_answer
 
 
@@ -69,9 +69,9 @@ class Terminal(Front):
         """The result where JSON was asked for; nothing for people, who were told."""
         self._screen.document(value)
 
-    def watch(self, execution_id: str, tally: LiveState) -> Watch | None:
+    def progress(self, execution_id: str, tally: LiveState) -> ProgressView | None:
         """Standard error, unless the command is quiet."""
-        return None if self.quiet else EventWatch(self._screen, execution_id, tally)
+        return None if self.quiet else ProgressLines(self._screen, execution_id, tally)
 
     def gate_answer(self, document: ExecutionDocument, question: str) -> str:
         """What the person at the keyboard answers, once they saw what it is about."""

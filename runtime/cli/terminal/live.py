@@ -29,7 +29,7 @@ QUIET = frozenset(("green", "cyan", "dim", ""))  # lines about what is in order
 BAR = "  | "  # before the text of a model
 
 
-class EventWatch:
+class ProgressLines:
     """Shows an execution and its children on standard error, each child's lines further in."""
 
     def __init__(self, screen: Screen, execution_id: str, tally: LiveState) -> None:
@@ -43,7 +43,7 @@ class EventWatch:
 
     def __enter__(self) -> Self:
         if self._live is not None:
-            self._live.__enter__()
+            self._live.start()
         return self
 
     def __exit__(
@@ -53,7 +53,7 @@ class EventWatch:
         trace: TracebackType | None,
     ) -> None:
         if self._live is not None:
-            self._live.__exit__(kind, error, trace)
+            self._live.stop()
 
     def show(self, record: Recorded, event: Event) -> None:
         """Show an event of an execution that is followed."""
@@ -89,14 +89,15 @@ class _Picture(NamedTuple):
 
 
 class LiveView:
-    """Standard error of a terminal, in the hands of rich while the block is entered."""
+    """Standard error of a terminal, which rich draws from `start` to `stop`."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
         self._picture = _Picture()
         self._live: Live | None = None
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Draw from now on."""
         from rich.live import Live
 
         self._live = Live(
@@ -109,14 +110,9 @@ class LiveView:
             vertical_overflow="crop",
         )
         self._live.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
+        """Draw no more; what goes on disappears."""
         if self._live is not None:
             self._live.stop()
             self._live = None

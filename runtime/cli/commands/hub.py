@@ -1,39 +1,30 @@
-"""`cortex up`: serve the hub of a home."""
+"""`cortex up` and `cortex down`: serve the hub of a home, and end it."""
 
-import time
 from pathlib import Path
 
 import click
 import msgspec
 
-from cortex.bus.events import RuntimeStarted
-from cortex.runtime.executions.view import History
+from cortex.runtime.admin import plugins_at_start, up_document
 from cortex.runtime.kernel import Home
-from cortex.runtime.processes.catalog import NotReady, not_ready_lines, not_ready_of
-from cortex.runtime.projections import Selection
-from cortex.runtime.serving import Note, PluginFared, Service, start, tell_systemd
-from cortex.runtime.serving.doctor import plugin_line, plugins_of
+from cortex.runtime.processes.catalog import not_ready_lines
+from cortex.runtime.serving import Note, Service, start, stop, tell_systemd
+from cortex.runtime.serving.doctor import plugin_line
 
 from ..exits import OK
-from ..options import FILE_THERE, at_any_home
+from ..options import FILE_THERE, at_any_home, at_home
 from ..screen import Screen
 from ..terminal import told_to_end, wait_for
 
 UP_S = 60.0  # within which a hub in the background has to listen
-PLUGINS_S = 6.0  # that are waited for plugins, to say how they fare
-STARTS = Selection(topics=(RuntimeStarted.topic_name(),))
-OF_PLUGINS = Selection(topics=("plugin.*",))
+PATIENCE_S = 30.0  # that a hub may take to its end
 
 
-class UpDocument(msgspec.Struct):
-    """A hub that is up."""
+class DownDocument(msgspec.Struct):
+    """Whose hub was ended."""
 
     home: str
     pid: int
-    urls: list[str]
-    fingerprint: str  # of the certificate shown on tls+tcp://; empty where there is none
-    version: str
-    not_ready: list[NotReady]  # sources that do not compile, processes that are unlinked
 
 
 @click.command()
@@ -83,34 +74,35 @@ def up(
 
 
 def _show(screen: Screen, home: Home, note: Note) -> None:
-    urls = [note.url, *note.urls]
-    plugins = _plugins(home)
-    with History.open(home) as history:
-        not_ready = not_ready_of(history)
-    screen.document(
-        UpDocument(str(home.path), note.pid, urls, note.fingerprint, note.version, not_ready)
-    )
+    plugins = plugins_at_start(home)
+    document = up_document(home, note)
+    screen.document(document)
     screen.line(f"up         {home.path} (process {note.pid})", "bold")
-    for address in note.addresses:
-        screen.line(f"listening  {address}")
+    screen.lines(f"listening  {address}" for address in note.addresses)
     for name, how in plugins.items():
         screen.line(*plugin_line(name, how))
-    for line in not_ready_lines(not_ready):
-        screen.line(line, "yellow")
+    screen.lines(not_ready_lines(document.not_ready), "yellow")
     screen.line("cortex status", "cyan")
 
 
-def _plugins(home: Home) -> dict[str, PluginFared]:
-    """The plugins that start with the hub, as they stand once all of them have, or soon after."""
-    until = time.monotonic() + PLUGINS_S
-    while True:
-        with History.open(home) as history:
-            begun = max((r.position for r in history.select(STARTS)), default=0)
-            said = {r.stream.partition("/")[2] for r in history.select(OF_PLUGINS, begun)}
-            fared = plugins_of(history)
-        wanted = {name for name, how in fared.items() if how.load is not None}
-        if wanted <= said or time.monotonic() > until:
-            starting = {name: PluginFared("starting") for name in wanted - said}
-            known = {name: fared[name] for name in said & fared.keys()}
-            return dict(sorted({**starting, **known}.items()))
-        time.sleep(0.05)
+@click.command()
+@click.option("--kill", is_flag=True, help="Kill the hub if it does not end by itself.")
+@click.option(
+    "--timeout",
+    "patience_s",
+    type=click.FloatRange(min=0.0),
+    default=PATIENCE_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the hub may take to end.",
+)
+@at_home
+def down(kill: bool, patience_s: float, home: Home, screen: Screen) -> None:
+    """End the hub that is up on the home. When the command returns, the hub is gone.
+
+    Handlers finish their current work; executions continue when a hub is up again.
+    """
+    home.check()
+    pid = stop(home, patience_s, kill=kill)
+    screen.document(DownDocument(str(home.path), pid))
+    screen.line(f"the hub of {home.path} has ended (process {pid})")

@@ -1,8 +1,11 @@
-"""`cortex log`: what moves with the events of a log, and does not fit them."""
+"""`cortex log` and `cortex blobs`: what a home stores beside its events, and what does not fit."""
+
+import time
 
 import click
 
-from cortex.runtime.kernel import Home, RefusedError
+from cortex.runtime.admin import collect_blobs
+from cortex.runtime.kernel import Home, RefusedError, many, parse_time
 from cortex.runtime.log import How, LogHeldError, StateReport, examine, mend, summary
 from cortex.runtime.serving import (
     HomeHeldError,
@@ -15,10 +18,11 @@ from cortex.runtime.serving import (
 from cortex.runtime.serving.doctor import live_differences
 
 from ..exits import OK, UNUSABLE
-from ..options import with_home, with_screen
+from ..options import at_home
 from ..screen import Screen
 from ..tree import Family
 
+OLDER = "1d"
 BY = "cortex log state"
 RESTORE = "cortex log state --restore   (restores the state in which the log was closed)"
 ACCEPT = "cortex log state --accept   (keeps what is there now)"
@@ -32,8 +36,7 @@ def log() -> None:
 @log.command()
 @click.option("--restore", is_flag=True, help="Restore the state in which the log was closed.")
 @click.option("--accept", is_flag=True, help="Keep the present state.")
-@with_home
-@with_screen
+@at_home
 def state(restore: bool, accept: bool, home: Home, screen: Screen) -> int:
     """Show state that was changed or does not fit, and repair it.
 
@@ -102,3 +105,35 @@ def _show(screen: Screen, document: StateDocument) -> None:
     if document.copied:
         screen.line(RESTORE, "cyan")
     screen.line(ACCEPT, "cyan")
+
+
+@click.group(cls=Family)
+def blobs() -> None:
+    """Manage blobs: remove those that nothing names."""
+
+
+@blobs.command()
+@click.option(
+    "--older",
+    default=OLDER,
+    show_default=True,
+    metavar="AGE",
+    help="Only blobs that nobody uploaded or asked for within this time: 90s, 12h, 7d.",
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
+@at_home
+def gc(older: str, dry_run: bool, home: Home, screen: Screen) -> None:
+    """Remove blobs that no event, deadline or index names.
+
+    It may run while a hub is up. A client that uploads a blob names it soon, so a blob that is
+    older than AGE and that nothing names is not needed any more.
+    """
+    now_ns = time.time_ns()
+    idle_s = max(0.0, (now_ns - parse_time(older, now_ns)) / 1e9)
+    found = collect_blobs(home, idle_s, dry_run=dry_run)
+    screen.document(found)
+    if not home.log_path.exists():
+        screen.line("there is nothing to remove: nothing was recorded yet")
+        return
+    verb = "would remove" if dry_run else "removed"
+    screen.line(f"{verb} {many(found.removed, 'blob')}, {many(found.freed_bytes, 'byte')}")

@@ -1,29 +1,17 @@
-"""`cortex process dry-run`: what a process would ask, and of whom, without doing it."""
+"""`cortex process validate` and `dry-run`: what is wrong, and what would be asked of whom."""
 
+import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from cortex.runtime import sessions
+from cortex.runtime.admin import validated
 from cortex.runtime.executions.view import named_values
 from cortex.runtime.kernel import Config, Home, many
 from cortex.runtime.models import dollars
-from cortex.runtime.processes import LinkedInterface
-from cortex.runtime.processes.catalog import Catalog, needs_line
-from cortex.runtime.sessions import (
-    DryRunDocument,
-    GateReport,
-    Rehearsal,
-    StepReport,
-    announced_elsewhere,
-    inputs_of,
-    is_path,
-    listed_tools,
-    pairs_of,
-    preferred_for,
-    refuse_wrong,
-    stage_of,
-)
+from cortex.runtime.processes.catalog import needs_line
 
 from ..completing import process_names_or_files, with_inputs
 from ..exits import FAILED, OK
@@ -31,7 +19,42 @@ from ..options import at_any_home, with_workspace
 from ..screen import Screen
 from ..terminal import open_session
 
-_STYLES = {"passed": "green", "failed": "red"}
+_SEVERITIES = {"error": "red", "warning": "yellow"}
+_MARKS = {"+": "green", "-": "red"}
+_OUTCOMES = {"passed": "green", "failed": "red"}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--fix", is_flag=True, help="Show the available fixes and apply them.")
+@at_any_home
+def validate(paths: tuple[Path, ...], strict: bool, fix: bool, home: Home, screen: Screen) -> int:
+    """Check sources: FILE:LINE:COLUMN: severity, code, what is wrong; then what to do.
+
+    Without a name, it checks the processes of the home. It compiles the sources together with the
+    processes of the home and of the library, which they may extend or run. The components of the
+    home, its plugins and, while a hub is up, its workers serve the actions and gates.
+    """
+    document, fixed = validated(home, paths, strict=strict, fix=fix)
+    for file, (before, after) in fixed.items():
+        lines = before.splitlines(), after.splitlines()
+        for line in difflib.unified_diff(*lines, file, file, lineterm=""):
+            screen.line(line, _MARKS.get(line[0], "dim"))
+        screen.note(f"wrote {file}")
+    screen.document(document)
+    for each in document.diagnostics:
+        where = f"{each.file}:{each.span.line}:{each.span.column}"
+        severity = "error" if strict else each.severity
+        screen.line(f"{where}: {severity} {each.code} {each.message}", _SEVERITIES[severity])
+        screen.line(f"    {each.remedy}" + ("  (--fix does it)" if each.fix else ""), "dim")
+    if not (paths or document.files):
+        screen.line(f"no sources in {home.processes}: name a FILE_OR_FOLDER", "dim")
+    screen.line(
+        f"{many(len(document.files), 'file')}, {many(document.errors, 'error')}, "
+        f"{many(document.warnings, 'warning')}"
+    )
+    return FAILED if document.errors else OK
 
 
 @click.command(name="dry-run")
@@ -51,25 +74,14 @@ def dry_run(
     workers, plugins and tool servers serve, but asks none of them. It calls no model and records
     nothing.
     """
-    given = pairs_of(inputs, "NAME")
-    elsewhere, listed = announced_elsewhere(home), listed_tools(home)
-    with stage_of(home) as stage, open_session(stage, screen) as session:
-        if elsewhere or listed:  # before what needs it is compiled
-            session.publish(*elsewhere, *listed)
-        session.submitter.changed("" if is_path(process) else process)
-        name = session.submitter.file(Path(process)) if is_path(process) else process
-        catalog = Catalog(session.history)
-        if isinstance(catalog.linked(catalog.get(name)), LinkedInterface):
-            name = catalog.implementing(name, preferred_for(name, home))
-        linked = catalog.process(name)
-        values = inputs_of(given, None, linked.inputs)
-        refuse_wrong(linked, values, whole=False)
-        about = goal or linked.description or f"run {name}"
-        others = frozenset(each.component for each in elsewhere)
-        blob = catalog.get(name).event.linked
-        place = str(workspace.absolute())
-        rehearsal = Rehearsal(session, linked, values, about, place, others, blob)
-        document = rehearsal.report()
+    document = sessions.dry_run(
+        home,
+        process,
+        sessions.pairs_of(inputs, "NAME"),
+        goal=goal,
+        workspace=workspace,
+        opened=lambda stage: open_session(stage, screen),
+    )
     screen.document(document)
     _show(screen, document, home)
     gates = [*document.gates, *(gate for step in document.steps for gate in step.gates)]
@@ -77,7 +89,7 @@ def dry_run(
     return FAILED if stops else OK
 
 
-def _show(screen: Screen, document: DryRunDocument, home: Home) -> None:
+def _show(screen: Screen, document: sessions.DryRunDocument, home: Home) -> None:
     screen.line(f"{document.process} version {document.version}", "bold")
     if document.abstract:
         screen.line("it is abstract and cannot be run: extend it and run that", "red")
@@ -113,7 +125,7 @@ def _show(screen: Screen, document: DryRunDocument, home: Home) -> None:
                 screen.line(f"  | {line}")
 
 
-def _unknown(step: StepReport) -> Iterator[tuple[str, list[str]]]:
+def _unknown(step: sessions.StepReport) -> Iterator[tuple[str, list[str]]]:
     """What the step refers to and has no value yet: inputs that were left out, and results."""
     left_out = [each for each in step.later if each.startswith("inputs.")]
     later = [each for each in step.later if each not in left_out]
@@ -123,7 +135,7 @@ def _unknown(step: StepReport) -> Iterator[tuple[str, list[str]]]:
         yield "from earlier steps", later
 
 
-def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
+def _choice(step: sessions.StepReport) -> Iterator[tuple[str, str]]:
     cost = f", estimated {dollars(step.cost)} a call" if step.cost else ""
     yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
     if step.inferred:
@@ -136,7 +148,7 @@ def _choice(step: StepReport) -> Iterator[tuple[str, str]]:
         yield "tools", ", ".join(step.tools)
 
 
-def _missing(step: StepReport, home: Home) -> Iterator[str]:
+def _missing(step: sessions.StepReport, home: Home) -> Iterator[str]:
     """Tools without which the model would not be asked, and what a run does about each."""
     wait_s = Config.shown(home).tools.wait_s if step.missing else 0
     for tool, why in step.missing.items():
@@ -147,7 +159,7 @@ def _missing(step: StepReport, home: Home) -> Iterator[str]:
         )
 
 
-def _show_gate(screen: Screen, gate: GateReport, margin: str) -> None:
+def _show_gate(screen: Screen, gate: sessions.GateReport, margin: str) -> None:
     told = f": {gate.reason}" if gate.reason else ""
-    style = _STYLES.get(gate.outcome, "dim")
+    style = _OUTCOMES.get(gate.outcome, "dim")
     screen.line(f"{margin}gate {gate.gate} {gate.outcome}{told}", style)
