@@ -12,7 +12,7 @@ import click
 
 from cortex.bus import CortexError
 from cortex.bus.events import PluginLoad
-from cortex.runtime.cli.adding import OK, Screen, with_any_home, with_screen
+from cortex.runtime.cli.adding import OK, Screen, at_any_home
 from cortex.runtime.cli.terminal import open_session
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
@@ -45,8 +45,7 @@ Files: TypeAlias = frozenset[tuple[str, int, int]]  # path, when it was written,
 @click.option("--plugin", "name", default="", help="The plugin, if the package has several.")
 @click.option("-y", "--yes", is_flag=True, help="Grant what it requests, without a question.")
 @click.option("--unconfined", is_flag=True, help="Run its code without a sandbox.")
-@with_any_home
-@with_screen
+@at_any_home
 def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
     """Run a package's plugin while you write it.
 

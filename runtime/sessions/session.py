@@ -246,8 +246,10 @@ class Session:
 
     def shown(self, execution_id: str) -> Ending:
         """Show an execution as it stands."""
+        head = self.client.head
         document = self.document(execution_id)
         self.front.show(document)
+        self.seen = head
         return ending_of(document)
 
     def _progress(self, execution_id: str) -> Progress:

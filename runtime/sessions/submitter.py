@@ -10,7 +10,7 @@ import msgspec
 from cortex.bus import Client
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, RefusedError
-from cortex.runtime.processes import ProcessLoadError, submit
+from cortex.runtime.processes import ProcessLoadError, gone, submit
 from cortex.runtime.processes.catalog import Catalog
 from cortex.runtime.serving import HomeHeldError
 
@@ -20,7 +20,7 @@ from .home_registry import moved
 from .open_home import opened_home
 from .rehearsal import stage_of
 from .rejections import by_file, in_passing, refuse_older, standing, stands_in_the_way
-from .sources import changed, gone, source_at, sources_of
+from .sources import changed, source_at, sources_of
 
 
 class _Outcome(msgspec.Struct):

@@ -4,19 +4,22 @@ from cortex.runtime.kernel import NotFoundError, RefusedError
 from cortex.runtime.sessions import WaitingError
 
 from ..exits import OK, UNUSABLE, WAITING
-from ..options import with_any_home, with_home, with_screen
-from ..screen import Screen, narrowed
+from ..options import at_any_home, at_home, with_any_home, with_home, with_screen
+from ..screen import Columns, Screen, narrowed
 from ..tree import Family
 
 __all__ = [
     "OK",
     "UNUSABLE",
     "WAITING",
+    "Columns",
     "Family",
     "NotFoundError",
     "RefusedError",
     "Screen",
     "WaitingError",
+    "at_any_home",
+    "at_home",
     "narrowed",
     "with_any_home",
     "with_home",

@@ -7,7 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .front import Terminal, open_session
     from .keyboard import Interrupts, Keyboard, told_to_end, wait_for
-    from .live import LiveView, ProgressLines, health_pictures
+    from .live import LiveView, health_pictures
     from .people import (
         answer_to,
         asked_for_trust,
@@ -24,7 +24,6 @@ __all__ = [
     "Interrupts",
     "Keyboard",
     "LiveView",
-    "ProgressLines",
     "Terminal",
     "answer_to",
     "asked_for_trust",
