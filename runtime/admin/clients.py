@@ -78,28 +78,17 @@ class RevokedDocument(msgspec.Struct):
     withdrawn: tuple[str, ...] = ()  # what it had announced
 
 
-class Wanted(msgspec.Struct, kw_only=True):
+class Wanted(msgspec.Struct):
     """What a client is to be allowed, beside what it may do already."""
 
-    publish: tuple[str, ...] = ()
-    subscribe: tuple[str, ...] = ()
-    read: tuple[str, ...] = ()
-    work: tuple[str, ...] = ()
-    approve: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    workspaces: tuple[str, ...] = ()
+    rights: Terms  # verbs, names and workspaces
     expires: str | None = None  # 12h, 30d, a date, or "never"
     limits: Mapping[str, int | None] = {}  # None: the one of config.toml again
-
-    @property
-    def rights(self) -> bool:
-        """Whether it says what the client may do, or where."""
-        return any(getattr(self, name) for name in (*VERBS, "names", "workspaces"))
 
     def added_to(self, before: Terms) -> Terms:
         """*before*, and this."""
         fields: dict[str, Any] = {
-            name: tuple(dict.fromkeys((*getattr(before, name), *getattr(self, name))))
+            name: tuple(dict.fromkeys((*getattr(before, name), *getattr(self.rights, name))))
             for name in (*VERBS, "names", "workspaces")
         }
         limits = {**before.limits, **self.limits}
@@ -142,7 +131,7 @@ def add_client(
         ArgumentError: It is to approve what no process asks.
         AccessError: There is such a client, or something of *wanted* is not right.
     """
-    _refuse_unknown_gates(home, wanted.approve)
+    _refuse_unknown_gates(home, wanted.rights.approve)
     made = None
     with granting(home) as owner, nullcontext(None) if path is None else token_file(path) as write:
         terms = wanted.added_to(Terms())
@@ -168,7 +157,7 @@ def grant_client(home: Home, name: str, wanted: Wanted, *, only: bool) -> Client
         ArgumentError: It is to approve what no process asks.
         NotFoundError: There is no such client.
     """
-    _refuse_unknown_gates(home, wanted.approve)
+    _refuse_unknown_gates(home, wanted.rights.approve)
 
     def terms_after(terms: Terms) -> Terms:
         bare = Terms(**{field: getattr(terms, field) for field in KEPT})

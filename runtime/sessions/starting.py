@@ -75,14 +75,19 @@ def start(
         wait_s=session.wait_s if options.wait_s is None else options.wait_s,
         step=step,
     )
-    matched = TriggerMatched(  # that a person who asks is what set it going
+    matched = _matched(request, linked.digest if linked else "")
+    return session.run(request.execution_id, matched, request)
+
+
+def _matched(request: ExecutionRequest, digest: str) -> TriggerMatched:
+    """That a person who asks is what set it going; recorded with the request."""
+    return TriggerMatched(
         trigger_id=request.trigger,
         execution_id=request.execution_id,
-        process=name,
-        digest=linked.digest if linked else "",
+        process=request.process,
+        digest=digest,
         because=f"{OWNER} asked for it on the command line",
     )
-    return session.run(request.execution_id, matched, request)
 
 
 def _goal_step(session: Session, options: RunOptions) -> dict[str, Any]:

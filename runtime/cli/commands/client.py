@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from cortex.bus import VERBS
-from cortex.runtime.access import ANYWHERE, hub_certificate, renew_hub_certificate
+from cortex.runtime.access import ANYWHERE, Terms, hub_certificate, renew_hub_certificate
 from cortex.runtime.admin import (
     NEVER,
     ClientDocument,
@@ -23,7 +23,7 @@ from cortex.runtime.admin import (
 from cortex.runtime.kernel import Home, iso, local
 from cortex.runtime.serving import held_lines
 
-from ..options import FILE, FOLDER, Function, at_any_home, at_home, with_options
+from ..options import FILE, FOLDER, at_any_home, at_home, with_options
 from ..screen import Columns, Screen
 from ..tree import Family
 
@@ -67,40 +67,33 @@ def _topics(name: str, help_: str) -> Any:
     return click.option(name, multiple=True, metavar="TOPIC", help=help_)
 
 
-def with_terms(function: Function) -> Function:
-    """Add the options that say what a client may do."""
-    return with_options(
-        _topics("--publish", "Events that it may publish."),
-        _topics("--subscribe", "Events that it may receive."),
-        _topics("--read", "Events that it may read, and queries that it may ask."),
-        _topics("--work", "Work it may take."),
-        click.option(
-            "--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."
-        ),
-        click.option(
-            "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
-        ),
-        click.option(
-            "--workspace",
-            "workspaces",
-            multiple=True,
-            callback=_folders,
-            metavar="FOLDER",
-            help="Folder in which it may request work; '*' for any [default: any].",
-        ),
-        click.option(
-            "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
-        ),
-        click.option(
-            "--limit",
-            "limits",
-            multiple=True,
-            callback=_limits,
-            metavar="KEY=NUMBER",
-            help="Another limit than in [limits]: 0 for none, 'default' for the one in [limits] "
-            "again.",
-        ),
-    )(function)
+with_terms = with_options(  # what a client may do
+    _topics("--publish", "Events that it may publish."),
+    _topics("--subscribe", "Events that it may receive."),
+    _topics("--read", "Events that it may read, and queries that it may ask."),
+    _topics("--work", "Work it may take."),
+    click.option("--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."),
+    click.option(
+        "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
+    ),
+    click.option(
+        "--workspace",
+        "workspaces",
+        multiple=True,
+        callback=_folders,
+        metavar="FOLDER",
+        help="Folder in which it may request work; '*' for any [default: any].",
+    ),
+    click.option("--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."),
+    click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        callback=_limits,
+        metavar="KEY=NUMBER",
+        help="Another limit than in [limits]: 0 for none, 'default' for the one in [limits] again.",
+    ),
+)
 
 
 @click.group(cls=Family)
@@ -135,7 +128,7 @@ def add(
     'x.plugin.*', or '*'; in PROCESS/GATE either part may be '*'. You can give every option several
     times. The token is shown once.
     """
-    added = add_client(home, name, Wanted(**asked), path, folder)
+    added = add_client(home, name, _wanted(**asked), path, folder)
     screen.document(added)
     if not any(getattr(added, verb) for verb in VERBS):
         more = f"`cortex client grant {name} --publish ...`"
@@ -183,7 +176,7 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
 
     Its token stays. If it is connected, changes take effect at once.
     """
-    wanted = Wanted(**asked)
+    wanted = _wanted(**asked)
     _check_grant(name, wanted, only=only, nothing=nothing)
     _show(screen, grant_client(home, name, wanted, only=only or nothing))
 
@@ -234,9 +227,13 @@ def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen)
         screen.warn("it ends soon: --renew makes a new one")
 
 
+def _wanted(expires: str | None, limits: dict[str, int | None], **rights: Any) -> Wanted:
+    return Wanted(Terms(**rights), expires, limits)
+
+
 def _check_grant(name: str, wanted: Wanted, *, only: bool, nothing: bool) -> None:
     """Refuse a change of nothing, and one that takes every right away unawares."""
-    if wanted.rights:
+    if wanted.rights != Terms():
         if nothing:
             raise click.UsageError("--nothing takes all rights back: give none with it, or --only")
     elif only and not nothing:

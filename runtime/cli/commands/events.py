@@ -18,7 +18,7 @@ from cortex.runtime.serving import parked_of
 from .. import terminal  # as admin
 from ..completing import execution_ids
 from ..exits import FAILED, OK
-from ..options import Function, at_home, with_note, with_options, with_screen
+from ..options import at_home, with_note, with_options, with_screen
 from ..screen import Columns, Screen
 from ..tree import Family
 
@@ -60,37 +60,29 @@ class EventPosition(click.IntRange):
             )
 
 
-def with_selection(function: Function) -> Function:
-    """Add the options that choose events."""
-    return with_options(
-        click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
-        click.option(
-            "--since", default="", metavar="TIME", help="Since this time: 1h, 2d, a date."
-        ),
-        click.option("--until", default="", metavar="TIME", help="Before this time."),
-        click.option(
-            "--execution",
-            default="",
-            metavar="ID",
-            shell_complete=execution_ids,
-            help="Events of this execution.",
-        ),
-        click.option("--source", default="", help="The component or client that published it."),
-        click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
-    )(function)
-
-
-def with_parked(function: Function) -> Function:
-    """Add what names a parked event."""
-    return with_options(
-        click.argument("position", type=EventPosition(), metavar="EVENT"),
-        click.option(
-            "--component",
-            default="",
-            metavar="NAME",
-            help="The component, if several gave up the event.",
-        ),
-    )(function)
+with_selection = with_options(  # which events
+    click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
+    click.option("--since", default="", metavar="TIME", help="Since this time: 1h, 2d, a date."),
+    click.option("--until", default="", metavar="TIME", help="Before this time."),
+    click.option(
+        "--execution",
+        default="",
+        metavar="ID",
+        shell_complete=execution_ids,
+        help="Events of this execution.",
+    ),
+    click.option("--source", default="", help="The component or client that published it."),
+    click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
+)
+with_parked = with_options(  # which parked event
+    click.argument("position", type=EventPosition(), metavar="EVENT"),
+    click.option(
+        "--component",
+        default="",
+        metavar="NAME",
+        help="The component, if several gave up the event.",
+    ),
+)
 
 
 @click.group(cls=Family)

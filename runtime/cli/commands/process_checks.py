@@ -93,59 +93,48 @@ def _show(screen: Screen, document: sessions.DryRunDocument, home: Home) -> None
     screen.line(f"{document.process} version {document.version}", "bold")
     if document.abstract:
         screen.line("it is abstract and cannot be run: extend it and run that", "red")
-    for gate in document.gates:
-        _show_gate(screen, gate, "")
+    _show_gates(screen, document.gates, "")
     for number, step in enumerate(document.steps, 1):
         screen.line()
         when = "" if step.when == "runs" else f"  ({step.when})"
         screen.line(f"step {number}  {step.step} -> {step.runs}{when}", "bold")
         if step.items:
             screen.paragraph(step.items, lead="  ", style="dim")
-        for gate in step.gates:
-            _show_gate(screen, gate, "  ")
+        _show_gates(screen, step.gates, "  ")
         for granted in step.may:
             screen.paragraph(granted, lead="  may         ")
         if step.may:
             screen.paragraph(", ".join(step.check) or "who works says so", lead="  is checked  ")
-        for line in named_values(step.parameters, "  "):
-            screen.line(line)
-        for lead, unknown in _unknown(step):
-            screen.paragraph(", ".join(unknown), lead=f"  {lead}: ", style="dim")
+        screen.lines(named_values(step.parameters, "  "))
+        left_out = [each for each in step.later if each.startswith("inputs.")]
+        later = [each for each in step.later if each not in left_out]
+        for lead, unknown in (("not given", left_out), ("from earlier steps", later)):
+            if unknown:
+                screen.paragraph(", ".join(unknown), lead=f"  {lead}: ", style="dim")
         if step.refused:
             screen.line(f"  no prompt: {step.refused}", "red")
         if step.prompt:
-            sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
-            for name, value in _choice(step):
-                screen.paragraph(value, lead=f"  {name:<10} ")
-            for missing in _missing(step, home):
-                screen.paragraph(missing, lead="  missing    ", style="yellow")
-            told = f"prompt for {step.model}: {many(step.tokens, 'token')} ({sections})"
-            screen.paragraph(told, lead="  ", style="cyan")
-            for line in step.prompt.splitlines():
-                screen.line(f"  | {line}")
+            _show_prompt(screen, step, home)
 
 
-def _unknown(step: sessions.StepReport) -> Iterator[tuple[str, list[str]]]:
-    """What the step refers to and has no value yet: inputs that were left out, and results."""
-    left_out = [each for each in step.later if each.startswith("inputs.")]
-    later = [each for each in step.later if each not in left_out]
-    if left_out:
-        yield "not given", left_out
-    if later:
-        yield "from earlier steps", later
+def _show_prompt(screen: Screen, step: sessions.StepReport, home: Home) -> None:
+    sections = ", ".join(f"{name} {n:,}" for name, n in step.sections.items() if n)
+    screen.facts(_choice(step), "  ")
+    for missing in _missing(step, home):
+        screen.paragraph(missing, lead="  missing    ", style="yellow")
+    told = f"prompt for {step.model}: {many(step.tokens, 'token')} ({sections})"
+    screen.paragraph(told, lead="  ", style="cyan")
+    screen.lines(f"  | {line}" for line in step.prompt.splitlines())
 
 
 def _choice(step: sessions.StepReport) -> Iterator[tuple[str, str]]:
     cost = f", estimated {dollars(step.cost)} a call" if step.cost else ""
+    inferred = needs_line(step.inferred, step.inferred_from) if step.inferred else ""
     yield "model", f"{step.model} ({step.provider}), {step.because or 'the only one'}{cost}"
-    if step.inferred:
-        yield "inferred", needs_line(step.inferred, step.inferred_from)
-    if step.runners_up:
-        yield "runners-up", ", ".join(step.runners_up)
-    for reason in step.rejected:
-        yield "rejected", reason
-    if step.tools:
-        yield "tools", ", ".join(step.tools)
+    yield "inferred", inferred
+    yield "runners-up", ", ".join(step.runners_up)
+    yield from (("rejected", reason) for reason in step.rejected)
+    yield "tools", ", ".join(step.tools)
 
 
 def _missing(step: sessions.StepReport, home: Home) -> Iterator[str]:
@@ -159,7 +148,8 @@ def _missing(step: sessions.StepReport, home: Home) -> Iterator[str]:
         )
 
 
-def _show_gate(screen: Screen, gate: sessions.GateReport, margin: str) -> None:
-    told = f": {gate.reason}" if gate.reason else ""
-    style = _OUTCOMES.get(gate.outcome, "dim")
-    screen.line(f"{margin}gate {gate.gate} {gate.outcome}{told}", style)
+def _show_gates(screen: Screen, gates: list[sessions.GateReport], margin: str) -> None:
+    for gate in gates:
+        told = f": {gate.reason}" if gate.reason else ""
+        style = _OUTCOMES.get(gate.outcome, "dim")
+        screen.line(f"{margin}gate {gate.gate} {gate.outcome}{told}", style)
