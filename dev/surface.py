@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cli_docs
 import click
 import msgspec
 from event_docs import kind_of, written
@@ -26,7 +27,6 @@ from cortex.runtime.processes import RULES
 # Behind front doors: only what describes the code looks at it there.
 frames: Any = importlib.import_module("cortex.bus.wire.frames")
 exits_: Any = importlib.import_module("cortex.runtime.cli.exits")
-reference: Any = importlib.import_module("cortex.runtime.cli.reference")
 root: click.Group = importlib.import_module("cortex.runtime.cli.tree").root
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "surface"
 
@@ -85,9 +85,9 @@ def names() -> Iterator[str]:
 
 def documents() -> Iterator[str]:
     """What --json prints: the document of each command, and the fields of each document."""
-    for command, (how, shape) in reference.SHAPES.items():
+    for command, (how, shape) in cli_docs.SHAPES.items():
         yield f"{command}: {f'{how} ' if how else ''}{shape.__name__}"
-    for shape in sorted(reference.DESCRIBED, key=_name):
+    for shape in sorted(cli_docs.DESCRIBED, key=_name):
         yield from (f"{shape.__name__} {line}" for line in fields(shape))
 
 

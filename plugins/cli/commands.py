@@ -9,13 +9,14 @@ from cortex.bus import SubscriptionError, check_start
 from cortex.bus.events import PluginLoad, PluginUnload
 from cortex.runtime.cli.adding import (
     OK,
+    Columns,
     Family,
     Screen,
-    with_any_home,
-    with_home,
+    at_any_home,
+    at_home,
     with_screen,
 )
-from cortex.runtime.cli.running import Session
+from cortex.runtime.cli.terminal import open_session
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
@@ -31,7 +32,6 @@ from .developing import dev
 from .documents import LoadedDocument, LogDocument, NewDocument, PluginDocument, PluginRow
 from .loading import fared, load_of, looked_at, settled
 
-HEADERS = ("name", "version", "package", "state", "place", "about")
 UNCONFINED = click.option(
     "--unconfined", is_flag=True, help="Run its code without a sandbox: you trust its author."
 )
@@ -46,8 +46,7 @@ plugin.add_command(dev)
 
 
 @plugin.command("list")
-@with_any_home
-@with_screen
+@at_any_home
 def list_(home: Home, screen: Screen) -> None:
     """List the installed and the loaded plugins.
 
@@ -60,15 +59,13 @@ def list_(home: Home, screen: Screen) -> None:
         _row(name, there.get(name), known.get(name, PluginFared()))
         for name in sorted({*there, *(n for n, how in known.items() if how.state != "unloaded")})
     ]
-    screen.document(rows)
-    screen.table(HEADERS, map(_cells, rows))
+    screen.rows(rows, COLUMNS)
 
 
 @plugin.command()
 @click.argument("name")
 @UNCONFINED
-@with_any_home
-@with_screen
+@at_any_home
 def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
     """Show what the plugin NAME requests and what you granted.
 
@@ -99,8 +96,7 @@ def info(name: str, unconfined: bool, home: Home, screen: Screen) -> None:
 )
 @click.option("-y", "--yes", is_flag=True, help="Grant without a question.")
 @UNCONFINED
-@with_any_home
-@with_screen
+@at_any_home
 def load(
     name: str,
     grant: tuple[str, ...],
@@ -160,13 +156,12 @@ def _check_start(home: Home, name: str, start: str) -> None:
 
 @plugin.command()
 @click.argument("name")
-@with_home
-@with_screen
+@at_home
 def unload(name: str, home: Home, screen: Screen) -> int:
     """End the plugin NAME, and remove all that it has."""
     if _fared(home, name).state == "unloaded":
         raise PluginRefusedError(f"plugin {name} is not loaded")
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         settled(session, PluginUnload(plugin=name, reason="asked for on the command line"))
     screen.document(LoadedDocument(name, "unloaded"))
     screen.line(f"plugin {name} is unloaded", "bold")
@@ -176,8 +171,7 @@ def unload(name: str, home: Home, screen: Screen) -> int:
 @plugin.command()
 @click.argument("name")
 @click.option("-y", "--yes", is_flag=True, help="Also grant new requests.")
-@with_home
-@with_screen
+@at_home
 def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
     """Start the installed version of NAME, with its present grants.
 
@@ -196,8 +190,7 @@ def reload(name: str, yes: bool, home: Home, screen: Screen) -> int:
 @plugin.command()
 @click.argument("name")
 @click.option("-n", "--lines", type=click.IntRange(min=1), default=50, show_default=True)
-@with_home
-@with_screen
+@at_home
 def logs(name: str, lines: int, home: Home, screen: Screen) -> None:
     """Show the last lines that the plugin NAME printed.
 
@@ -242,7 +235,7 @@ def new(name: str, folder: Path, screen: Screen) -> None:
 
 
 def _load(home: Home, screen: Screen, event: PluginLoad) -> int:
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         answer = settled(session, event)
         names, listens = getattr(answer, "components", ()), getattr(answer, "listens", "")
     screen.document(LoadedDocument(event.plugin, "loaded", event.granted, names))
@@ -282,9 +275,18 @@ def _row(name: str, found: Installed | None, how: PluginFared) -> PluginRow:
     )
 
 
-def _cells(row: PluginRow) -> tuple[str, ...]:
-    about = f"{times(row.failures)}: {row.reason}" if row.failures else row.reason
-    return (row.name, row.version, row.package, row.state, row.place or "-", about)
+def _about(row: PluginRow) -> str:
+    return f"{times(row.failures)}: {row.reason}" if row.failures else row.reason
+
+
+COLUMNS: Columns = {
+    "name": "name",
+    "version": "version",
+    "package": "package",
+    "state": "state",
+    "place": lambda row: row.place or "-",
+    "about": _about,
+}
 
 
 def _show(screen: Screen, document: PluginDocument) -> None:

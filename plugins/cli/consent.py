@@ -6,7 +6,7 @@ import click
 
 from cortex.bus.events import PluginLoad
 from cortex.runtime.cli.adding import Screen
-from cortex.runtime.cli.running import has_person
+from cortex.runtime.cli.terminal import has_person
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared
 

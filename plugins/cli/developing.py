@@ -12,11 +12,12 @@ import click
 
 from cortex.bus import CortexError
 from cortex.bus.events import PluginLoad
-from cortex.runtime.cli.adding import OK, Screen, with_any_home, with_screen
-from cortex.runtime.cli.running import Session, Terminated
+from cortex.runtime.cli.adding import OK, Screen, at_any_home
+from cortex.runtime.cli.terminal import open_session
 from cortex.runtime.kernel import Home
 from cortex.runtime.knowledge import Root, shown
 from cortex.runtime.serving import PluginFared
+from cortex.runtime.sessions import Session, Terminated
 
 from ..errors import (
     NotConfirmedError,
@@ -44,8 +45,7 @@ Files: TypeAlias = frozenset[tuple[str, int, int]]  # path, when it was written,
 @click.option("--plugin", "name", default="", help="The plugin, if the package has several.")
 @click.option("-y", "--yes", is_flag=True, help="Grant what it requests, without a question.")
 @click.option("--unconfined", is_flag=True, help="Run its code without a sandbox.")
-@with_any_home
-@with_screen
+@at_any_home
 def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen: Screen) -> int:
     """Run a package's plugin while you write it.
 
@@ -60,7 +60,7 @@ def dev(folder: Path, name: str, yes: bool, unconfined: bool, home: Home, screen
     if home.path.exists():
         home.require_trust()  # before anything of the package is looked at
     found = _installed_from(folder, name or _named_in(folder))
-    with Session.open(home, screen) as session:
+    with open_session(home, screen) as session:
         developing = _Developing(session, found, screen, yes=yes, unconfined=unconfined)
         try:
             developing.run(folder)
@@ -95,7 +95,7 @@ class _Developing:
             looks = 0
             while True:
                 self._show_printed()
-                self._session.interrupts.check()
+                self._session.check()
                 looks += 1
                 if not self._changed.wait(LOOK_S) and looks % LOOKS:
                     continue  # now and then also where the system told of nothing
@@ -108,7 +108,7 @@ class _Developing:
 
     def _pause(self) -> None:
         time.sleep(LOOK_S)
-        self._session.interrupts.check()
+        self._session.check()
 
     def _load(self) -> None:
         name, began_s = self._found.name, time.monotonic()

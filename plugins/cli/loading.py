@@ -12,11 +12,11 @@ from cortex.bus.events import (
     PluginUnload,
     PluginUnloaded,
 )
-from cortex.runtime.cli.running import Session
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.serving import PluginFared, plugin_after
 from cortex.runtime.serving.doctor import failing_of, with_failures
+from cortex.runtime.sessions import Session
 
 from ..checking import Description, described
 from ..errors import PluginRefusedError
@@ -97,7 +97,7 @@ def settled(session: Session, event: PluginLoad | PluginUnload) -> PluginLoaded 
                 if isinstance(answer, wanted):
                     return answer
                 _refuse(answer)
-            session.interrupts.check()
+            session.check()
     finally:
         feed.close()
     raise PluginRefusedError(

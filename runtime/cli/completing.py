@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 MOST = 50  # ids that are offered, the newest
 _NAME = re.compile(r"(?m)^(?:process|interface):\s*['\"]?(\w[\w-]*)")
 
-Found = Callable[["Home", str], Iterator[CompletionItem]]
-FoundWithin = Callable[["Home", str, click.Context], Iterator[CompletionItem]]
+Found = Callable[["Home", str, click.Context], Iterator[CompletionItem]]
 
 
 def _completing(find: Found) -> Callable[..., list[CompletionItem]]:
-    return _completing_within(lambda home, incomplete, _: find(home, incomplete))
-
-
-def _completing_within(find: FoundWithin) -> Callable[..., list[CompletionItem]]:
     def complete(
         context: click.Context,
         _: click.Parameter,
@@ -39,7 +34,7 @@ def _completing_within(find: FoundWithin) -> Callable[..., list[CompletionItem]]
     return complete
 
 
-def _executions(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
+def _executions(home: "Home", incomplete: str, _: click.Context) -> Iterator[CompletionItem]:
     from cortex.bus import as_map
     from cortex.runtime.executions.view import History
     from cortex.runtime.projections import REQUESTS
@@ -53,7 +48,7 @@ def _executions(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
             yield CompletionItem(record.correlation, help=" ".join(about.split())[:60])
 
 
-def _processes(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
+def _processes(home: "Home", incomplete: str, _: click.Context) -> Iterator[CompletionItem]:
     from cortex.runtime.sessions import sources_of
 
     texts = sources_of(home).texts.values()
@@ -67,8 +62,8 @@ def _processes(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
     yield from (CompletionItem(name) for name in sorted(names) if name.startswith(incomplete))
 
 
-def _runnable(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
-    found = list(_processes(home, incomplete))
+def _runnable(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
+    found = list(_processes(home, incomplete, context))
     # A source is named by its file, which the shell knows better.
     yield from found or [CompletionItem(incomplete, type="file")]
 
@@ -103,7 +98,7 @@ def _declared(home: "Home", named: str) -> Iterator[tuple[str, str]]:
             yield field.name, f"{field.type or ''}  {field.description}".strip()
 
 
-def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
+def _models(home: "Home", incomplete: str, _: click.Context) -> Iterator[CompletionItem]:
     from cortex.runtime.kernel import Config
 
     used = Config.shown(home).models.use
@@ -115,8 +110,7 @@ def _models(home: "Home", incomplete: str) -> Iterator[CompletionItem]:
 def _actions(home: "Home", incomplete: str, context: click.Context) -> Iterator[CompletionItem]:
     """What may be done towards the goal of the execution that the command line names."""
     from cortex.runtime.executions.view import History
-
-    from .running import actions_of
+    from cortex.runtime.sessions import actions_of
 
     named = context.params.get("execution_id") or next(iter(context.args), "")
     with History.open(home) as history:
@@ -125,9 +119,9 @@ def _actions(home: "Home", incomplete: str, context: click.Context) -> Iterator[
                 yield CompletionItem(each.name, help=each.about[:60])
 
 
-actions_of_goals = _completing_within(_actions)
+actions_of_goals = _completing(_actions)
 execution_ids = _completing(_executions)
-input_names = _completing_within(_inputs)
+input_names = _completing(_inputs)
 with_inputs = click.option(
     "-i",
     "--input",
@@ -136,6 +130,10 @@ with_inputs = click.option(
     metavar="NAME=VALUE",
     shell_complete=input_names,
     help="An input.",
+)
+with_execution = click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+with_any_execution = click.argument(
+    "execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids
 )
 model_names = _completing(_models)
 process_names = _completing(_processes)

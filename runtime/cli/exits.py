@@ -30,13 +30,17 @@ MEANINGS = {
     TERMINATED: "ended by SIGTERM; an execution on a hub goes on, another when it is resumed",
 }
 
+_CODES = {
+    "completed": OK,
+    "waiting": WAITING,
+    "interrupted": INTERRUPTED,
+    "terminated": TERMINATED,
+}
 
-_CODES = {"completed": OK, "paused": WAITING}
 
-
-def exit_code(status: str) -> int:
-    """What a command that ran an execution to this status ends with."""
-    return _CODES.get(status, FAILED)
+def exit_code(ending: str) -> int:
+    """What a command that followed an execution to this `Ending` ends with."""
+    return _CODES.get(ending, FAILED)
 
 
 def exit_code_of(error: BaseException) -> int:

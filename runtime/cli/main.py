@@ -73,7 +73,7 @@ def _invoke(args: list[str]) -> int:
 def _report(error: Exception) -> int:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "cortex"
-        from .failure import said_of
+        from .screen import said_of
 
         _say(f"{said_of(error)} (see `{where} --help`)")
         return exits.USAGE

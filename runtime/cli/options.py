@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,61 @@ from .tree import HOME as NAMED_HOME
 if TYPE_CHECKING:
     from cortex.runtime.kernel import Home
 
+MOST_USD = 1_000_000_000.0
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER_THERE = click.Path(path_type=Path, file_okay=False, exists=True)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FILE_THERE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Dollars(click.FloatRange):
+    """US dollars; what is no number is compared with nothing, and would bound nothing."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        amount: float = super().convert(value, param, ctx)
+        if isnan(amount):
+            self.fail(f"{value!r} is no amount of US dollars", param, ctx)
+        return amount
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Add several options, shown in this order."""
+
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+DOLLARS = _Dollars(min=0.0, max=MOST_USD)
+
+with_note = click.option("--note", default="", help="Why, for the record.")
+with_reason = click.option("--reason", default="", help="Why, for the record.")
+with_version = click.option(
+    "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
+)
+with_workspace = click.option(
+    "--workspace",
+    type=FOLDER_THERE,
+    default=".",
+    help="The folder that the work is about [default: .].",
+)
+with_running = with_options(
+    click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
+    click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
+)
+words = click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+
+
+def with_limit(default: int, most: int | None = None) -> Callable[[Function], Function]:
+    """Add -n: how many are shown."""
+    return click.option(
+        "-n", "--limit", type=click.IntRange(1, most), default=default, show_default=True
+    )
 
 
 def with_screen(function: Function) -> Function:
@@ -42,18 +97,33 @@ def with_any_home(function: Function) -> Function:
     return _with_home(function, lambda home, named: home.require() if named else None)
 
 
+def at_home(function: Function) -> Function:
+    """Add --home, which has to be there, and --json."""
+    return with_home(with_screen(function))
+
+
+def at_any_home(function: Function) -> Function:
+    """Add --home, as `with_any_home` does, and --json."""
+    return with_any_home(with_screen(function))
+
+
 def _with_home(function: Function, accept: "Callable[[Home, bool], None]") -> Function:
     @wraps(function)
     def call(*args: Any, home: Path | None, **options: Any) -> Any:
+        from cortex.runtime.sessions import ArgumentError
+
         found = home_at(home)
         accept(found, named_home(home) is not None or found.is_named())
-        code = function(*args, home=found, **options)
+        try:
+            code = function(*args, home=found, **options)
+        except ArgumentError as error:
+            raise click.UsageError(str(error)) from None
         _note_untrusted(found)
         return code
 
     option = click.option(
         "--home",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="FOLDER",
         help="The home, instead of the one that belongs to this folder.",
     )
@@ -70,16 +140,6 @@ def _note_untrusted(home: "Home") -> None:
             Screen().note(
                 f"{home.path} is not trusted, nothing of it runs: `cortex trust --show`", "yellow"
             )
-
-
-def with_running(function: Function) -> Function:
-    """Add the options of commands that follow an execution."""
-    for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Do not show progress."),
-        click.option("-y", "--yes", is_flag=True, help="Answer every question with yes."),
-    ):
-        function = option(function)
-    return function
 
 
 def question_of(words: tuple[str, ...]) -> str:

@@ -4,19 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cortex.runtime.executions import EFFECT, GOAL, ITEMS
+from cortex.runtime.executions import ITEMS
 from cortex.runtime.executions.view import (
     BREAKPOINT,
-    UNHELD,
-    Chosen,
-    CompiledContext,
-    Dialogue,
     ExecutionDocument,
     GivenAnswer,
     ItemRow,
-    brief_value,
+    chosen_line,
+    context_line,
+    dialogue_line,
     edit_line,
     failed_items,
+    hints_of,
+    is_at_goal,
     items_line,
     log_lines,
     named_values,
@@ -62,15 +62,14 @@ def show_outcome(screen: Screen, document: ExecutionDocument) -> None:
         f"execution {document.id}  {document.process or 'ad-hoc work'}  "
         f"{duration(document.duration_s)}  {_taken(document)}"
     )
-    _show_hints(screen, document)
+    screen.lines(hints_of(document), "cyan")
 
 
 def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     """Print what *document* was given, how its steps went and what came of it."""
     screen.document(document)
     screen.line(f"execution {document.id}  {document.status}", _style_of(document))
-    for name, value in _facts(document):
-        screen.paragraph(value, lead=f"{name:<10} ")
+    screen.facts(_facts(document))
     _show_named(screen, "inputs", document.inputs)
     _show_items(screen, document)
     if document.steps:
@@ -83,75 +82,7 @@ def show_execution(screen: Screen, document: ExecutionDocument) -> None:
     _show_contexts(screen, document)
     _show_prompt(screen, document, None)
     screen.line()
-    _show_hints(screen, document)
-
-
-def hints_of(document: ExecutionDocument) -> list[str]:
-    """Commands that take it from here."""
-    hints = []
-    first = document.items.waiting[:1] if document.items else []
-    if first and first[0].reason == EFFECT:
-        happened = f"cortex execution resume {first[0].execution} --it-happened RESULT"
-        hints.append(f"{happened}   (or --do-it-again)")
-    elif first and first[0].reason == GOAL:
-        hints.append(f"cortex execution do {first[0].execution} ACTION   (or finish)")
-    elif first and first[0].reason == BREAKPOINT:
-        shown = f"cortex execution show {first[0].execution}"
-        more = (
-            "; so for each of the others" if document.items and document.items.standing > 1 else ""
-        )
-        hints.append(f"{shown}   (what is sent; edit changes it{more})")
-        hints.append(f"cortex execution resume {document.id}   (sends what was not looked at, too)")
-    elif first and first[0].question:
-        hints.append(f"cortex execution resume {first[0].execution} --approve   (or --deny)")
-    elif document.person:
-        hints.append(f"cortex execution resume {document.id} --answer TEXT   (or - for a pipe)")
-    elif document.effects:
-        happened = f"cortex execution resume {document.id} --it-happened RESULT"
-        hints.append(f"{happened}   (or --do-it-again)")
-    elif is_at_goal(document):
-        if document.may:
-            takes = "(without ACTION: what each of them takes)"
-            hints.append(f"cortex execution do {document.id} ACTION -i NAME=VALUE   {takes}")
-        hints.append(f"cortex execution finish {document.id}   (or --give-up)")
-    elif document.question:
-        hints.append(f"cortex execution resume {document.id} --approve   (or --deny)")
-    elif document.status == "halted" and len(document.steps) > 1:
-        hints.append(f"cortex execution resume {document.id}   (--from STEP goes back to a step)")
-    elif document.status in ("paused", "halted") or document.waiting == UNHELD:
-        hints.append(f"cortex execution resume {document.id}")
-    if document.prompt and not document.person:
-        hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
-    return [*hints, f"cortex trace {document.id}"]
-
-
-def is_at_goal(document: ExecutionDocument) -> bool:
-    """Whether a person is asked what is done next towards a goal."""
-    return document.status == "paused" and document.reason == GOAL
-
-
-def context_line(context: CompiledContext) -> str:
-    """A compiled context in a line: tokens by section, and the bound they had to keep."""
-    sections = ", ".join(
-        f"{name} {tokens:,}" for name, tokens in context.sections.items() if tokens
-    )
-    return (
-        f"context of {context.step}: {many(context.tokens, 'token')} ({sections}), "
-        f"window {context.window:,}, model {context.model}"
-    )
-
-
-def dialogue_line(dialogue: Dialogue) -> str:
-    """What passed between a step and its models in a line."""
-    parts = [many(dialogue.turns, "turn")]
-    if dialogue.retries:
-        parts.append(f"{many(dialogue.calls, 'call')} ({dialogue.retries} to ask again)")
-    if dialogue.tools:
-        used = ", ".join(f"{name} {count}" for name, count in dialogue.tools.items())
-        failed = f", {dialogue.tools_failed} failed" if dialogue.tools_failed else ""
-        parts.append(f"tools {used}{failed}")
-    parts.append(dollars(dialogue.cost))
-    return f"models of {dialogue.step}: {', '.join(dialogue.models)}; {'; '.join(parts)}"
+    screen.lines(hints_of(document), "cyan")
 
 
 def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) -> None:
@@ -165,7 +96,7 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
         screen.line(f"what {document.person} is asked, for step {document.step}; {shape}:")
     else:
         screen.line(f"the context that is sent when step {document.step} goes on:")
-    _show_lines(screen, [f"  | {line}" for line in lines[:most]])
+    screen.lines([f"  | {line}" for line in lines[:most]])
     if most is not None and len(lines) > most:
         screen.line(f"  | ... {len(lines) - most} more: cortex execution show {document.id}")
     unedited = document.contexts[-1].unedited if document.contexts else []
@@ -175,12 +106,12 @@ def _show_prompt(screen: Screen, document: ExecutionDocument, most: int | None) 
 
 def _show_result(screen: Screen, document: ExecutionDocument) -> None:
     if document.outputs:
-        _show_lines(screen, named_values(document.outputs))
+        screen.lines(named_values(document.outputs))
     elif document.results:
         last = list(document.results)[-1]
         if summary := document.summaries.get(last):
             screen.line(f"{last}: {summary}")
-        _show_lines(screen, scalars(document.results[last], f"cortex execution show {document.id}"))
+        screen.lines(scalars(document.results[last], f"cortex execution show {document.id}"))
 
 
 def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
@@ -199,7 +130,7 @@ def _show_stop(screen: Screen, document: ExecutionDocument) -> None:
     _show_items(screen, document)
     if document.question:
         if review := review_of(document):
-            _show_lines(screen, iter(review))
+            screen.lines(review)
             screen.line()
         screen.paragraph(document.question, style="bold")
         if document.may:
@@ -216,7 +147,7 @@ def _show_next(screen: Screen, document: ExecutionDocument) -> None:
     does = f"step {document.next.step} goes on with {document.next.does}"
     screen.line()
     screen.line(f"{does}:" if document.next.parameters else does)
-    _show_lines(screen, named_values(document.next.parameters, "  "))
+    screen.lines(named_values(document.next.parameters, "  "))
 
 
 def _show_steps(screen: Screen, document: ExecutionDocument) -> None:
@@ -247,13 +178,6 @@ def _show_rows(screen: Screen, rows: Iterable[ItemRow], indent: str) -> None:
         screen.line(screen.cut(f"{indent}{row.name}  {row.execution}  {told}", lines=2))
 
 
-def chosen_line(chosen: Chosen) -> str:
-    """Something that was chosen towards a goal, with its parameters and what came of it."""
-    given = " ".join(f"{name}={brief_value(value)}" for name, value in chosen.parameters.items())
-    told = f": {chosen.said}" if chosen.said else ""
-    return f"{chosen.action} {given}".rstrip() + told
-
-
 def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
     if document.contexts:
         screen.line()
@@ -268,43 +192,30 @@ def _show_contexts(screen: Screen, document: ExecutionDocument) -> None:
     for dialogue in document.dialogues:
         if dialogue.turns > 1 or dialogue.retries or dialogue.tools or dialogue.cost:
             screen.paragraph(dialogue_line(dialogue))
-    _show_lines(screen, log_lines(document))
-
-
-def _show_hints(screen: Screen, document: ExecutionDocument) -> None:
-    for hint in hints_of(document):
-        screen.line(hint, "cyan")
+    screen.lines(log_lines(document))
 
 
 def _show_named(screen: Screen, name: str, values: dict[str, Any]) -> None:
     if values:
         screen.line(name)
-        _show_lines(screen, named_values(values, "  "))
-
-
-def _show_lines(screen: Screen, lines: Iterable[str]) -> None:
-    for line in lines:
-        screen.line(line)
+        screen.lines(named_values(values, "  "))
 
 
 def _facts(document: ExecutionDocument) -> Iterator[tuple[str, str]]:
     version = f" version {document.version}" if document.version else ""
     requested = local(parse_time(document.requested, 0))
+    at_work = document.status == "running" and not document.waiting
     yield "process", f"{document.process or 'ad-hoc work'}{version}"
-    for name, value in (
-        ("goal", document.goal),
-        ("workspace", document.workspace),
-        ("work tree", document.worktree),
-        ("at work", document.step if document.status == "running" and not document.waiting else ""),
-        ("reason", document.reason),
-        ("waiting", _waiting(document)),
-        ("asks", document.question),
-        ("may do", ", ".join(document.may)),
-        ("verdict", document.verdict),
-        ("asked by", document.requested_by),
-    ):
-        if value:
-            yield name, value
+    yield "goal", document.goal
+    yield "workspace", document.workspace
+    yield "work tree", document.worktree
+    yield "at work", document.step if at_work else ""
+    yield "reason", document.reason
+    yield "waiting", _waiting(document)
+    yield "asks", document.question
+    yield "may do", ", ".join(document.may)
+    yield "verdict", document.verdict
+    yield "asked by", document.requested_by
     for given in document.answers:
         note = f": {given.note}" if given.note else ""
         yield "answered", f"{_answer(given)} by {given.by}{note}"

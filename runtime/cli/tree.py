@@ -25,20 +25,20 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
-    "blobs": Lazy("blobs:blobs", "Manage blobs: remove those that nothing names."),
+    "blobs": Lazy("storage:blobs", "Manage blobs: remove those that nothing names."),
     "client": Lazy("client:client", "Manage the clients of the bus, and what they may do."),
-    "completion": Lazy("completion:completion", "Print the completion script of SHELL."),
+    "completion": Lazy("init:completion", "Print the completion script of SHELL."),
     "context": Lazy("context:context", "Show the context of an execution."),
     "ctx": Lazy("ctx:ctx", "Write data and prose in fewer tokens, for models to read."),
-    "doctor": Lazy("doctor:doctor", "Check this installation, the home, its log and its blobs."),
-    "down": Lazy("down:down", "End the hub that is up on the home."),
+    "doctor": Lazy("status:doctor", "Check this installation, the home, its log and its blobs."),
+    "down": Lazy("hub:down", "End the hub that is up on the home."),
     "events": Lazy("events:events", "Read the event log."),
     "execution": Lazy("execution:execution", "Show executions and control them."),
     "init": Lazy("init:init", "Make a home, .cortex/, in FOLDER (this folder)."),
     "knowledge": Lazy(
         "knowledge:knowledge", "Use knowledge: index it, find passages, list topics."
     ),
-    "log": Lazy("log:log", "Check the state beside the event log: cursors and work."),
+    "log": Lazy("storage:log", "Check the state beside the event log: cursors and work."),
     "model": Lazy("model:model", "Show models, and check whether they answer."),
     "plugin": Lazy("cortex.plugins.cli:plugin", "Show plugins, load them with grants, write one."),
     "process": Lazy("process:process", "Show processes and check their sources."),
@@ -50,7 +50,7 @@ COMMANDS = {
     "trace": Lazy("trace:trace", "Show everything that happened in an execution."),
     "trigger": Lazy("trigger:trigger", "Report an event, and run the process that answers it."),
     "trust": Lazy("trust:trust", "Trust a home that came from elsewhere, or withdraw trust."),
-    "up": Lazy("up:up", "Serve the home to other processes and other machines."),
+    "up": Lazy("hub:up", "Serve the home to other processes and other machines."),
     "worker": Lazy("worker:worker", "Host components in a separate process, connected to a hub."),
 }
 
@@ -114,7 +114,7 @@ class CommandTree(Family):
             if _trusted_now(error):
                 raise RunAgainError from error
             if ctx.meta[AS_JSON]:
-                from .failure import show_failure
+                from .screen import show_failure
 
                 show_failure(ctx, error)
             raise
@@ -164,7 +164,7 @@ def _trusted_now(error: Exception) -> bool:
 
     if not isinstance(error, UntrustedHomeError):
         return False
-    from .running import trusted_when_asked
+    from .terminal import trusted_when_asked
 
     return trusted_when_asked(error)
 

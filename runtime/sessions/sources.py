@@ -4,14 +4,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from cortex.runtime.kernel import Home, NotFoundError, RefusedError
-from cortex.runtime.processes import Sources, gone, home_sources, read_source
+from cortex.runtime.processes import Sources, home_sources, read_source
 from cortex.runtime.processes.catalog import Catalog
 
 from .errors import RejectedError
 
 SUFFIXES = (".yaml", ".yml")
-
-__all__ = ["changed", "gone", "is_path", "source_at", "sources_of"]
 
 
 def sources_of(home: Home) -> Sources:

@@ -1,7 +1,6 @@
 """`cortex execution approve` answers the question that it read, whatever is asked meanwhile."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from cortex.bus import Client, Recorded
 from cortex.bus.events import ExecutionPaused, ExecutionResumed
 from cortex.runtime.kernel import Home, Runtime
-
-APPROVE: Any = import_module("cortex.runtime.cli.commands.execution_approve")  # an inner part
+from cortex.runtime.sessions import asked_by_gate
 
 
 class Overtaken:
@@ -50,7 +48,7 @@ def test_a_question_that_is_asked_after_the_reading_was_not_seen(runtime: Runtim
 
     alice: Any = Overtaken(runtime.client("alice"), another)
 
-    asked, seen = APPROVE.question_of(alice, "x")
+    asked, seen = asked_by_gate(alice, "x")
 
     assert asked.question == "a?"
     assert seen < said[0]

@@ -6,11 +6,11 @@ import pytest
 
 from cortex.actors.engines import NOBODY_CHOOSES, choose
 from cortex.bus.events import ContextCompile
-from cortex.runtime.cli.running import goal_step
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Config, Home, Runtime
 from cortex.runtime.models import ModelDescription
 from cortex.runtime.processes.catalog import Catalog
+from cortex.runtime.sessions import GoalOptions, goal_step
 
 MODULE = """
 from cortex.runtime.kernel import Component, Serves
@@ -60,18 +60,7 @@ def test_a_stand_in_of_a_plugin_chooses_nothing_for_the_command_line_nor_for_the
     )
 
     with History.open(home) as history:
-        step = goal_step(
-            home,
-            Catalog(history),
-            "all is well",
-            tmp_path,
-            may=(),
-            tools=(),
-            check=(),
-            turns=None,
-            within=None,
-            by_hand=False,
-        )
+        step = goal_step(home, Catalog(history), "all is well", tmp_path, GoalOptions())
     chosen = choose(asked, [quoter], Config())
 
     assert step["by_hand"] is stands_in

@@ -14,7 +14,7 @@ from cortex.bus.events import (
     ExecutionHalted,
     ExecutionStarted,
 )
-from cortex.runtime.cli.prompts import Following
+from cortex.runtime.admin import FollowedContext
 from cortex.runtime.context import ContextCompiler, PromptStep, Request
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.kernel import Home
@@ -67,7 +67,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_each_prompt_is_shown_as_it_comes_and_the_end_ends_it(
     world: World, last: Event, status: str
 ) -> None:
-    following = Following(world.home, "")
+    following = FollowedContext(world.home, "")
     seen = following.prompts()
 
     assert next(seen) is None

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import click
 import pytest
 
-from cortex.runtime.cli.running import inputs_of, pairs_of, scalar
 from cortex.runtime.processes import Field
+from cortex.runtime.sessions import ArgumentError, inputs_of, pairs_of, scalar
 
 FIELDS = (
     Field(name="log", type="path"),
@@ -48,14 +47,14 @@ def test_a_file_gives_inputs_and_the_command_line_goes_over_it(
     ("name", "value"), [("times", "three"), ("names", "a,b"), ("really", "yes")]
 )
 def test_a_value_of_the_wrong_type_is_refused_with_an_example(name: str, value: str) -> None:
-    with pytest.raises(click.BadParameter, match=f"{name} is '{value}', expected an? .* such as"):
+    with pytest.raises(ArgumentError, match=f"{name} is '{value}', expected an? .* such as"):
         inputs_of({name: value}, None, FIELDS)
 
 
 def test_a_file_nested_without_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
 
-    with pytest.raises(click.BadParameter, match=r"nested too deeply|neither JSON nor TOML"):
+    with pytest.raises(ArgumentError, match=r"nested too deeply|neither JSON nor TOML"):
         inputs_of({}, tmp_path / "deep.json", FIELDS)
 
 

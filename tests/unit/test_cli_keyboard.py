@@ -12,14 +12,14 @@ from typing import Any
 import click
 import pytest
 
-from cortex.runtime.cli.running import (
+from cortex.runtime.cli.terminal import (
     Interrupts,
     Keyboard,
-    Terminated,
     answer_to,
     input_text,
     written_answer,
 )
+from cortex.runtime.sessions import Terminated
 
 SIGNALS = [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
 

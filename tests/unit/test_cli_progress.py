@@ -17,10 +17,11 @@ from cortex.bus.events import (
     StepSettle,
 )
 from cortex.runtime.cli.adding import Screen
-from cortex.runtime.cli.running import Interrupts, Progress
+from cortex.runtime.cli.terminal import Interrupts, Terminal
 from cortex.runtime.executions import ENGINE
+from cortex.runtime.executions.view import LiveState
 from cortex.runtime.log import AgentWork, MemoryLog
-from cortex.runtime.sessions import Ailments
+from cortex.runtime.sessions import Ailments, Progress
 
 STARTED = ExecutionStarted(
     execution_id="x", process="p", process_version=1, digest="", linked="", inputs={}, goal="",
@@ -30,6 +31,11 @@ STARTED = ExecutionStarted(
 
 def asked(step: str) -> StepExecute:
     return StepExecute(execution_id="x", step_id=step, action="a", component=ENGINE)
+
+
+def following(client: Client, interrupts: Interrupts) -> Progress:
+    front = Terminal(Screen(), interrupts)
+    return Progress(client, "x", Ailments(shown=False), front, front.progress("x", LiveState()))
 
 
 @pytest.fixture
@@ -44,7 +50,7 @@ def test_what_was_recorded_before_ctrl_c_and_not_shown_yet_is_shown_after_it(
     client: Client, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with Interrupts() as interrupts:
-        progress = Progress(client, Screen(), "x", Ailments(shown=False), interrupts)
+        progress = following(client, interrupts)
         client.publish(STARTED, asked("one"), StepCompleted(execution_id="x", step_id="one"))
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
@@ -76,7 +82,7 @@ def test_only_what_the_command_itself_asked_for_is_refused_to_it(
     client.publish(ExecutionCompleted(execution_id="x"))
 
     with Interrupts() as interrupts:
-        progress = Progress(client, Screen(), "x", Ailments(shown=False), interrupts)
+        progress = following(client, interrupts)
         stopped = progress.until_stopped(mine - 1)
 
     assert stopped is not None

@@ -1,5 +1,6 @@
 """What `cortex prompt diff` and `why` say of two prompts."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import pytest
 
 from cortex.bus import CortexError
 from cortex.bus.events import ContextCompiled
-from cortex.runtime.cli.prompts import counting_of
 from cortex.runtime.context import (
     Budgets,
     ContextCompiler,
@@ -39,6 +39,7 @@ from cortex.runtime.kernel import Home
 from cortex.runtime.log import BlobError, MemoryBlobs
 from cortex.runtime.models import Price, Usage, cost
 
+counting_of: Any = import_module("cortex.runtime.cli.prompts").counting_of  # an inner part
 COMPILER = ContextCompiler()
 
 

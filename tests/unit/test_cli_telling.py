@@ -34,8 +34,9 @@ from cortex.bus.events import (
     ToolDenied,
     ToolReturned,
 )
-from cortex.runtime.cli.running import LiveView, in_order
+from cortex.runtime.cli.terminal import LiveView
 from cortex.runtime.executions.view import LiveState, Teller, asked_of_person
+from cortex.runtime.sessions import in_order
 
 STEP: dict[str, Any] = {"execution_id": "e1", "step_id": "mend"}
 ASKED = ModelInvoke(**STEP, model="m", provider="openai", prompt="p")

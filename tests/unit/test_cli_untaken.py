@@ -11,11 +11,11 @@ from cortex.bus.events import (
     StepCompleted,
     StepExecute,
 )
-from cortex.runtime.cli.running import untaken_action
 from cortex.runtime.executions import ENGINE
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import AgentWork, MemoryBlobs, MemoryLog
+from cortex.runtime.sessions import untaken_action
 
 LEASE_NS = 3_600 * 1_000_000_000
 GREET = (("step.execute", "greet"),)

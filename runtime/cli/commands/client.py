@@ -1,65 +1,34 @@
 """`cortex client`: who may come to the bus, and what they may do there."""
 
 import datetime as dt
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
 
-from cortex.bus import SUBSCRIPTIONS
-from cortex.runtime.access import (
-    ANYWHERE,
-    GRANTS,
-    Grant,
-    Grants,
-    Terms,
-    change,
-    client_certificate,
-    folded,
-    found,
-    grants_of,
-    hub_certificate,
-    issue,
-    renew_hub_certificate,
-    revoke,
-    token_file,
-)
-from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import Home, iso, parse_end
-from cortex.runtime.processes.catalog import gates_of, wrong_gate
-from cortex.runtime.serving import granting, held_by, held_lines
-from cortex.runtime.sessions import gates_of_sources
-
-from ..options import with_any_home, with_home, with_screen
-from ..screen import Screen
-from ..tree import Family
-from .client_shown import (
-    HEADERS,
+from cortex.bus import VERBS
+from cortex.runtime.access import ANYWHERE, Terms, hub_certificate, renew_hub_certificate
+from cortex.runtime.admin import (
     NEVER,
-    ShownDocument,
-    cells_of_client,
-    document_of_client,
-    show_added,
-    show_client,
+    ClientDocument,
+    Wanted,
+    add_client,
+    client_of,
+    clients_of,
+    grant_client,
+    revoke_client,
 )
+from cortex.runtime.kernel import Home, iso, local
+from cortex.runtime.serving import held_lines
+
+from ..options import FILE, FOLDER, at_any_home, at_home, with_options
+from ..screen import Columns, Screen
+from ..tree import Family
 
 DEFAULT = "default"  # of a limit: what config.toml says
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class RevokedDocument(msgspec.Struct):
-    """A client that was let out."""
-
-    client: str
-    reason: str
-    removed: tuple[str, ...]  # subscriptions
-    deadlines: tuple[str, ...] = ()
-    withdrawn: tuple[str, ...] = ()  # what it had announced
+SHOWN_ONCE = "this token is shown once, and kept nowhere:"
 
 
 class FingerprintDocument(msgspec.Struct):
@@ -94,51 +63,37 @@ def _folders(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> t
     return tuple(each if each == ANYWHERE else str(Path(each).absolute()) for each in given)
 
 
-def with_terms(function: Function) -> Function:
-    """Add the options that say what a client may do."""
-    for option in (
-        click.option(
-            "--limit",
-            "limits",
-            multiple=True,
-            callback=_limits,
-            metavar="KEY=NUMBER",
-            help="Another limit than in [limits]: 0 for none, 'default' for the one in [limits] "
-            "again.",
-        ),
-        click.option(
-            "--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."
-        ),
-        click.option(
-            "--workspace",
-            "workspaces",
-            multiple=True,
-            callback=_folders,
-            metavar="FOLDER",
-            help="Folder in which it may request work; '*' for any [default: any].",
-        ),
-        click.option(
-            "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
-        ),
-        click.option(
-            "--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."
-        ),
-        click.option("--work", multiple=True, metavar="TOPIC", help="Work it may take."),
-        click.option(
-            "--read",
-            multiple=True,
-            metavar="TOPIC",
-            help="Events that it may read, and queries that it may ask.",
-        ),
-        click.option(
-            "--subscribe", multiple=True, metavar="TOPIC", help="Events that it may receive."
-        ),
-        click.option(
-            "--publish", multiple=True, metavar="TOPIC", help="Events that it may publish."
-        ),
-    ):
-        function = option(function)
-    return function
+def _topics(name: str, help_: str) -> Any:
+    return click.option(name, multiple=True, metavar="TOPIC", help=help_)
+
+
+with_terms = with_options(  # what a client may do
+    _topics("--publish", "Events that it may publish."),
+    _topics("--subscribe", "Events that it may receive."),
+    _topics("--read", "Events that it may read, and queries that it may ask."),
+    _topics("--work", "Work it may take."),
+    click.option("--approve", multiple=True, metavar="PROCESS/GATE", help="Gates it may answer."),
+    click.option(
+        "--name", "names", multiple=True, metavar="COMPONENT", help="Component it may host."
+    ),
+    click.option(
+        "--workspace",
+        "workspaces",
+        multiple=True,
+        callback=_folders,
+        metavar="FOLDER",
+        help="Folder in which it may request work; '*' for any [default: any].",
+    ),
+    click.option("--expires", metavar="TIME", help="When it ends: 12h, 30d, a date, or 'never'."),
+    click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        callback=_limits,
+        metavar="KEY=NUMBER",
+        help="Another limit than in [limits]: 0 for none, 'default' for the one in [limits] again.",
+    ),
+)
 
 
 @click.group(cls=Family)
@@ -152,26 +107,20 @@ def client() -> None:
 @click.option(
     "--token-file",
     "path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write the token to this file, readable only by its owner, and do not show it.",
 )
 @click.option(
     "--certificate",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="Make a TLS certificate, NAME.pem in FOLDER. Without it, the token does not work.",
 )
-@with_any_home
-@with_screen
+@at_any_home
 def add(
-    name: str,
-    path: Path | None,
-    folder: Path | None,
-    home: Home,
-    screen: Screen,
-    **asked: Any,
+    name: str, path: Path | None, folder: Path | None, home: Home, screen: Screen, **asked: Any
 ) -> None:
     """Authorise a client with the name NAME, and print its token.
 
@@ -179,44 +128,38 @@ def add(
     'x.plugin.*', or '*'; in PROCESS/GATE either part may be '*'. You can give every option several
     times. The token is shown once.
     """
-    _refuse_unknown_gates(home, asked["approve"])
-    with granting(home) as owner, _written_to(path) as write:
-        terms, made = _terms(Terms(), **asked), None
-        if folder is not None and grants_of(owner).grant(name) is None:
-            made = client_certificate(home.path / "keys", name, folder)
-            terms = msgspec.structs.replace(terms, certificate=made.sha256)
-        token = issue(owner, name, terms)
-        write(token)
-    show_added(screen, name, terms, token, path, made)
+    added = add_client(home, name, _wanted(**asked), path, folder)
+    screen.document(added)
+    if not any(getattr(added, verb) for verb in VERBS):
+        more = f"`cortex client grant {name} --publish ...`"
+        screen.warn(f"{name} may come in and do nothing: {more}")
+    if added.certificate_file:
+        screen.note(f"its certificate, with the key, is in {added.certificate_file}")
+    if added.token is None:
+        screen.note(f"its token is in {added.token_file}")
+    else:
+        screen.note(SHOWN_ONCE)
+        screen.line(added.token)
 
 
 @client.command("list")
-@with_home
-@with_screen
+@at_home
 def list_(home: Home, screen: Screen) -> None:
     """List the clients that may connect, and what they may do."""
-    documents = [document_of_client(grant.given) for grant in _grants(home).clients()]
-    screen.document(documents)
-    if documents:
-        screen.table(HEADERS, map(cells_of_client, documents))
-    else:
-        screen.line("no clients: `cortex client add NAME` lets one in")
+    screen.rows(clients_of(home), COLUMNS, empty="no clients: `cortex client add NAME` lets one in")
 
 
 @client.command()
 @click.argument("name")
-@with_home
-@with_screen
+@at_home
 def show(name: str, home: Home, screen: Screen) -> None:
     """Show what the client NAME may do, what it has at the hub, and how near its limits it is.
 
     A revocation removes all of it. If a hub is up, the command also asks it for what the client has
     only while it is connected (work that it has taken, queries, blobs that it is uploading).
     """
-    given = _grant(home, name).given
-    shown = msgspec.structs.asdict(document_of_client(given))
-    document = ShownDocument(**shown, holds=held_by(home, name, given))
-    show_client(screen, document)
+    document = client_of(home, name)
+    _show(screen, document)
     for word, told in held_lines(document.holds):
         style = "yellow" if word in ("near", "reached") else ""
         screen.paragraph(told, lead=f"  {word:<10} ", style=style)
@@ -227,22 +170,15 @@ def show(name: str, home: Home, screen: Screen) -> None:
 @with_terms
 @click.option("--only", is_flag=True, help="Withdraw everything that these options do not allow.")
 @click.option("--nothing", is_flag=True, help="Withdraw all its grants; it may still connect.")
-@with_home
-@with_screen
+@at_home
 def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **asked: Any) -> None:
     """Give the client NAME more rights, or, with --only, others.
 
     Its token stays. If it is connected, changes take effect at once.
     """
-    _check_grant(name, only=only, nothing=nothing, **asked)
-    _refuse_unknown_gates(home, asked["approve"])
-    with granting(home) as owner:
-        given = change(
-            owner,
-            name,
-            lambda terms: _terms(_bare(terms) if only or nothing else terms, **asked),
-        )
-    show_client(screen, document_of_client(given))
+    wanted = _wanted(**asked)
+    _check_grant(name, wanted, only=only, nothing=nothing)
+    _show(screen, grant_client(home, name, wanted, only=only or nothing))
 
 
 @client.command("revoke")
@@ -254,28 +190,19 @@ def grant(name: str, only: bool, nothing: bool, home: Home, screen: Screen, **as
     is_flag=True,
     help="Keep its subscriptions, for the next client of this name.",
 )
-@with_home
-@with_screen
+@at_home
 def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> None:
     """Revoke the client NAME, disconnect it, and remove what it left.
 
     One transaction removes all that `cortex client show NAME` lists: deadlines, subscriptions with
     the work that waits in them, and announcements.
     """
-    with granting(home) as owner:
-        held = held_by(home, name)
-        revoke(owner, name, reason, keeps=(SUBSCRIPTIONS,) if keep else ())
-    subscriptions = () if keep else tuple(each.name for each in held.subscriptions)
-    deadlines = tuple(each.name for each in held.deadlines)
-    announced = tuple(f"{each.kind} {each.name}" for each in held.announcements)
-    screen.document(RevokedDocument(name, reason, subscriptions, deadlines, announced))
+    document = revoke_client(home, name, reason, keep=keep)
+    screen.document(document)
     screen.line(f"{name} is revoked")
-    for each in subscriptions:
-        screen.line(f"removed {each}")
-    for each in deadlines:
-        screen.line(f"removed the deadline {each}")
-    for each in announced:
-        screen.line(f"withdrew the {each}")
+    screen.lines(f"removed {each}" for each in document.removed)
+    screen.lines(f"removed the deadline {each}" for each in document.deadlines)
+    screen.lines(f"withdrew the {each}" for each in document.withdrawn)
 
 
 @client.command()
@@ -283,8 +210,7 @@ def revoke_(name: str, reason: str, keep: bool, home: Home, screen: Screen) -> N
 @click.option(
     "--host", "hosts", multiple=True, help="A further name or address for a new certificate."
 )
-@with_any_home
-@with_screen
+@at_any_home
 def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen) -> None:
     """Print the SHA-256 of the hub's certificate, which clients on other machines pin.
 
@@ -293,56 +219,21 @@ def fingerprint(renew: bool, hosts: tuple[str, ...], home: Home, screen: Screen)
     """
     keys = home.open().path / "keys"
     made = renew_hub_certificate(keys, hosts) if renew else hub_certificate(keys, hosts)
-    ends = _written(made.expires)
+    ends = iso(int(made.expires.timestamp()) * 1_000_000_000)
     screen.document(FingerprintDocument(made.sha256, ends, made.hosts, made.path, renew))
     screen.line(made.sha256)
     screen.note(f"until {ends[:10]}, for {', '.join(made.hosts)}", "dim")
     if made.ends_soon(dt.datetime.now(dt.UTC)):
-        screen.note("it ends soon: --renew makes a new one", "yellow")
+        screen.warn("it ends soon: --renew makes a new one")
 
 
-def _terms(
-    before: Terms,
-    *,
-    expires: str | None,
-    limits: dict[str, int | None],
-    **asked: tuple[str, ...],
-) -> Terms:
-    """*before* and what was asked for."""
-    fields: dict[str, Any] = {
-        name: tuple(dict.fromkeys((*getattr(before, name), *more))) for name, more in asked.items()
-    }
-    changed = {**before.limits, **limits}
-    fields["limits"] = {key: number for key, number in changed.items() if number is not None}
-    if expires is not None:
-        fields["expires_ns"] = 0 if expires == NEVER else parse_end(expires, time.time_ns())
-    return msgspec.structs.replace(before, **fields)
+def _wanted(expires: str | None, limits: dict[str, int | None], **rights: Any) -> Wanted:
+    return Wanted(Terms(**rights), expires, limits)
 
 
-def _refuse_unknown_gates(home: Home, patterns: tuple[str, ...]) -> None:
-    """Refuse a grant to approve what no process asks."""
-    if not patterns or not home.path.is_dir():
-        return
-    with History.open(home) as history:
-        compiled = gates_of(history)
-    problem = wrong_gate(compiled, patterns)
-    if problem:  # there may be sources that were not compiled yet
-        problem = wrong_gate({**compiled, **gates_of_sources(home)}, patterns)
-    if problem:
-        raise click.BadParameter(problem, param_hint="'--approve'")
-
-
-def _check_grant(
-    name: str,
-    *,
-    only: bool,
-    nothing: bool,
-    expires: str | None,
-    limits: dict[str, int | None],
-    **rights: tuple[str, ...],
-) -> None:
+def _check_grant(name: str, wanted: Wanted, *, only: bool, nothing: bool) -> None:
     """Refuse a change of nothing, and one that takes every right away unawares."""
-    if any(rights.values()):
+    if wanted.rights != Terms():
         if nothing:
             raise click.UsageError("--nothing takes all rights back: give none with it, or --only")
     elif only and not nothing:
@@ -350,30 +241,43 @@ def _check_grant(
             "--only withdraws all rights except the given ones, and none is given: give --publish, "
             "--read or another, or --nothing instead to withdraw every right"
         )
-    elif expires is None and not limits and not nothing:
+    elif wanted.expires is None and not wanted.limits and not nothing:
         raise click.UsageError(
             f"say what {name} may do, such as --publish 'step.*', or until when, with --expires"
         )
 
 
-def _written_to(path: Path | None) -> AbstractContextManager[Callable[[str], object]]:
-    return nullcontext(lambda _: None) if path is None else token_file(path)
+def _show(screen: Screen, document: ClientDocument) -> None:
+    """Show what a client is granted."""
+    own = " ".join(f"{key}={number}" for key, number in sorted(document.limits.items()))
+    screen.document(document)
+    screen.line(document.client, "bold")
+    for name, text in (
+        *((name, _names(document, name)) for name in (*VERBS, "names")),
+        ("works in", " ".join(document.workspaces)),
+        ("until", _until(document)),
+        ("limits", own),
+        ("shows", document.certificate and f"the certificate {document.certificate}"),
+    ):
+        if text:
+            screen.line(f"  {name:<10} {text}")
 
 
-def _bare(terms: Terms) -> Terms:
-    # Without its folders it could ask for work in any.
-    kept = ("expires_ns", "certificate", "limits", "workspaces")
-    return Terms(**{name: getattr(terms, name) for name in kept})
+def _names(document: ClientDocument, field: str) -> str:
+    return " ".join(getattr(document, field)) or "-"
 
 
-def _grants(home: Home) -> Grants:
-    with History.open(home) as history:
-        return folded(map(history.vocabulary.read, history.stream(GRANTS)))
+def _until(document: ClientDocument) -> str:
+    if document.expires is None:
+        return NEVER
+    when = dt.datetime.fromisoformat(document.expires)
+    shown = f"{local(int(when.timestamp()) * 1_000_000_000)} {when.astimezone():%Z}"
+    return f"{shown} (over)" if document.expired else shown
 
 
-def _grant(home: Home, name: str) -> Grant:
-    return found(_grants(home), name)
-
-
-def _written(when: dt.datetime) -> str:
-    return iso(int(when.timestamp()) * 1_000_000_000)
+COLUMNS: Columns = {
+    "client": "client",
+    **{name: partial(_names, field=name) for name in (*VERBS, "names")},
+    "works in": lambda row: " ".join(row.workspaces) or "any",
+    "until": _until,
+}

@@ -2,14 +2,15 @@
 
 import click
 
+from cortex.runtime.admin import FollowedContext
 from cortex.runtime.context.prompt_log import health_lines, health_of, prompts_of_one
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, NotFoundError
 
-from ..completing import execution_ids
-from ..options import with_home, with_screen
-from ..prompts import Following, Picture
+from ..completing import with_any_execution
+from ..options import at_home
 from ..screen import Screen
+from ..terminal import health_pictures
 from ..tree import Family
 
 
@@ -19,15 +20,14 @@ def context() -> None:
 
 
 @context.command()
-@click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
+@with_any_execution
 @click.option(
     "-f",
     "--follow",
     is_flag=True,
     help="Show each new prompt, until the execution ends or you press Ctrl-C.",
 )
-@with_home
-@with_screen
+@at_home
 def health(execution_id: str, follow: bool, home: Home, screen: Screen) -> None:
     """Show how full the context of an execution is, by its newest prompt.
 
@@ -50,16 +50,16 @@ def health(execution_id: str, follow: bool, home: Home, screen: Screen) -> None:
 
 
 def _follow(home: Home, asked: str, screen: Screen) -> None:
-    following = Following(home, asked)
+    followed = FollowedContext(home, asked)
     try:
-        with Picture(screen) as picture:
-            for found in following.prompts():
+        with health_pictures(screen) as show:
+            for found in followed.prompts():
                 if found is None:
                     screen.note("no prompt yet; Ctrl-C ends this")
                     continue
                 screen.record(found)
-                picture.show(found)
+                show(found)
     except KeyboardInterrupt:
         screen.note("not followed any more; the execution goes on as it was")
     else:
-        screen.note(f"the execution is {following.status}")
+        screen.note(f"the execution is {followed.status}")

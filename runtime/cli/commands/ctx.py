@@ -26,13 +26,12 @@ from cortex.runtime.kernel import RefusedError
 
 from ..exits import FAILED, OK
 from ..options import with_screen
-from ..screen import Screen
+from ..screen import Columns, Screen
 from ..tree import Family
 
 FILE_BYTES = 64_000_000  # a model never reads more
 SHOWN = 20  # losses that are listed
 PROSE = ("markdown", "text")
-HEADERS = ("file", "kind", "mode", "source", "package", "saved")
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
@@ -131,8 +130,7 @@ def check_(source: Path, package: Path, kind: Kind | None, screen: Screen) -> in
     with _about(source, package):
         report = check_package(text, kind or kind_of(text, source.name), made)
     screen.document(CheckDocument(report.mode, report.holds, report.lost))
-    for each in report.lost[:SHOWN]:
-        screen.line(f"lost: {each}", "red")
+    screen.lines((f"lost: {each}" for each in report.lost[:SHOWN]), "red")
     if len(report.lost) > SHOWN:
         screen.line(f"and {len(report.lost) - SHOWN} more", "dim")
     if report.holds:
@@ -161,15 +159,23 @@ def stats(files: tuple[Path, ...], kind: Kind | None, condensed: bool, screen: S
                 round(saved, 1),
             )
         )
-    screen.document(rows)
-    screen.table(HEADERS, map(_cells, rows))
+    screen.rows(rows, COLUMNS)
 
 
-def _cells(row: StatsRow) -> tuple[str, ...]:
+def _saved(row: StatsRow) -> str:
     more = row.tokens - row.source_tokens
     # A text of some words is shorter than any header.
-    saved = f"{row.saved_percent} %" if more <= 0 else f"none, {more:,} more"
-    return (row.file, row.kind, row.mode, f"{row.source_tokens:,}", f"{row.tokens:,}", saved)
+    return f"{row.saved_percent} %" if more <= 0 else f"none, {more:,} more"
+
+
+COLUMNS: Columns = {
+    "file": "file",
+    "kind": "kind",
+    "mode": "mode",
+    "source": "source_tokens",
+    "package": "tokens",
+    "saved": _saved,
+}
 
 
 def _package(file: Path, kind: Kind | None, condensed: bool, draft: Path | None) -> Package:

@@ -1,87 +1,93 @@
-"""`cortex events`: the log itself, event by event."""
+"""`cortex events`: the log itself, event by event; its vocabulary, and what was given up."""
 
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
 
-from cortex.bus import FOREIGN, Recorded, as_map
-from cortex.bus.events import ComponentFailed, EffectUnknown
-from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import Home, iso, local, parse_time, recent
-from cortex.runtime.log import BlobError
-from cortex.runtime.projections import Selection
+from cortex.bus import Recorded, asyncapi_document, schema_document
+from cortex.bus.events import VOCABULARY
+from cortex.runtime import admin  # not its names: `events query` gets along without a runtime
+from cortex.runtime.executions.view import TEXT_LINES, History, bounded, cut_line
+from cortex.runtime.kernel import VERSION, Home, NotFoundError, local, recent
+from cortex.runtime.serving import parked_of
 
+from .. import terminal  # as admin
 from ..completing import execution_ids
-from ..options import with_home, with_screen
-from ..screen import Screen
+from ..exits import FAILED, OK
+from ..options import at_home, with_note, with_options, with_screen
+from ..screen import Columns, Screen
 from ..tree import Family
-from .events_parked import drop, parked, retry
-from .events_schema import schema
 
-TRACED = frozenset((ComponentFailed.topic_name(), EffectUnknown.topic_name()))
 SHORT_ID = 8  # letters of an execution's id on a terminal; they name it, too
-LOOK_S = 0.2  # how often a followed log is looked at; it is read beside its owner, who wakes nobody
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class EventLine(msgspec.Struct):
-    """One event."""
-
-    position: int
-    time: str  # UTC
-    topic: str
-    stream: str
-    version: int  # within the stream
-    id: str  # UUIDv7 in hex
-    schema: int
-    correlation: str | None
-    causation: int | None
-    source: str
-    key: str | None
-    body: dict[str, Any]
-    traceback: str | None = None  # with --traceback, of what failed
-
-
+ALL = "cortex events parked --json"  # has each remedy whole
+PARKED: Columns = {
+    "event": lambda row: str(row.position),
+    "topic": "topic",
+    "component": "component",
+    "tries": "attempts",
+    "since": "since",
+    "reason": "reason",
+}
 TRACEBACK = click.option("--traceback", is_flag=True, help="Also show the traceback of failures.")
+
+
+class EventPosition(click.IntRange):
+    """The number of an event in the log, as a person names it."""
+
+    name = "event"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number.
+
+        Raises:
+            BadParameter: It is none.
+        """
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} names no event: it is the number in the first column of "
+                "`cortex events parked`",
+                param,
+                ctx,
+            )
+
+
+with_selection = with_options(  # which events
+    click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
+    click.option("--since", default="", metavar="TIME", help="Since this time: 1h, 2d, a date."),
+    click.option("--until", default="", metavar="TIME", help="Before this time."),
+    click.option(
+        "--execution",
+        default="",
+        metavar="ID",
+        shell_complete=execution_ids,
+        help="Events of this execution.",
+    ),
+    click.option("--source", default="", help="The component or client that published it."),
+    click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
+)
+with_parked = with_options(  # which parked event
+    click.argument("position", type=EventPosition(), metavar="EVENT"),
+    click.option(
+        "--component",
+        default="",
+        metavar="NAME",
+        help="The component, if several gave up the event.",
+    ),
+)
 
 
 @click.group(cls=Family)
 def events() -> None:
     """Read the event log."""
-
-
-def with_selection(function: Function) -> Function:
-    """Add the options that choose events."""
-    for option in (
-        click.option("--key", default="", help="Routing key: an action, a gate, a process, ..."),
-        click.option("--source", default="", help="The component or client that published it."),
-        click.option(
-            "--execution",
-            default="",
-            metavar="ID",
-            shell_complete=execution_ids,
-            help="Events of this execution.",
-        ),
-        click.option("--until", default="", metavar="TIME", help="Before this time."),
-        click.option(
-            "--since", default="", metavar="TIME", help="Since this time: 1h, 2d, a date."
-        ),
-        click.option("--topic", multiple=True, help="step.completed, 'step.*', '*.failed', ..."),
-    ):
-        function = option(function)
-    return function
-
-
-for each in (schema, parked, retry, drop):
-    events.add_command(each)
 
 
 @events.command()
@@ -90,17 +96,16 @@ for each in (schema, parked, retry, drop):
     "-n", "--limit", type=click.IntRange(min=1), help="Show at most this many, the newest."
 )
 @TRACEBACK
-@with_home
-@with_screen
+@at_home
 def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **asked: Any) -> None:
     """Show the events that match all options, the oldest first.
 
     With --json, each line is a JSON document.
     """
     with History.open(home) as history:
-        chosen = history.select(_selection(history, **asked))
+        chosen = history.select(admin.selection_of(history, **asked))
         for record in deque(chosen, limit) if limit else chosen:
-            _show(screen, record, _traceback(history, record) if traceback else None)
+            _show(screen, record, admin.traceback_of(history, record) if traceback else None)
 
 
 @events.command()
@@ -114,12 +119,11 @@ def query(home: Home, screen: Screen, limit: int | None, traceback: bool, **aske
     show_default=True,
     help="How many events to show first.",
 )
-@with_home
-@with_screen
+@at_home
 def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> None:
     """Show the newest events that match; with -f, also new ones."""
     with History.open(home) as history:
-        selection = _selection(history, **asked)
+        selection = admin.selection_of(history, **asked)
         after = 0
         newest: deque[Recorded] = deque(maxlen=lines)
         for record in history.read() if follow else history.select(selection):
@@ -128,116 +132,104 @@ def tail(home: Home, screen: Screen, follow: bool, lines: int, **asked: Any) -> 
                 newest.append(record)
         for record in newest:
             _show(screen, record)
-        if not follow:
-            return
-    for record in _coming(home, after):
+    for record in admin.coming_events(home, after) if follow else ():
         if selection.fits(record):
             _show(screen, record)
 
 
-def _coming(home: Home, after: int) -> Iterator[Recorded]:
-    while True:
-        with History.open(home) as history:
-            for record in history.read(after):
-                after = record.position
-                yield record
-        time.sleep(LOOK_S)
+@events.command()
+@click.argument("topic", required=False)
+@click.option("--asyncapi", is_flag=True, help="One AsyncAPI 3 document for the whole bus.")
+@with_screen
+def schema(topic: str | None, asyncapi: bool, screen: Screen) -> None:
+    """Print the JSON Schema of every event, or of those of TOPIC.
 
-
-def _selection(
-    history: History,
-    *,
-    topic: tuple[str, ...],
-    since: str,
-    until: str,
-    execution: str,
-    source: str,
-    key: str,
-) -> Selection:
-    now_ns = time.time_ns()
-    for each in topic:
-        _check_topic(history, each)
-    return Selection(
-        topics=topic,
-        since_ns=parse_time(since, now_ns) if since else None,
-        until_ns=parse_time(until, now_ns) if until else None,
-        execution=history.execution_id(execution) if execution else "",
-        source=source,
-        key=key,
-    )
-
-
-def _check_topic(history: History, topic: str) -> None:
-    """Refuse a topic that no event has; one that a plugin brings may have none yet.
-
-    Raises:
-        UsageError: It names what may have been meant.
+    The output is JSON with and without --json. The command needs no home: these are the events of
+    the bus itself, not those that plugins add.
     """
-    topics = [cls.topic_name() for cls in history.vocabulary]
-    if topic.startswith(FOREIGN) or any(fnmatchcase(each, topic) for each in topics):
-        return
-    if next(history.select(Selection(topics=(topic,))), None):
-        return  # of a version that knew it
-    near = get_close_matches(topic, [*topics, *(f"{t.partition('.')[0]}.*" for t in topics)], n=1)
-    hint = f"did you mean {near[0]}?" if near else "`cortex events schema` shows what is"
-    raise click.UsageError(f"there is no topic {topic!r}: {hint}")
+    chosen = [cls for cls in VOCABULARY if topic in (None, cls.topic_name())]
+    if not chosen:
+        raise NotFoundError("topic", topic or "", "is not one of the bus: see docs/events.md")
+    document = asyncapi_document(chosen, VERSION) if asyncapi else schema_document(chosen)
+    screen.document(document)
+    if not screen.as_json:
+        screen.block(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
-def _traceback(history: History, record: Recorded) -> str | None:
-    """What is kept of the exception that *record* is about; None where it is about none."""
-    digest = as_map(record).get("trace") if record.topic in TRACED else None
-    if not digest:
-        return None
-    try:
-        return history.blobs.get(str(digest)).decode(errors="replace")
-    except BlobError as error:
-        return f"(its traceback is not kept any more: {error})"
+@events.command()
+@at_home
+def parked(home: Home, screen: Screen) -> None:
+    """Show the events that a component could not handle, the oldest first.
+
+    Each was tried several times; the component continued without it. The list says what to do for
+    each. `retry` makes a component with an ordered feed handle it once more, in any host. If one of
+    many workers gave up a step, the step failed: resume its execution. `drop` removes an event from
+    this list.
+    """
+    with History.open(home) as history:
+        found = parked_of(history)
+    screen.rows(found, PARKED, empty="no event is parked")
+    remedies = [*dict.fromkeys(cut_line(each.remedy, ALL) for each in found)]
+    screen.lines(bounded(remedies, TEXT_LINES, ALL), "cyan")
+
+
+@events.command()
+@with_parked
+@at_home
+def retry(position: int, component: str, home: Home, screen: Screen) -> int:
+    """Let the component that gave up a parked event handle it once more.
+
+    Cortex records the result as if it had come the first time. Ends with 1 if the event fails
+    again. A component of a worker or a plugin handles it when its host runs.
+    """
+    with terminal.open_session(home, screen) as session:
+        name, again = admin.retry_parked(session, position, component)
+    screen.document(again)
+    if again:
+        screen.line(f"{name} failed again: {again[0].reason}", "red")
+        return FAILED
+    screen.line(f"{name} handled event {position}", "green")
+    return OK
+
+
+@events.command()
+@with_parked
+@with_note
+@at_home
+def drop(position: int, component: str, note: str, home: Home, screen: Screen) -> None:
+    """Remove a parked event from the list.
+
+    No component handles it any more. The event itself stays in the log.
+    """
+    with terminal.open_session(home, screen) as session:
+        event = admin.drop_parked(session, position, component, note)
+    screen.document(event)
+    screen.line(f"event {position} of {event.component} is dropped")
 
 
 def _show(screen: Screen, record: Recorded, traceback: str | None = None) -> None:
-    body = as_map(record)
-    screen.record(
-        EventLine(
-            record.position,
-            iso(record.time_ns),
-            record.topic,
-            record.stream,
-            record.version,
-            record.id.hex(),
-            record.schema,
-            record.correlation,
-            record.causation,
-            record.source,
-            record.key,
-            body,
-            traceback,
-        )
-    )
+    line = admin.event_line(record, traceback)
+    screen.record(line)
     if screen.as_json:
         return
+    body = {name: value for name, value in line.body.items() if name != "topic"}
     if screen.terminal:
-        _show_briefly(screen, record, body)
-        _show_traceback(screen, traceback)
-        return
-    said = msgspec.json.encode({k: v for k, v in body.items() if k != "topic"}).decode()
-    when = local(record.time_ns)
-    screen.line("\t".join((str(record.position), when, record.topic, record.stream, said)))
-    _show_traceback(screen, traceback)
+        screen.line(screen.cut(_brief(record, body)))
+    else:
+        said = msgspec.json.encode(body).decode()
+        parts = (str(record.position), local(record.time_ns), record.topic, record.stream, said)
+        screen.line("\t".join(parts))
+    screen.lines(f"    {each}" for each in (traceback or "").splitlines())
 
 
-def _show_traceback(screen: Screen, traceback: str | None) -> None:
-    for line in (traceback or "").splitlines():
-        screen.line(f"    {line}")
-
-
-def _show_briefly(screen: Screen, record: Recorded, body: dict[str, Any]) -> None:
+def _brief(record: Recorded, body: dict[str, Any]) -> str:
     family, _, entity = record.stream.partition("/")
     stream = f"{family}/{entity[:SHORT_ID]}" if family == "execution" else record.stream
     told = "  ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in body.items()
-        if name != "topic" and value not in ("", entity, None, [], {})
+        if value not in ("", entity, None, [], {})
     )
     when = recent(record.time_ns, time.time_ns())
     line = f"{record.position:>7}  {when}  {record.topic:<20}  {stream}  {told}"
-    screen.line(screen.cut(line.replace("\n", " ")))
+    return line.replace("\n", " ")

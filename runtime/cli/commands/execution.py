@@ -3,7 +3,6 @@
 import time
 
 import click
-import msgspec
 
 from cortex.bus.events import (
     ExecutionCancel,
@@ -11,48 +10,37 @@ from cortex.bus.events import (
     ExecutionPause,
     ExecutionRated,
 )
-from cortex.runtime.executions.view import (
-    ExecutionSummary,
-    History,
-    Hit,
-    cells_of,
-    document_of,
-    find_executions,
-    row_of,
-    rows_of,
-    worktree_of,
-)
+from cortex.runtime import sessions  # not its names: what only reads gets along without a runtime
+from cortex.runtime.executions.view import ExecutionSummary, History, cells_of
 from cortex.runtime.kernel import Home
 from cortex.runtime.processes.catalog import Catalog
-from cortex.runtime.projections import REQUESTS
 
-from .. import running  # not its names: what only reads gets along without a runtime
-from ..completing import actions_of_goals, execution_ids, process_names
-from ..exits import OK, WAITING
-from ..options import question_of, with_home, with_screen
+from .. import terminal  # as sessions
+from ..completing import actions_of_goals, process_names, with_execution
+from ..exits import OK, WAITING, exit_code
+from ..options import at_home, question_of, with_limit, with_note, with_reason, words
 from ..outcome import show_execution
-from ..screen import Screen
+from ..screen import Columns, Screen
 from ..tree import Family, Lazy
 
 NARROW = 100  # columns of a terminal, below which a list leaves out `took` and `tokens`
 SPARED = (4, 5)  # their places
 HEADERS = ("execution", "status", "process", "requested", "took", "tokens", "about")
+FOUND: Columns = {
+    "score": lambda row: f"{row.score:.2f}",
+    "execution": "id",
+    "status": "status",
+    "process": lambda row: row.process or "(ad hoc)",
+    "about": lambda row: row.reason or row.goal,
+}
 STATUSES = ("requested", "running", "paused", "halted", "completed", "failed", "cancelled")
-
-
-class FoundExecution(ExecutionSummary, kw_only=True):
-    """An execution that was found."""
-
-    score: float  # 1 is the best by words and meaning; links may add to it
-    why: dict[str, float]  # the parts of the score
-
 
 # What a list does not need: half of its time would go into importing it.
 LATER = {
-    "approve": Lazy("execution_approve:approve", "Answer a gate as the client whose token it is."),
-    "edit": Lazy("execution_edit:edit", "Change the prompt that a breakpoint shows."),
+    "approve": Lazy("execution_change:approve", "Answer a gate as the client whose token it is."),
+    "edit": Lazy("execution_change:edit", "Change the prompt that a breakpoint shows."),
     "resume": Lazy(
-        "execution_resume:resume", "Continue a paused, halted or interrupted execution."
+        "execution_change:resume", "Continue a paused, halted or interrupted execution."
     ),
 }
 
@@ -71,15 +59,16 @@ def execution() -> None:
     help="Only executions of this process.",
 )
 @click.option("--children", is_flag=True, help="Also executions that run as a step of another.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@with_home
-@with_screen
+@with_limit(20)
+@at_home
 def list_(
     status: str | None, process: str, children: bool, limit: int, home: Home, screen: Screen
 ) -> None:
     """List executions, the newest first."""
     with History.open(home) as history:
-        found = _rows(history, status, process, children=children, limit=limit)
+        found = sessions.newest_executions(
+            history, limit, status=status or "", process=process, children=children
+        )
         catalog = Catalog(history) if process and not found else None
     if catalog is not None and process not in catalog.names():
         screen.note(str(catalog.unknown(process)), "yellow")
@@ -87,82 +76,61 @@ def list_(
 
 
 @execution.command()
-@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
-@click.option("-n", "--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@with_home
-@with_screen
+@words
+@with_limit(10, 100)
+@at_home
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
     """Find the executions that match TEXT best, best first.
 
     TEXT is ordinary words: "the run that failed on tomlkit". The search covers goal, process,
     inputs, status, reason, verdict, and the results and errors of steps.
     """
-    question = question_of(words)
     with History.open(home) as history:
-        found = find_executions(history, question, limit)
-        rows = [_found(history, hit) for hit in found.hits]
-    screen.document(rows)
-    for note in found.notes:
-        screen.note(note, "yellow")
-    if rows:
-        screen.table(
-            ("score", "execution", "status", "process", "about"),
-            (
-                (f"{r.score:.2f}", r.id, r.status, r.process or "(ad hoc)", r.reason or r.goal)
-                for r in rows
-            ),
-        )
-    else:
-        screen.line("no execution has to do with that: `cortex execution list` shows all")
+        rows, notes = sessions.matching_executions(history, question_of(words), limit)
+    screen.notes(notes)
+    none = "no execution has to do with that: `cortex execution list` shows all"
+    screen.rows(rows, FOUND, empty=none)
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@with_home
-@with_screen
+@with_execution
+@at_home
 def show(execution_id: str, home: Home, screen: Screen) -> None:
     """Show the inputs, the state and the outcome of an execution."""
     with History.open(home) as history:
-        found = history.execution_id(execution_id)
-        state = history.execution(found)
-        document = document_of(state, rows_of(history, found), history.blobs)
-        document.waiting = running.waiting_for(history, found)
-        document.worktree = worktree_of(home, state.tree or found)
+        document = sessions.standing_document(history, history.execution_id(execution_id))
     show_execution(screen, document)
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.option("--reason", default="", help="Why, for the record.")
-@with_home
-@with_screen
+@with_execution
+@with_reason
+@at_home
 def pause(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
     """Pause an execution before its next step; `resume` continues it."""
-    with running.Session.open(home, screen) as session:
-        found = session.known(execution_id)
-        code = session.pause(found, ExecutionPause(execution_id=found, reason=reason))
+    with terminal.open_session(home, screen) as session:
+        event = ExecutionPause(execution_id=session.known(execution_id), reason=reason)
+        code = exit_code(sessions.steering.pause(session, event))
     return OK if code == WAITING else code
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
-@click.option("--reason", default="", help="Why, for the record.")
-@with_home
-@with_screen
-def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> int:
+@with_execution
+@with_reason
+@at_home
+def cancel(execution_id: str, reason: str, home: Home, screen: Screen) -> None:
     """End an execution without a result."""
-    with running.Session.open(home, screen) as session:
-        found = session.known(execution_id)
-        return session.cancel(found, ExecutionCancel(execution_id=found, reason=reason))
+    with terminal.open_session(home, screen) as session:
+        event = ExecutionCancel(execution_id=session.known(execution_id), reason=reason)
+        sessions.steering.cancel(session, event)
 
 
 @execution.command(name="do")
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@with_execution
 @click.argument("action", default="", shell_complete=actions_of_goals)
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="A parameter.")
-@click.option("--note", default="", help="Why, for the record.")
-@with_home
-@with_screen
+@with_note
+@at_home
 def do_(
     execution_id: str, action: str, inputs: tuple[str, ...], note: str, home: Home, screen: Screen
 ) -> int:
@@ -177,18 +145,18 @@ def do_(
         if inputs or note:
             raise click.UsageError("name the ACTION that takes them")
         with History.open(home) as history:
-            _show_actions(screen, running.actions_of(history, history.execution_id(execution_id)))
+            _show_actions(screen, sessions.actions_of(history, history.execution_id(execution_id)))
         return OK
-    pairs = running.pairs_of(inputs, "NAME")
-    with running.Session.open(home, screen) as session:
+    pairs = sessions.pairs_of(inputs, "NAME")
+    with terminal.open_session(home, screen) as session:
         found = session.known(execution_id)
-        event = running.proposal(session.history, found, action, pairs, note, session.seen)
-        running.refuse_secrets(event.parameters, running.mask_of(home))
-        return session.act(found, event)
+        event = sessions.proposal(session.history, found, action, pairs, note, session.seen)
+        sessions.refuse_secrets(event.parameters, sessions.mask_of(home))
+        return exit_code(sessions.steering.act(session, event))
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@with_execution
 @click.option(
     "-o",
     "--output",
@@ -199,8 +167,7 @@ def do_(
 )
 @click.option("--give-up", is_flag=True, help="The goal is not reached, and the execution ends.")
 @click.option("--note", default="", help="What was reached, or why you give it up.")
-@with_home
-@with_screen
+@at_home
 def finish(
     execution_id: str,
     outputs: tuple[str, ...],
@@ -214,29 +181,28 @@ def finish(
     With --give-up, say that you give it up. Cortex does not run the check of the goal; it records
     this as a person's statement.
     """
-    given = running.pairs_of(outputs, "NAME")
-    with running.Session.open(home, screen) as session:
+    given = sessions.pairs_of(outputs, "NAME")
+    with terminal.open_session(home, screen) as session:
         found = session.known(execution_id)
         event = ExecutionFinish(execution_id=found, outputs=dict(given), gave_up=give_up, note=note)
-        return session.finish(found, event)
+        return exit_code(sessions.steering.finish(session, event))
 
 
 @execution.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@with_execution
 @click.argument("verdict", type=click.Choice(("good", "bad", "mixed")))
-@click.option("--note", default="", help="Why, for the record.")
-@with_home
-@with_screen
+@with_note
+@at_home
 def rate(execution_id: str, verdict: str, note: str, home: Home, screen: Screen) -> None:
     """Say how good an execution's outcome was."""
-    with running.Session.open(home, screen) as session:
+    with terminal.open_session(home, screen) as session:
         found = session.known(execution_id)
         session.publish(ExecutionRated(execution_id=found, verdict=verdict, note=note))
         screen.document(session.document(found))
     screen.line(f"execution {found} was rated {verdict}")
 
 
-def _show_actions(screen: Screen, actions: "list[running.ActionItem]") -> None:
+def _show_actions(screen: Screen, actions: "list[sessions.ActionItem]") -> None:
     screen.document(actions)
     for each in actions:
         screen.line(each.name, "bold")
@@ -249,36 +215,6 @@ def _show_actions(screen: Screen, actions: "list[running.ActionItem]") -> None:
             screen.paragraph(f"{', '.join(each.laid_down)}: laid down", lead="    ")
         if each.gates:
             screen.paragraph(f"after {', '.join(each.gates)}", lead="    ")
-
-
-def _found(history: History, hit: Hit) -> FoundExecution:
-    row = row_of(history.execution(hit.key), rows_of(history, hit.key))
-    return FoundExecution(**msgspec.structs.asdict(row), score=hit.score, why=hit.why)
-
-
-def _rows(
-    history: History,
-    status: str | None,
-    process: str,
-    *,
-    children: bool,
-    limit: int,
-) -> list[ExecutionSummary]:
-    found: list[ExecutionSummary] = []
-    for record in history.newest(REQUESTS):
-        if record.version != 1 or not record.correlation:  # a second request for the same
-            continue
-        state = history.execution(record.correlation)
-        if (state.parent and not children) or (status and state.status != status):
-            continue
-        row = row_of(state, rows_of(history, record.correlation))
-        if process and row.process != process:
-            continue
-        row.waiting = running.waiting_for(history, record.correlation)
-        found.append(row)
-        if len(found) == limit:
-            break
-    return found
 
 
 def _show_rows(screen: Screen, found: list[ExecutionSummary]) -> None:

@@ -1,14 +1,19 @@
-"""`cortex init`: make a home."""
+"""`cortex init` and `cortex completion`: make a home, and complete commands in a shell."""
 
 from pathlib import Path
 
 import click
 import msgspec
+from click.shell_completion import get_completion_class
 
 from cortex.runtime.kernel import Home
 
-from ..options import named_home, with_screen
+from ..main import COMPLETE
+from ..options import FOLDER, named_home, with_screen
 from ..screen import Screen
+from ..tree import root
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 class InitDocument(msgspec.Struct):
@@ -20,10 +25,10 @@ class InitDocument(msgspec.Struct):
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.argument("folder", type=FOLDER, required=False)
 @click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="The home itself, in any place; commands then use it with --home or CORTEX_HOME.",
 )
@@ -59,3 +64,19 @@ def _place(folder: Path | None, named: Path | None) -> Path:
         raise click.UsageError("give FOLDER or --home: FOLDER holds the home, --home is the home")
     folder = folder or Path()
     return named or (folder if folder.name == ".cortex" else folder / ".cortex")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL.
+
+    \b
+    bash: eval "$(cortex completion bash)" in ~/.bashrc
+    zsh:  eval "$(cortex completion zsh)" in ~/.zshrc
+    fish: cortex completion fish > ~/.config/fish/completions/cortex.fish
+    """  # noqa: D301  # backslash-b keeps lines apart, for click
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.ClickException(f"this version of click has no completion for {shell}")
+    click.echo(found(root, {}, "cortex", COMPLETE).source())

@@ -1,43 +1,23 @@
 """`cortex knowledge`: index what people wrote down, and find it."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 
 import click
-import msgspec
 
-from cortex.runtime.kernel import Config, Home, NotFoundError, many, mask_for, open_blobs
-from cortex.runtime.knowledge import Knowledge, KnowledgeError, Resolved
-from cortex.runtime.retrieval import above_and_itself
-from cortex.runtime.sessions import knowledge_roots, knowledge_topics
+from cortex.runtime.admin import (
+    find_knowledge,
+    index_knowledge,
+    knowledge_statistics,
+    topic_rows,
+)
+from cortex.runtime.kernel import Home, many
 
-from ..options import question_of, with_any_home, with_home, with_screen
-from ..screen import Screen
+from ..options import at_any_home, at_home, question_of, with_limit, words
+from ..screen import Columns, Screen
 from ..tree import Family
 
 SHOWN_LINES = 6  # of a passage
-SHOWN_SCOPES = 12  # where none of them was meant
-
-
-class IndexDocument(msgspec.Struct):
-    """What an indexing did."""
-
-    files: int
-    passages: int
-    changed: list[str]
-    removed: list[str]
-    notes: list[str]
-
-
-class TopicRow(msgspec.Struct):
-    """A topic and the file that it stands for."""
-
-    topic: str
-    scope: str
-    path: str
-    size_bytes: int
+TOPICS: Columns = {"topic": "topic", "scope": "scope", "bytes": "size_bytes", "file": "path"}
 
 
 @click.group(cls=Family)
@@ -46,8 +26,7 @@ def knowledge() -> None:
 
 
 @knowledge.command("index")
-@with_home
-@with_screen
+@at_home
 def index_(home: Home, screen: Screen) -> None:
     """Update the index from the files.
 
@@ -55,33 +34,21 @@ def index_(home: Home, screen: Screen) -> None:
     automatically; after a large change this command is faster. It names a file that it cannot
     index, and continues with the others.
     """
-    with _opened(home) as opened:
-        indexed = opened.update(keep=_keep_in(home))
-        notes = opened.notes()
-    screen.document(
-        IndexDocument(
-            indexed.files,
-            indexed.chunks,
-            [file.path for file in indexed.changed],
-            list(indexed.removed),
-            list(notes),
-        )
-    )
+    document = index_knowledge(home)
+    screen.document(document)
     screen.line(
-        f"{many(indexed.files, 'file')}, {many(indexed.chunks, 'passage')}; new or changed: "
-        f"{len(indexed.changed):,}, gone: {len(indexed.removed):,}"
+        f"{many(document.files, 'file')}, {many(document.passages, 'passage')}; new or changed: "
+        f"{len(document.changed):,}, gone: {len(document.removed):,}"
     )
-    for note in notes:
-        screen.note(note, "yellow")
+    screen.notes(document.notes)
 
 
 @knowledge.command()
-@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
-@click.option("-n", "--limit", type=click.IntRange(1, 100), default=5, show_default=True)
+@words
+@with_limit(5, 100)
 @click.option("--under", multiple=True, metavar="TOPIC", help="Only this topic and those below it.")
 @click.option("--why", is_flag=True, help="Show the parts of each score.")
-@with_home
-@with_screen
+@at_home
 def find(
     words: tuple[str, ...],
     limit: int,
@@ -94,14 +61,9 @@ def find(
 
     TEXT is ordinary words, or a question.
     """
-    question = question_of(words)
-    with _opened(home) as opened:
-        opened.update(keep=_keep_in(home))
-        _check_under(under, opened.topics() if under else ())
-        found = opened.find(question, limit, under=under)
+    found = find_knowledge(home, question_of(words), limit, under)
     screen.document(found)
-    for note in found.notes:
-        screen.note(note, "yellow")
+    screen.notes(found.notes)
     for passage in found.passages:
         place = f"{passage.topic or passage.path}:{passage.first_line}"
         heading = f"  {passage.heading}" if passage.heading else ""
@@ -114,50 +76,31 @@ def find(
 
 
 @knowledge.command("list")
-@with_any_home
-@with_screen
+@at_any_home
 def list_(home: Home, screen: Screen) -> None:
     """List the topics that processes may declare, with the file of each.
 
     A file that cannot be read as text is named, and is not a topic.
     """
-    rows: list[TopicRow] = []
-    notes: list[str] = []
-    topics = knowledge_topics(home)
-    for topic in topics.topics():
-        try:
-            resolved = topics.resolve(topic)
-            usable = isinstance(resolved, Resolved) and topics.read(resolved)
-        except KnowledgeError as error:
-            notes.append(str(error))
-            continue
-        if usable and isinstance(resolved, Resolved):
-            rows.append(TopicRow(topic, resolved.scope, resolved.path, resolved.size_bytes))
-    screen.document(rows)
-    for note in notes:
-        screen.note(note, "yellow")
-    screen.table(
-        ("topic", "scope", "bytes", "file"),
-        ((row.topic, row.scope, f"{row.size_bytes:,}", row.path) for row in rows),
-    )
+    rows, notes = topic_rows(home)
+    screen.notes(notes)
+    screen.rows(rows, TOPICS)
 
 
 @knowledge.command()
-@with_home
-@with_screen
+@at_home
 def stats(home: Home, screen: Screen) -> None:
     """Show what the index contains: files by scope, passages, vectors, and what is not indexed."""
-    with _opened(home) as opened:
-        told = opened.statistics()
+    told = knowledge_statistics(home)
     screen.document(told)
     screen.line(f"index     {told.path}")
     screen.line(f"files     {told.files:,} with {many(told.text_bytes, 'byte')} of text")
-    for scope, files in told.by_scope.items():
-        screen.line(f"          {files:,} of the scope {scope}")
+    screen.lines(
+        f"          {files:,} of the scope {scope}" for scope, files in told.by_scope.items()
+    )
     screen.line(f"passages  {told.chunks:,}")
     screen.line(f"vectors   {told.vectors:,} by {told.embedder or 'no embedder'}")
-    for note in told.notes:
-        screen.note(note, "yellow")
+    screen.notes(told.notes)
 
 
 def _why(parts: Mapping[str, float]) -> str:
@@ -166,31 +109,3 @@ def _why(parts: Mapping[str, float]) -> str:
     factor = parts.get("said", 1.0)
     named = f"; x{factor:.2f}, said by whom the question names" if factor != 1.0 else ""
     return f"{summed}{named}"
-
-
-def _check_under(under: tuple[str, ...], topics: tuple[str, ...]) -> None:
-    standing = {above for topic in topics for above in above_and_itself(topic)}
-    for wanted in under:
-        if wanted not in standing:
-            counts = Counter(topic.partition(".")[0] for topic in topics)
-            files = (f"{name} ({n:,})" for name, n in counts.most_common(SHOWN_SCOPES))
-            more = f" and {len(counts) - SHOWN_SCOPES:,} more" if len(counts) > SHOWN_SCOPES else ""
-            hint = f"has no file in it or below it: there are {', '.join(files)}{more}"
-            if not topics:
-                hint = "has no file in it or below it: nothing is indexed"
-            raise NotFoundError("topic", wanted, hint)
-
-
-@contextmanager
-def _opened(home: Home) -> Iterator[Knowledge]:
-    home.check()
-    opened = Knowledge.open(Path(home.path), knowledge_roots(home), Config.load(home).knowledge)
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
-def _keep_in(home: Home) -> Callable[[bytes], str]:
-    config = Config.load(home)
-    return open_blobs(home, config, mask_for(config, home)).put

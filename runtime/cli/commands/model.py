@@ -1,34 +1,34 @@
 """`cortex model`: which models there are, whether they can be asked, and why one was."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from cortex.runtime.executions.view import History, ModelCall, ModelChoice, WhyDocument, why_of
-from cortex.runtime.kernel import Config, Home, NotFoundError, duration, many
-from cortex.runtime.models import EMBEDDED_MODEL, Price, Usage, counted, dollars
+from cortex.runtime.admin import check_models
+from cortex.runtime.executions.view import History, ModelCall, ModelChoice, why_of
+from cortex.runtime.kernel import Home, duration, many
+from cortex.runtime.models import Price, Usage, counted, dollars
 from cortex.runtime.processes.catalog import needs_line
-from cortex.runtime.serving.doctor import ModelCheck, ModelRow, check_model, models_of
+from cortex.runtime.serving.doctor import models_of
 
-from ..completing import execution_ids, model_names
+from ..completing import model_names, with_execution
 from ..exits import OK, UNUSABLE
-from ..options import with_any_home, with_home, with_screen
-from ..screen import Screen
+from ..options import at_any_home, at_home
+from ..screen import STATES, Columns, Screen
 from ..tree import Family
 
-AT_ONCE = 8  # endpoints that are checked beside each other
-HEADERS = (
-    "name",
-    "provider",
-    "where",
-    "reasoning/code/speed",
-    "window",
-    "price",
-    "key",
-    "model",
-)
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+COLUMNS: Columns = {
+    "name": "name",
+    "provider": "provider",
+    "where": lambda row: "local" if row.local else "remote",
+    "reasoning/code/speed": lambda row: "/".join(
+        level or "-" for level in (row.reasoning, row.code, row.speed)
+    ),
+    "window": "window",
+    "price": lambda row: _prices(row.price),
+    "key": lambda row: f"{row.key_env}: {'yes' if row.key_set else 'no'}" if row.key_env else "-",
+    "model": "model",
+}
 
 
 @click.group(cls=Family)
@@ -37,8 +37,7 @@ def model() -> None:
 
 
 @model.command("list")
-@with_any_home
-@with_screen
+@at_any_home
 def list_(home: Home, screen: Screen) -> None:
     """List the models that steps may use.
 
@@ -47,8 +46,7 @@ def list_(home: Home, screen: Screen) -> None:
     of answer. For a key, the list shows only its variable, and whether it is set.
     """
     rows = models_of(home)
-    screen.document(rows)
-    screen.table(HEADERS, map(_cells, rows))
+    screen.rows(rows, COLUMNS)
     for row in rows:
         if row.default:
             screen.note(f"default: {row.name}")
@@ -58,8 +56,7 @@ def list_(home: Home, screen: Screen) -> None:
 
 @model.command()
 @click.argument("name", required=False, shell_complete=model_names)
-@with_any_home
-@with_screen
+@at_any_home
 def check(name: str | None, home: Home, screen: Screen) -> int:
     """Check that Cortex can ask the models, or the model NAME.
 
@@ -70,31 +67,19 @@ def check(name: str | None, home: Home, screen: Screen) -> int:
     Ends with 4 if a model cannot be asked, or if the only one is the built-in one, which only
     quotes.
     """
-    rows = models_of(home)
-    asked = [row for row in rows if name in (None, row.name)]
-    if not asked:
-        raise NotFoundError("model", name or "", "is not known: `cortex model list` shows what is")
-    models = Config.load(home).models
-    used = {each.name: each for each in models.use}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda row: check_model(row, used.get(row.name), home), asked))
-    if name is None and not models.use and all(row.provider == EMBEDDED_MODEL for row in rows):
-        todo = f"name one in {home.config_path}, as [[models.use]]"
-        found.append(ModelCheck("models", "fail", "none is configured", todo))
-    if name is None and models.default and models.default not in {row.name for row in rows}:
-        todo = "correct `default` in [models], or it chooses nothing"
-        found.append(ModelCheck(models.default, "fail", "the default is no model", todo))
+    found = check_models(home, name)
     for each in found:
-        _show_check(screen, each)
+        took = "" if each.took_s is None else f" ({duration(each.took_s)})"
+        todo = f": {each.todo}" if each.todo else ""
+        screen.line(f"{each.state:<5} {each.name}: {each.found}{took}{todo}", STATES[each.state])
     screen.document(found)
     return UNUSABLE if any(each.state == "fail" for each in found) else OK
 
 
 @model.command()
-@click.argument("execution_id", metavar="EXECUTION", shell_complete=execution_ids)
+@with_execution
 @click.argument("step")
-@with_home
-@with_screen
+@at_home
 def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
     """Show why Cortex chose the models of STEP, and their cost.
 
@@ -104,41 +89,12 @@ def why(execution_id: str, step: str, home: Home, screen: Screen) -> None:
     with History.open(home) as history:
         document = why_of(history, history.execution_id(execution_id), step)
     screen.document(document)
-    _show_why(screen, document)
-
-
-def _cells(row: ModelRow) -> tuple[str, ...]:
-    return (
-        row.name,
-        row.provider,
-        "local" if row.local else "remote",
-        "/".join(level or "-" for level in (row.reasoning, row.code, row.speed)),
-        f"{row.window:,}",
-        _prices(row.price),
-        f"{row.key_env}: {'yes' if row.key_set else 'no'}" if row.key_env else "-",
-        row.model,
-    )
-
-
-def _prices(price: Price) -> str:
-    each = (price.input, price.cached_read, price.cached_write, price.output)
-    return "/".join(f"{dollars:g}" for dollars in each) if any(each) else "free"
-
-
-def _show_check(screen: Screen, found: ModelCheck) -> None:
-    took = "" if found.took_s is None else f" ({duration(found.took_s)})"
-    todo = f": {found.todo}" if found.todo else ""
-    screen.line(f"{found.state:<5} {found.name}: {found.found}{took}{todo}", _STYLES[found.state])
-
-
-def _show_why(screen: Screen, document: WhyDocument) -> None:
     screen.line(f"step {document.step} of execution {document.execution}", "bold")
     for choice in document.choices:
         turn = f", turn {choice.turn}" if choice.turn else ""
         screen.line()
         screen.line(f"attempt {choice.attempt}{turn}: {choice.model}", "bold")
-        for name, value in _facts(choice):
-            screen.paragraph(value, lead=f"  {name:<10} ")
+        screen.facts(_facts(choice), "  ")
     for reason in document.refused:
         screen.line()
         screen.paragraph(reason, lead="refused: ", style="red")
@@ -146,18 +102,19 @@ def _show_why(screen: Screen, document: WhyDocument) -> None:
     screen.line(f"in all {dollars(document.cost)}, {many(document.tokens, 'token')}")
 
 
+def _prices(price: Price) -> str:
+    each = (price.input, price.cached_read, price.cached_write, price.output)
+    return "/".join(f"{dollars:g}" for dollars in each) if any(each) else "free"
+
+
 def _facts(choice: ModelChoice) -> Iterator[tuple[str, str]]:
-    if choice.provider:
-        yield "provider", choice.provider
-    if choice.because:
-        yield "because", choice.because
+    unfit = f"{', '.join(choice.unfit)}: asked before, and the answer did not fit"
+    yield "provider", choice.provider
+    yield "because", choice.because
     yield "needs", needs_line(choice.needs, {}) or "nothing said"
-    if choice.inferred:
-        yield "inferred", needs_line(choice.inferred, choice.inferred_from)
-    if choice.unfit:
-        yield "unfit", f"{', '.join(choice.unfit)}: asked before, and the answer did not fit"
-    if choice.runners_up:
-        yield "runners-up", ", ".join(choice.runners_up)
+    yield "inferred", needs_line(choice.inferred, choice.inferred_from) if choice.inferred else ""
+    yield "unfit", unfit if choice.unfit else ""
+    yield "runners-up", ", ".join(choice.runners_up)
     for reason in choice.rejected:
         yield "rejected", reason
     yield "reckoned", dollars(choice.reckoned_cost)

@@ -5,59 +5,47 @@ from collections.abc import Iterator
 from functools import partial
 
 import click
-import msgspec
 
-from cortex.runtime.executions.view import Fared, History, Hit, fared, find_processes
-from cortex.runtime.kernel import Home, RefusedError, duration, iso, local, parse_time, recent
-from cortex.runtime.log import BlobError
-from cortex.runtime.models import Inferred
+from cortex.runtime.admin import (
+    inspected,
+    matching_processes,
+    process_history,
+    process_rows,
+)
+from cortex.runtime.executions.view import Fared
+from cortex.runtime.kernel import Home, duration, local, parse_time, recent
 from cortex.runtime.processes import (
     LinkedInterface,
     LinkedProcess,
-    absence,
     diff,
     inferred_needs,
     inspect,
 )
-from cortex.runtime.processes.catalog import Catalog, Compiled, demands_of, diff_as_written
+from cortex.runtime.processes.catalog import Catalog, demands_of, diff_as_written
+from cortex.runtime.sessions import compiled_history
 
 from ..completing import process_names
-from ..options import question_of, with_any_home, with_screen
-from ..running import open_shelf
-from ..screen import Screen
+from ..options import at_any_home, question_of, with_limit, with_version, words
+from ..screen import Columns, Screen
 from ..tree import Family
-from .dry_run import dry_run
-from .validate import validate
+from .process_checks import dry_run, validate
 
 LEAD = 12  # columns of the leading words of `inspect`
+ROWS: Columns = {
+    "name": "name",
+    "version": lambda row: str(row.version),
+    "kind": "kind",
+    "status": "status",
+    "description": "about",
+}
+FOUND: Columns = {
+    "score": lambda row: f"{row.score:.2f}",
+    "name": "name",
+    "status": "status",
+    "description": "about",
+}
 
-
-class ProcessRow(msgspec.Struct, kw_only=True):
-    """One process or interface in a list."""
-
-    name: str
-    version: int
-    kind: str  # process, abstract or interface
-    status: str  # ready, unlinked, retired or unreadable
-    description: str
-    missing: list[str]  # what keeps it from being run; why it cannot be read
-    digest: str
-    file: str
-
-
-class FoundProcess(ProcessRow, kw_only=True):
-    """A process that was found."""
-
-    score: float  # 1 is the best by words and meaning; links may add to it
-    why: dict[str, float]  # the parts of the score
-
-
-class InspectDocument(msgspec.Struct, kw_only=True):
-    """A process as it was linked."""
-
-    process: ProcessRow
-    linked: LinkedProcess | LinkedInterface
-    inferred: dict[str, Inferred] = {}  # by step: what its work asks of a model beyond its `needs`
+named = click.argument("name", shell_complete=process_names)
 
 
 @click.group(cls=Family)
@@ -71,19 +59,17 @@ process.add_command(dry_run)
 
 @process.command(name="list")
 @click.option("--all", "all_", is_flag=True, help="Also show retired ones.")
-@with_any_home
-@with_screen
+@at_any_home
 def list_(all_: bool, home: Home, screen: Screen) -> None:
     """List processes and interfaces in their newest versions."""
-    with open_shelf(home, screen) as history:
-        _show_rows(screen, _rows(Catalog(history), retired=all_))
+    with compiled_history(home, screen.warn) as history:
+        screen.rows(process_rows(Catalog(history), retired=all_), ROWS)
 
 
 @process.command()
-@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
-@click.option("-n", "--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@with_any_home
-@with_screen
+@words
+@with_limit(10, 100)
+@at_any_home
 def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None:
     """Find the processes that match TEXT best, best first.
 
@@ -91,41 +77,27 @@ def find(words: tuple[str, ...], limit: int, home: Home, screen: Screen) -> None
     descriptions, inputs, steps and triggers, as it does passages of knowledge.
     """
     question = question_of(words)
-    with open_shelf(home, screen) as history:
-        found = find_processes(history, question, limit)
-        catalog = Catalog(history)
-        rows = [_found(catalog, hit) for hit in found.hits]
-    screen.document(rows)
-    for note in found.notes:
-        screen.note(note, "yellow")
-    if rows:
-        screen.table(
-            ("score", "name", "status", "description"),
-            ((f"{r.score:.2f}", r.name, r.status, _about(r)) for r in rows),
-        )
-    else:
-        screen.line("no process here has to do with that: `cortex process list` shows all")
+    with compiled_history(home, screen.warn) as history:
+        rows, notes = matching_processes(history, question, limit)
+    screen.notes(notes)
+    none = "no process here has to do with that: `cortex process list` shows all"
+    screen.rows(rows, FOUND, empty=none)
 
 
 @process.command(name="inspect")
-@click.argument("name", shell_complete=process_names)
-@click.option(
-    "--version", type=click.IntRange(min=1), help="Use this version instead of the newest."
-)
-@with_any_home
-@with_screen
+@named
+@with_version
+@at_any_home
 def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None:
     """Show the parts of a process, and where each part comes from."""
-    with open_shelf(home, screen) as history:
-        catalog = Catalog(history)
-        compiled = catalog.get(name, version)
-        linked = catalog.linked(compiled)
-        row = _row(catalog, compiled)
-        screen.document(InspectDocument(process=row, linked=linked, inferred=_inferred(linked)))
+    with compiled_history(home, screen.warn) as history:
+        document = inspected(Catalog(history), name, version)
+    row, linked = document.process, document.linked
+    screen.document(document)
     if linked.description:
         screen.paragraph(linked.description)
     if row.status != "ready":
-        why = f": {_about(row)}" if row.status == "unlinked" else ""
+        why = f": {row.about}" if row.status == "unlinked" else ""
         screen.paragraph(f"{row.status}{why}", style="yellow")
     for field in linked.inputs:
         needed = "required" if field.required and field.default is None else "optional"
@@ -138,14 +110,13 @@ def inspect_(name: str, version: int | None, home: Home, screen: Screen) -> None
 
 
 @process.command(name="diff")
-@click.argument("name", shell_complete=process_names)
+@named
 @click.argument("before", type=int, required=False)
 @click.argument("after", type=int, required=False)
-@with_any_home
-@with_screen
+@at_any_home
 def diff_(name: str, before: int | None, after: int | None, home: Home, screen: Screen) -> None:
     """Show what changed in NAME from version BEFORE to AFTER (the last two unless given)."""
-    with open_shelf(home, screen) as history:
+    with compiled_history(home, screen.warn) as history:
         catalog = Catalog(history)
         versions = [each.event.process_version for each in catalog.versions(name)]
         old = before if before is not None else versions[-2 if len(versions) > 1 else -1]
@@ -159,31 +130,27 @@ def diff_(name: str, before: int | None, after: int | None, home: Home, screen: 
 
 
 @process.command()
-@click.argument("name", shell_complete=process_names)
-@with_any_home
-@with_screen
+@named
+@at_any_home
 def history(name: str, home: Home, screen: Screen) -> None:
     """Show the versions of a process, and the results of each."""
-    with open_shelf(home, screen) as past:
-        found = _history(past, name)
-    screen.document(found)
-    now_ns = time.time_ns()
-    when = partial(recent, now_ns=now_ns) if screen.terminal else local
-    screen.table(
-        ("version", "compiled", "runs", "completed", "tokens a run", "time a run", "digest"),
-        (
-            (
-                str(each.version),
-                when(parse_time(each.compiled, 0)),
-                str(each.runs),
-                f"{each.completed} ({each.completed / each.runs:.0%})" if each.runs else "-",
-                f"{each.tokens / each.runs:,.0f}" if each.runs else "-",
-                duration(each.duration_s / each.runs) if each.runs else "-",
-                each.digest[:12],
-            )
-            for each in found
-        ),
-    )
+    with compiled_history(home, screen.warn) as past:
+        found = process_history(past, name)
+    when = partial(recent, now_ns=time.time_ns()) if screen.terminal else local
+    columns: Columns = {
+        "version": lambda row: str(row.version),
+        "compiled": lambda row: when(parse_time(row.compiled, 0)),
+        "runs": lambda row: str(row.runs),
+        "completed": lambda row: _share(row) if row.runs else "-",
+        "tokens a run": lambda row: f"{row.tokens / row.runs:,.0f}" if row.runs else "-",
+        "time a run": lambda row: duration(row.duration_s / row.runs) if row.runs else "-",
+        "digest": lambda row: row.digest[:12],
+    }
+    screen.rows(found, columns)
+
+
+def _share(row: Fared) -> str:
+    return f"{row.completed} ({row.completed / row.runs:.0%})"
 
 
 def _taken_apart(linked: LinkedProcess) -> Iterator[str]:
@@ -212,67 +179,3 @@ def _required(linked: LinkedInterface) -> Iterator[str]:
     }
     for word, each in needed.items():
         yield from (f"{word:<{LEAD}}{one}" for one in each)
-
-
-def _inferred(linked: LinkedProcess | LinkedInterface) -> dict[str, Inferred]:
-    """What the work of each step asks of a model beyond what the step says, by step."""
-    if not isinstance(linked, LinkedProcess):
-        return {}
-    found = {step.id: inferred_needs(linked, step) for step in linked.steps}
-    return {name: each for name, each in found.items() if each.needs}
-
-
-def _history(history: History, name: str) -> list[Fared]:
-    versions = Catalog(history).versions(name)
-    return fared(
-        history,
-        name,
-        {v.event.process_version: (iso(v.time_ns), v.event.digest) for v in versions},
-    )
-
-
-def _rows(catalog: Catalog, *, retired: bool) -> list[ProcessRow]:
-    names = {name for name, _ in catalog.compiled} if retired else set(catalog.names())
-    return [_row(catalog, catalog.get(name)) for name in sorted(names)]
-
-
-def _found(catalog: Catalog, hit: Hit) -> FoundProcess:
-    row = _row(catalog, catalog.get(hit.key))
-    return FoundProcess(**msgspec.structs.asdict(row), score=hit.score, why=hit.why)
-
-
-def _row(catalog: Catalog, compiled: Compiled) -> ProcessRow:
-    event = compiled.event
-    missing = list(catalog.missing.get(event.name, ()))
-    status = "retired" if event.name in catalog.retired else "unlinked" if missing else "ready"
-    interface, description = False, ""
-    try:
-        linked = catalog.linked(compiled)
-        interface, description = isinstance(linked, LinkedInterface), linked.description
-    except (BlobError, RefusedError) as error:  # the others are there all the same
-        status, missing = "unreadable", [str(error)]
-    return ProcessRow(
-        name=event.name,
-        version=event.process_version,
-        kind="interface" if interface else "abstract" if event.abstract else "process",
-        status=status,
-        description=description,
-        missing=missing,
-        digest=event.digest,
-        file=event.file,
-    )
-
-
-def _about(row: ProcessRow) -> str:
-    """Why it cannot be run, or else what it is for."""
-    if row.status == "unreadable":
-        return "; ".join(row.missing)
-    return "; ".join(map(absence, row.missing)) if row.status == "unlinked" else row.description
-
-
-def _show_rows(screen: Screen, rows: list[ProcessRow]) -> None:
-    screen.document(rows)
-    screen.table(
-        ("name", "version", "kind", "status", "description"),
-        ((r.name, str(r.version), r.kind, r.status, _about(r)) for r in rows),
-    )

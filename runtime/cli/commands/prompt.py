@@ -5,8 +5,6 @@ from itertools import islice
 import click
 
 from cortex.runtime.context.prompt_log import (
-    PromptDocument,
-    PromptRow,
     diff_of,
     document_of,
     find_prompt,
@@ -19,15 +17,25 @@ from cortex.runtime.context.prompt_log import why_of as why_of_item
 from cortex.runtime.executions.view import History
 from cortex.runtime.kernel import Home, NotFoundError, many
 
-from ..completing import execution_ids
-from ..options import with_home, with_screen
+from ..completing import execution_ids, with_any_execution
+from ..options import at_home, with_limit
 from ..prompts import counting_of, digest_shown, show_diff, show_manifest, show_stats
-from ..screen import Screen
+from ..screen import Columns, Screen
 from ..tree import Family
 
 SET_IN = 4  # columns of a line that is quoted
 UNREAD = 3  # prompts without a manifest that are named
-HEADERS = ("prompt", "execution", "step", "turn", "tokens", "of window", "in", "cacheable", "model")
+COLUMNS: Columns = {
+    "prompt": lambda row: digest_shown(row.prompt),
+    "execution": lambda row: row.execution[:8],
+    "step": "step",
+    "turn": "turn",
+    "tokens": "tokens",
+    "of window": lambda row: f"{row.share:.0%}",
+    "in": lambda row: f"{row.included}/{row.considered}",
+    "cacheable": "eligible",
+    "model": "model",
+}
 
 
 @click.group(cls=Family)
@@ -40,17 +48,15 @@ def prompt() -> None:
 
 
 @prompt.command("list")
-@click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@with_home
-@with_screen
+@with_any_execution
+@with_limit(20)
+@at_home
 def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     """List prompts, the newest first."""
     with History.open(home) as history:
         known = history.execution_id(execution_id) if execution_id else ""
         rows = [row_of(each) for each in islice(newest_prompts(history, known), limit)]
-    screen.document(rows)
-    screen.table(HEADERS, map(_cells, rows))
+    screen.rows(rows, COLUMNS)
 
 
 @prompt.command()
@@ -61,8 +67,7 @@ def list_(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     is_flag=True,
     help="Compile it again from its inputs; fails if a byte differs.",
 )
-@with_home
-@with_screen
+@at_home
 def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Screen) -> None:
     """Show a prompt as Cortex sent it, or its manifest."""
     with History.open(home) as history:
@@ -72,13 +77,14 @@ def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Scre
     if only_manifest:
         show_manifest(screen, document)
     else:
+        manifest = document.manifest
         screen.block(document.text)
-        _note_counting(screen, document)
+        if not manifest.exact:
+            screen.warn(f"{many(manifest.tokens, 'token')}: {counting_of(manifest)}")
+        screen.notes(manifest.warnings)
     if rebuild:
-        size = len(document.text.encode())
-        screen.note(
-            f"compiled again to the same {many(size, 'byte')} from what the home keeps", "green"
-        )
+        size = many(len(document.text.encode()), "byte")
+        screen.note(f"compiled again to the same {size} from what the home keeps", "green")
 
 
 @prompt.command()
@@ -87,8 +93,7 @@ def show(name: str, only_manifest: bool, rebuild: bool, home: Home, screen: Scre
 @click.option(
     "--brief", is_flag=True, help="Show only which items changed, and why, without their text."
 )
-@with_home
-@with_screen
+@at_home
 def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> None:
     """Show what changed from one prompt to another, item by item, and why.
 
@@ -110,9 +115,8 @@ def diff(before: str, after: str, brief: bool, home: Home, screen: Screen) -> No
     shell_complete=execution_ids,
     help="Only in prompts of this execution.",
 )
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True)
-@with_home
-@with_screen
+@with_limit(10)
+@at_home
 def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Screen) -> None:
     """Show why ITEM was in a prompt, or was left out.
 
@@ -140,10 +144,9 @@ def why(item: str, name: str, execution: str, limit: int, home: Home, screen: Sc
 
 
 @prompt.command()
-@click.argument("execution_id", metavar="[EXECUTION]", default="", shell_complete=execution_ids)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=200, show_default=True)
-@with_home
-@with_screen
+@with_any_execution
+@with_limit(200)
+@at_home
 def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     """Show what each section costs, and which sources are never used.
 
@@ -157,30 +160,7 @@ def stats(execution_id: str, limit: int, home: Home, screen: Screen) -> None:
     show_stats(screen, found)
 
 
-def _note_counting(screen: Screen, document: PromptDocument) -> None:
-    manifest = document.manifest
-    if not manifest.exact:
-        screen.note(f"{many(manifest.tokens, 'token')}: {counting_of(manifest)}", "yellow")
-    for warning in manifest.warnings:
-        screen.note(warning, "yellow")
-
-
 def _note_unread(screen: Screen, unread: list[str]) -> None:
-    for problem in unread[:UNREAD]:
-        screen.note(problem, "yellow")
+    screen.notes(unread[:UNREAD])
     if len(unread) > UNREAD:
-        screen.note(f"and {many(len(unread) - UNREAD, 'prompt')} more are left out", "yellow")
-
-
-def _cells(row: PromptRow) -> tuple[str, ...]:
-    return (
-        digest_shown(row.prompt),
-        row.execution[:8],
-        row.step,
-        str(row.turn),
-        f"{row.tokens:,}",
-        f"{row.share:.0%}",
-        f"{row.included}/{row.considered}",
-        f"{row.eligible:,}",
-        row.model,
-    )
+        screen.warn(f"and {many(len(unread) - UNREAD, 'prompt')} more are left out")

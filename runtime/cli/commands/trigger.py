@@ -6,22 +6,19 @@ import click
 
 from cortex.bus.events import TriggerReceived
 from cortex.runtime.kernel import Home
+from cortex.runtime.sessions import mask_of, pairs_of, refuse_secrets, scalar
 
-from ..exits import OK
-from ..options import with_any_home, with_running, with_screen
-from ..running import Session, mask_of, pairs_of, refuse_secrets, scalar
+from ..exits import OK, exit_code
+from ..options import at_any_home, with_running, with_workspace
 from ..screen import Screen
-
-FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+from ..terminal import open_session
 
 
 @click.command()
 @click.argument("fields", nargs=-1, required=True, metavar="FIELD=VALUE...")
 @click.option("-i", "--input", "inputs", multiple=True, metavar="NAME=VALUE", help="An input.")
 @click.option("--goal", default="", help="What the work is for.")
-@click.option(
-    "--workspace", type=FOLDER, default=".", help="The folder that the work is about [default: .]."
-)
+@with_workspace
 @click.option(
     "--version",
     type=click.IntRange(min=1),
@@ -31,8 +28,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--no-wait", is_flag=True, help="Record the event and end; the next runtime does the work."
 )
 @with_running
-@with_any_home
-@with_screen
+@at_any_home
 def trigger(
     fields: tuple[str, ...],
     inputs: tuple[str, ...],
@@ -56,9 +52,8 @@ def trigger(
     happened = {name: scalar(value) for name, value in pairs_of(fields, "FIELD").items()}
     given = pairs_of(inputs, "NAME")
     values = {name: scalar(value) for name, value in given.items()}
-    with Session.open(home, screen) as session:
+    with open_session(home, screen, quiet=quiet, approve=yes) as session:
         refuse_secrets(values, mask_of(home))
-        session.quiet, session.questions.approve = quiet, yes
         session.submitter.for_trigger(happened, version)
         event = TriggerReceived(
             trigger_id=session.client.new_id(),
@@ -71,7 +66,7 @@ def trigger(
         matched, position = session.match(event)
         screen.note(f"trigger matched {matched.process}: {matched.because}")
         if not no_wait:
-            return session.follow(matched.execution_id, position)
+            return exit_code(session.follow(matched.execution_id, position))
         screen.document(session.document(matched.execution_id))
         screen.line(f"execution {matched.execution_id} was requested", "bold")
         screen.line(f"cortex execution resume {matched.execution_id}", "cyan")

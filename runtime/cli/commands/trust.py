@@ -13,8 +13,8 @@ from cortex.runtime.serving import ActingDocument, acting_document, found, grant
 
 from ..exits import FAILED, OK, UNTRUSTED
 from ..options import home_at, with_screen
-from ..running import asked_for_trust, has_person, show_acting
 from ..screen import Screen
+from ..terminal import asked_for_trust, has_person, show_acting
 
 BY_COMMAND = "cortex trust"
 

@@ -12,9 +12,9 @@ from cortex.runtime.kernel import Entry, Home
 from cortex.runtime.serving import Hub, hosted, hub_of
 
 from ..exits import OK
-from ..options import with_any_home, with_screen
-from ..running import told_to_end
+from ..options import FILE_THERE, FOLDER_THERE, at_any_home
 from ..screen import Screen
+from ..terminal import told_to_end
 
 OWN = "worker"  # beside "owner/", on the home's own hub
 TOKEN_BYTES = 4_096  # more than any token has
@@ -36,7 +36,7 @@ class WorkerDocument(msgspec.Struct):
 @click.option("--url", default="", help="The hub's address, instead of the home's own hub.")
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=FILE_THERE,
     metavar="FILE",
     help="File with the token for --url; only its owner may read it.",
 )
@@ -54,13 +54,12 @@ class WorkerDocument(msgspec.Struct):
 )
 @click.option(
     "--path",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=FOLDER_THERE,
     multiple=True,
     metavar="FOLDER",
     help="Also look for modules in this folder; `--path .` for the working folder.",
 )
-@with_any_home
-@with_screen
+@at_any_home
 def worker(
     components: tuple[str, ...],
     url: str,

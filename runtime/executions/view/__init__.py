@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .chosen import Chosen, worktree_of
     from .edits import edit_line, edit_of, unedited_line
     from .fortune import Fared, fared
+    from .hints import hints_of, is_at_goal
     from .history import History
     from .items import (
         ItemRow,
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
         outermost,
         waiting_child,
     )
-    from .live_state import (
-        Activity,
-        LiveState,
-    )
+    from .lines import chosen_line, context_line, dialogue_line
+    from .live_state import Activity, LiveState
     from .meaning import Hit, Hits, find_executions, find_processes
     from .next_step import BREAKPOINT
     from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
         what_is_missing,
         what_pausing_does,
     )
+    from .trace import PRIMITIVES, TraceDocument, many_done, part_line, time_by_primitive, trace_of
 else:
     lazily(__name__)
 
@@ -67,6 +67,7 @@ __all__ = [
     "LEFT_TO_HUB",
     "LEFT_TO_PAUSE",
     "LEFT_WAITING",
+    "PRIMITIVES",
     "REVIEW_LINES",
     "TEXT_LINES",
     "UNHELD",
@@ -91,13 +92,17 @@ __all__ = [
     "OpenQuestions",
     "Span",
     "Teller",
+    "TraceDocument",
     "WhyDocument",
     "asked_of_person",
     "asking_items",
     "bounded",
     "brief_value",
     "cells_of",
+    "chosen_line",
+    "context_line",
     "cut_line",
+    "dialogue_line",
     "document_of",
     "edit_line",
     "edit_of",
@@ -105,14 +110,18 @@ __all__ = [
     "fared",
     "find_executions",
     "find_processes",
+    "hints_of",
+    "is_at_goal",
     "items_document",
     "items_line",
     "log_lines",
+    "many_done",
     "named_values",
     "nobody",
     "only_child",
     "open_gate",
     "outermost",
+    "part_line",
     "readable",
     "review_of",
     "row_of",
@@ -121,7 +130,9 @@ __all__ = [
     "shape_of",
     "spans_of",
     "task_first",
+    "time_by_primitive",
     "took_s",
+    "trace_of",
     "unedited_line",
     "waiting_child",
     "what_is_missing",

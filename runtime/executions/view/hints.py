@@ -1,0 +1,65 @@
+"""How an execution is taken on: the commands for where it stands."""
+
+from collections.abc import Iterator
+
+from .. import EFFECT, GOAL
+from .items import ItemRow
+from .next_step import BREAKPOINT
+from .summary import UNHELD, ExecutionDocument
+
+
+def hints_of(document: ExecutionDocument) -> list[str]:
+    """Commands that take it from here."""
+    waiting = document.items.waiting[:1] if document.items else []
+    hints = [hint for first in waiting for hint in _of_item(document, first)]
+    hints = hints or list(_of_execution(document))
+    if document.prompt and not document.person:
+        hints.append(f"cortex execution edit {document.id}   (changes what is sent)")
+    return [*hints, f"cortex trace {document.id}"]
+
+
+def is_at_goal(document: ExecutionDocument) -> bool:
+    """Whether a person is asked what is done next towards a goal."""
+    return document.status == "paused" and document.reason == GOAL
+
+
+def _of_item(document: ExecutionDocument, first: ItemRow) -> Iterator[str]:
+    """For the first of the items that wait."""
+    if first.reason == EFFECT:
+        yield _settled(first.execution)
+    elif first.reason == GOAL:
+        yield f"cortex execution do {first.execution} ACTION   (or finish)"
+    elif first.reason == BREAKPOINT:
+        several = document.items is not None and document.items.standing > 1
+        more = "; so for each of the others" if several else ""
+        yield f"cortex execution show {first.execution}   (what is sent; edit changes it{more})"
+        yield f"cortex execution resume {document.id}   (sends what was not looked at, too)"
+    elif first.question:
+        yield _judged(first.execution)
+
+
+def _of_execution(document: ExecutionDocument) -> Iterator[str]:
+    resume = f"cortex execution resume {document.id}"
+    if document.person:
+        yield f"{resume} --answer TEXT   (or - for a pipe)"
+    elif document.effects:
+        yield _settled(document.id)
+    elif is_at_goal(document):
+        if document.may:
+            takes = "(without ACTION: what each of them takes)"
+            yield f"cortex execution do {document.id} ACTION -i NAME=VALUE   {takes}"
+        yield f"cortex execution finish {document.id}   (or --give-up)"
+    elif document.question:
+        yield _judged(document.id)
+    elif document.status == "halted" and len(document.steps) > 1:
+        yield f"{resume}   (--from STEP goes back to a step)"
+    elif document.status in ("paused", "halted") or document.waiting == UNHELD:
+        yield resume
+
+
+def _settled(execution_id: str) -> str:
+    return f"cortex execution resume {execution_id} --it-happened RESULT   (or --do-it-again)"
+
+
+def _judged(execution_id: str) -> str:
+    return f"cortex execution resume {execution_id} --approve   (or --deny)"
