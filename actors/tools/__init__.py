@@ -6,8 +6,8 @@ from .command_tools import CommandTools
 from .declaring import tool
 from .errors import ToolError, ToolRefusedError
 from .file_tools import FileTools
-from .globs import glob_of
 from .knowledge_tools import KnowledgeTools
+from .search import glob_of
 from .windows import lines_of, window
 
 __all__ = [

@@ -6,6 +6,9 @@ and told together when it is over. Of one client only so many kinds are told apa
 
 import msgspec
 
+from cortex.bus import Event
+from cortex.bus.events import ClientDenied, ClientLimited
+
 WINDOW_NS = 1_000_000_000
 KINDS = 16  # of one client at a time; what is more is counted as one
 OTHERS = "more than are told apart"
@@ -95,3 +98,26 @@ class Denials:
         self._counted.clear()
         self._kinds.clear()
         return told
+
+
+def denial_event(told: DenialNote) -> Event:
+    """What is recorded of a denial, or of a limit that was reached."""
+    denial = told.denial
+    if denial.verb == LIMIT:
+        return _limited(denial, told.times)
+    return ClientDenied(
+        client=denial.client,
+        verb=denial.verb,
+        about=denial.about,
+        reason=denial.reason,
+        claimed=told.claimed,
+        carrier=told.carrier,
+        address=told.address,
+        times=told.times,
+    )
+
+
+def _limited(denial: Denial, times: int) -> Event:
+    limit = int(denial.reason) if denial.reason.isdecimal() else 0  # of several kinds in one
+    what = denial.about or denial.reason
+    return ClientLimited(client=denial.client, what=what, limit=limit, times=times)
