@@ -1,4 +1,4 @@
-"""The accessor of process definitions: compiles what is submitted, and keeps it linked."""
+"""The accessor of process definitions: reads and compiles sources, and keeps them linked."""
 
 from collections.abc import Iterator, Mapping, Set
 
@@ -21,11 +21,13 @@ from cortex.bus.events import (
 )
 from cortex.runtime.kernel import Component, Config, Delivery, Home, Output, on
 from cortex.runtime.knowledge import Root, TopicIndex, roots_of_home
-from cortex.runtime.log import Blobs
+from cortex.runtime.log import BlobError, Blobs
 from cortex.runtime.processes import (
+    RULES,
     Compilation,
     Diagnostic,
     KnowledgeTopics,
+    SourceSpan,
     compile_sources,
     errors_of,
 )
@@ -35,7 +37,8 @@ from cortex.runtime.tools import find_skills
 from ..library import library_knowledge
 from . import definitions
 from .definitions import Definitions, plain
-from .submitted import read_blob
+
+LARGEST_BYTES = 1 << 20  # the compiler reads no more
 
 
 class AccessorSnapshot(msgspec.Struct, frozen=True):
@@ -311,3 +314,30 @@ _KEPT = msgspec.msgpack.Decoder(AccessorSnapshot).decode
 
 def _removed(event: ProcessSubmit) -> tuple[str, ...]:
     return tuple(file for file in event.removed if file not in event.sources)
+
+
+def read_blob(blobs: Blobs, digest: str, file: str) -> str | Diagnostic:
+    """The text in the blob *digest*, which was submitted as *file*."""
+    try:
+        data = blobs.get(digest)
+    except BlobError as error:
+        return _finding("P014", f"the file cannot be read: {error}", file)
+    if len(data) > LARGEST_BYTES:
+        return _finding("P001", f"the file has more than {LARGEST_BYTES:,} bytes", file)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return _finding("P003", f"byte {error.start:,} is not UTF-8", file, line)
+
+
+def _finding(code: str, message: str, file: str, line: int = 1) -> Diagnostic:
+    rule, span = RULES[code], SourceSpan(line, 1, line, 1)
+    return Diagnostic(
+        code=code,
+        severity=rule.severity,
+        message=message,
+        file=file,
+        span=span,
+        remedy=rule.remedy,
+    )

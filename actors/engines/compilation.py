@@ -41,13 +41,10 @@ from cortex.runtime.registry import Registry, ToolSpec, evolve
 from cortex.runtime.secrets import Mask
 
 from .choosing import OF_CALLS, choose, too_dear, unfit_for, unreached
-from .contexts import request_of
+from .contexts import OF_PREFIXES, History, Streams, prefix_before, request_of, with_window
 from .found import found_items
-from .material import with_window
 from .offered import show_tools
-from .prefixes import OF_PREFIXES, prefix_before
 from .private import Private, users_folder
-from .streams import History, Streams
 from .turns import OF_TURNS, AttemptOutcome, turns_of
 
 if TYPE_CHECKING:

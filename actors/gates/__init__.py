@@ -8,9 +8,7 @@ if TYPE_CHECKING:
     from .approved import Approved
     from .branch_clean import BranchClean
     from .command import Command
-    from .execution_context_exists import ExecutionContextExists
-    from .file_exists import FileExists
-    from .model_available import ModelAvailable
+    from .preconditions import ExecutionContextExists, FileExists, ModelAvailable
     from .tests_pass import TestsPass
 
 __all__ = [

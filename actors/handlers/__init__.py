@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .analyze_failure import AnalyzeFailure
-    from .answer_question import AnswerQuestion
+    from .analyze_failure import AnalyzeFailure, AnswerQuestion
     from .commit_and_push import CommitAndPush
     from .find_relevant_code import FindRelevantCode
     from .read_ci_log import ReadCiLog

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .choosing import Chosen, Refusal, for_request, for_trigger
+    from .choosing import Chosen, Preferences, Refusal, for_request, for_trigger
     from .file_watch_manager import FileWatchManager
     from .files import Change, fitting, folders_of, received
-    from .folder_watch import FolderWatch
-    from .knowledge_watch_manager import KnowledgeWatchManager
-    from .preferences import Preferences
+    from .folder_watch import FolderWatch, KnowledgeWatchManager
     from .process_manager import ProcessManager
     from .process_watch_manager import ProcessWatchManager
     from .schedules import Firing, firing, next_due_ns

@@ -1,7 +1,7 @@
-"""Which process a request or a trigger means, or why none."""
+"""Which process a request or a trigger means, by preference where several fit, or why none."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +17,6 @@ from cortex.runtime.processes import (
 )
 
 from .catalogue import Catalogue
-from .preferences import Preferences
 
 
 class Chosen(Struct, frozen=True):
@@ -35,6 +34,26 @@ class Refusal(Struct, frozen=True):
     candidates: tuple[str, ...] = ()  # those that fit equally
     unlinked: Chosen | None = None  # what was meant, where it only lacks something
     missing: tuple[str, ...] = ()  # what that lacks
+
+
+class Preferences(Struct, frozen=True):
+    """Names of processes, by interface or by trigger (``"source=ci status=failure"``)."""
+
+    project: Mapping[str, str] = {}
+    user: Mapping[str, str] = {}
+
+    def for_interface(self, interface: str) -> list[str]:
+        """Processes to take for *interface*, the most wanted first."""
+        return [each[interface] for each in (self.project, self.user) if interface in each]
+
+    def for_trigger(self, fields: Mapping[str, Any]) -> list[str]:
+        """Processes to take for a trigger with *fields*, the most wanted first."""
+        return [*_fitting(self.project, fields), *_fitting(self.user, fields)]
+
+    def whose(self, process: str, wanted: Sequence[str]) -> str:
+        """Whose configuration named *process*, which is among *wanted*."""
+        by_project = process in wanted and process in self.project.values()
+        return "the project's configuration" if by_project else "the user's configuration"
 
 
 def for_request(
@@ -184,3 +203,21 @@ def _unknown(catalogue: Catalogue, name: str) -> str:
     if near:
         return f"there is no process or interface {name}: did you mean {near[0]}?"
     return f"there is no process or interface {name}: `cortex process list` shows those there are"
+
+
+def _fitting(preferences: Mapping[str, str], fields: Mapping[str, Any]) -> list[str]:
+    """Those whose every condition holds, with the most conditions first."""
+    found: list[tuple[int, str]] = []
+    for written, process in preferences.items():
+        conditions = [part.partition("=") for part in written.split()]
+        if all(
+            equals and _written(fields.get(name)) == value for name, equals, value in conditions
+        ):
+            found.append((-len(conditions), process))
+    return [process for _, process in sorted(found, key=lambda each: each[0])]
+
+
+def _written(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)

@@ -1,16 +1,19 @@
-"""Watching folders of the home, for managers that have something done when their files change."""
+"""Managers that watch folders of the home, and have something done when files change."""
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from cortex.bus import CortexError, Logger
-from cortex.runtime.knowledge import Root, Shown, counts, shown
+from cortex.bus.events import KnowledgeIndex, KnowledgeIndexed, KnowledgeRemoved
+from cortex.runtime.kernel import Component, Delivery, Home, on
+from cortex.runtime.knowledge import Root, Shown, counts, roots_of_home, shown
 
 DEBOUNCE_MS = 400  # changes that follow each other so closely are told together
 STEP_MS = 50
 AGAIN_S = 5.0  # after a failure of the system's own watching, or while there is no folder
 LOOKED_MS = 1_000  # after a watch began, and when nothing came
+ANSWER_S = 30.0  # that an answer is waited for before more is asked
 
 log = Logger("cortex.watching")
 
@@ -146,3 +149,38 @@ class FolderWatch:
             ignore_permission_denied=True,
         ):
             yield {path for _, path in changes}
+
+
+class KnowledgeWatchManager(Component):
+    """Watches the knowledge of the home, and asks the accessor of the store to look at it.
+
+    What changes while a request is under way is asked for together, once that was answered.
+    """
+
+    def __init__(self, publish: Callable[..., int], home: Home) -> None:
+        self._publish = publish
+        self._answered = threading.Event()
+        self._watch = FolderWatch("cortex-knowledge", roots_of_home(home.path), self._ask)
+
+    def on_start(self) -> None:
+        """Begin to watch."""
+        self._watch.start()
+
+    def on_stop(self) -> None:
+        """Watch no longer."""
+        self._watch.end()
+        self._answered.set()
+        self._watch.stop()
+
+    @on(KnowledgeIndexed)
+    @on(KnowledgeRemoved)
+    def answered(self, event: KnowledgeIndexed | KnowledgeRemoved, delivery: Delivery) -> None:
+        """Ask again for what has changed since."""
+        self._answered.set()
+
+    def _ask(self) -> None:
+        self._answered.clear()
+        if self._watch.ending:
+            return
+        self._publish(KnowledgeIndex())
+        self._answered.wait(ANSWER_S)

@@ -32,10 +32,9 @@ from cortex.runtime.processes import ScheduleTrigger
 from . import files, schedules
 from .calendar import Calendar
 from .catalogue import Catalogue
-from .choosing import Chosen, Refusal, for_request, for_trigger, meant
+from .choosing import Chosen, Preferences, Refusal, for_request, for_trigger, meant
 from .goals import Goals
 from .matching import matched, not_matched
-from .preferences import Preferences
 from .starter import Starter
 from .unmatched import Unmatched, forgotten
 from .waiting import UNLINKED, WAKE, Waiting

@@ -9,9 +9,8 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.processes import LinkedProcess
 
 from .catalogue import Catalogue
-from .choosing import Refusal, for_request
+from .choosing import Preferences, Refusal, for_request
 from .goals import Goals
-from .preferences import Preferences
 
 
 class Starter:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .declaring import tool
     from .errors import ToolError, ToolRefusedError
     from .file_tools import FileTools
-    from .globs import glob_of
     from .knowledge_tools import KnowledgeTools
+    from .search import glob_of
     from .windows import lines_of, window
 
 __all__ = [

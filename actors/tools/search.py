@@ -1,5 +1,6 @@
 """Finding lines in the files of a place: listed here, searched by a program in bounded time."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from cortex.runtime.isolation import interpreter
 
 from . import searching
 from .errors import ToolError
-from .globs import glob_of
 from .places import ToolFolder
 
 LONGEST_S = 20.0
 LONGEST_PATTERN = 2_000  # characters
 MOST = 200  # lines found
+_MARK = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|[{},]|.", re.DOTALL)
+LONGEST = 500  # characters
 
 
 class SearchOutput(msgspec.Struct, frozen=True):
@@ -103,3 +105,36 @@ def files_of(place: ToolFolder, path: str, glob: str) -> list[str]:
         for file in chosen
         if (means is None or means.fullmatch(file)) and not place.hides(Path(place.folder, file))
     ]
+
+
+def glob_of(pattern: str) -> re.Pattern[str]:
+    """What matches the paths that *pattern* means; one without `/` means names in any folder.
+
+    Raises:
+        ValueError: It is too long, or its braces or brackets do not fit.
+    """
+    if len(pattern) > LONGEST:
+        raise ValueError(f"a glob has at most {LONGEST} characters")
+    pattern = pattern.removeprefix("./")
+    anywhere = "" if "/" in pattern else "(?:.*/)?"
+    depth = 0
+    parts: list[str] = []
+    for mark in _MARK.findall(pattern.lstrip("/")):
+        depth += (mark == "{") - (mark == "}")
+        parts.append(_part(mark, inside=depth > 0))
+    try:
+        return re.compile(anywhere + "".join(parts), re.DOTALL)
+    except re.error:
+        raise ValueError(f"{pattern!r} is no glob: its brackets do not fit") from None
+
+
+def _part(mark: str, *, inside: bool) -> str:
+    simple = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
+    if mark in simple:
+        return simple[mark]
+    if mark == ",":
+        return "|" if inside else ","
+    if mark.startswith("[") and len(mark) > 2:
+        body = mark[1:-1].replace("\\", r"\\").replace("[", r"\[")
+        return f"[^{body[1:]}]" if body[0] == "!" else "[" + body.replace("^", r"\^") + "]"
+    return re.escape(mark)

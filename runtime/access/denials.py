@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cortex.bus import Event
+from cortex.bus.events import ClientDenied, ClientLimited
+
 from .windows import Windows
 
 WINDOW_NS = 1_000_000_000
@@ -81,3 +84,26 @@ def _told(many: Iterable[tuple[Denial, _Counted]]) -> list[DenialNote]:
             )
             known.times = 0
     return told
+
+
+def denial_event(told: DenialNote) -> Event:
+    """What is recorded of a denial, or of a limit that was reached."""
+    denial = told.denial
+    if denial.verb == LIMIT:
+        return _limited(denial, told.times)
+    return ClientDenied(
+        client=denial.client,
+        verb=denial.verb,
+        about=denial.about,
+        reason=denial.reason,
+        claimed=told.claimed,
+        carrier=told.carrier,
+        address=told.address,
+        times=told.times,
+    )
+
+
+def _limited(denial: Denial, times: int) -> Event:
+    limit = int(denial.reason) if denial.reason.isdecimal() else 0  # of several kinds in one
+    what = denial.about or denial.reason
+    return ClientLimited(client=denial.client, what=what, limit=limit, times=times)

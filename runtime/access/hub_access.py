@@ -39,11 +39,11 @@ from cortex.bus import (
 )
 from cortex.runtime.secrets import redacted
 
-from .denials import LIMIT, Denial, DenialNote, Denials
+from .denials import LIMIT, Denial, DenialNote, Denials, denial_event
 from .grants import GRANTS, Grants, Outcome
 from .owners import holders
 from .presence import CAME, LEFT, Presence, PresenceNote
-from .reporting import denial_event, presence_event
+from .reporting import presence_event
 from .tokens import digest_of, owner_token
 
 log = Logger("cortex.access")

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
         ItemLinesError,
         ItemRepeatedError,
     )
-    from .layout.excerpt import cut_middle
-    from .offers import OFFERS, Offer, items_of
+    from .layout.fence import cut_middle
     from .prompt import (
         EditNote,
         FixedPart,
@@ -36,10 +35,12 @@ if TYPE_CHECKING:
         openai_shape,
     )
     from .request import (
+        OFFERS,
         Budgets,
         Edit,
         Item,
         Link,
+        Offer,
         PromptStep,
         Request,
         Strategy,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         Turn,
         TurnPart,
         View,
+        items_of,
     )
     from .segments import Epoch, Prefix, Segment
     from .selection.sanitise import sanitise

@@ -5,7 +5,6 @@ from collections import Counter as Tally
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
-from .counting import CountedOnce
 from .errors import ContextRefusedError
 from .history.pieces import Fitted, make_piece
 from .history.recall import recall, room_for_recall
@@ -32,12 +31,11 @@ from .selection.compress import MOST_CHARS, UNTRIED, Compressor, cost, kind_of
 from .selection.fit import Choice, Sized, chars_of, fit, size
 from .selection.gather import gather, scope
 from .selection.item_index import Views
-from .selection.material import Clean, Left, clean, deduplicate
+from .selection.material import Clean, Left, Ranked, clean, deduplicate
 from .selection.preselect import preselect
 from .selection.rank import question_of, rank
-from .selection.ranked import Ranked
 from .selection.room import reserve
-from .tokens import Counter, TokenCounter
+from .tokens import CountedOnce, Counter, TokenCounter
 from .trace_notes import (
     notes_of,
     tell_chosen,

@@ -22,8 +22,7 @@ from .prompt import (
 from .request import SECTIONS, Bounds, Request, Section
 from .segments import Epoch, Segment
 from .selection.fit import Choice
-from .selection.material import Left
-from .selection.ranked import Ranked
+from .selection.material import Left, Ranked
 from .tokens import Counter
 
 

@@ -4,6 +4,7 @@ import re
 import struct
 import threading
 from collections.abc import Sequence
+from hashlib import blake2b
 from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
@@ -32,15 +33,14 @@ _PACKED: Final = {  # name -> (pattern, tokens in the packed file)
     "o200k_base": (_O200K_PATTERN, 199_998),
 }
 ENCODINGS: Final = tuple(_PACKED)
-
 # A run of letters, of marks or of whitespace is one piece to tiktoken: a long one costs more than
 # its length, and on a million blanks its regex engine panics with a BaseException. Longer runs are
 # counted in stretches: a block of this many characters that is all of one sort ends one.
 BLOCK_CHARS: Final = 8_192
 _MARKS = re.compile(r"(?:[^\w\s]|_)*+")
-
 _lock = threading.Lock()
 _loaded: dict[str, "tuple[tiktoken.Encoding, bytes]"] = {}  # one copy of the ranks a process
+KEPT: Final = 1 << 16  # texts: about 8 MB of digests
 
 
 class Counter(Protocol):
@@ -175,3 +175,28 @@ def _unpack(name: str) -> "tuple[tiktoken.Encoding, bytes]":
 
     encoder = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     return encoder, lengths
+
+
+class CountedOnce:
+    """A counter that remembers how many tokens a text has, by its digest; safe to share."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self.encoding = counter.encoding
+        self.exact = counter.exact
+        self._known: dict[bytes, int] = {}
+
+    def count(self, text: str) -> int:
+        """Tokens of *text*."""
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+        known = self._known.get(digest)
+        if known is None:
+            known = self._counter.count(text)
+            if len(self._known) >= KEPT:
+                self._known = {}  # in one step, so that no other thread sees half of it
+            self._known[digest] = known
+        return known
+
+    def lengths(self, text: str) -> Sequence[int]:
+        """UTF-8 bytes of each token of *text*, in order."""
+        return self._counter.lengths(text)

@@ -6,8 +6,7 @@ from .layout.render import Placed
 from .manifest import Measured
 from .prompt import PassedOver
 from .selection.fit import Choice
-from .selection.material import Clean, Left
-from .selection.ranked import Ranked
+from .selection.material import Clean, Left, Ranked
 from .tracing import Note, ScoredChunk, Watch
 
 

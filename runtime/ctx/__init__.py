@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from .document import Comment, Document, Notes
     from .encoding import encode
     from .errors import CtxBoundError, CtxFormatError, CtxSourceError
-    from .kinds import kind_of
-    from .package import KINDS, Counter, Kind, Mode, Package, Part
+    from .package import KINDS, Counter, Kind, Mode, Package, Part, kind_of
     from .prose import condense
     from .sources import read as read_source
 else:

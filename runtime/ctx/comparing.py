@@ -8,6 +8,8 @@ from .document import Document
 from .scalars import literal, scalar
 
 MOST = 100  # differences; nobody reads more
+
+
 _CHARS = 40  # of a value in a message
 
 

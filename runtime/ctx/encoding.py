@@ -4,8 +4,8 @@ Exactness is a promise to whoever reads the package in place of the source. So e
 back before it is given away, and one that does not say the same gives way to the next.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from . import header, json_source, legend, logs, sources, writer
 from .comparing import differences
@@ -15,7 +15,9 @@ from .errors import CtxBoundError, CtxFormatError, CtxSourceError
 from .inline import DEPTH
 from .package import DATA_KINDS, MARK, Counter, Kind, Mode, Package, Part
 from .spelling import DIGITS, is_too_long
-from .tally import EncodingCounter
+
+_BLOCK_CHARS: Final = 32_768
+_CUT_TOKENS: Final = 16  # that a cut through a text may add; more than any was seen to
 
 
 class _Form(NamedTuple):
@@ -50,6 +52,43 @@ def encode(source: Any, kind: Kind = "json", *, counter: Counter) -> Package:
         text, mode = _smallest(forms, lambda each: _says(each, document), kind, tally)
     part = Part(mode, 0, len(text))
     return Package(text, mode, kind, tally.count(text), tokens, (part,))
+
+
+class EncodingCounter:
+    """Counts for one encoding; a counter itself."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {}  # of whole texts, of which an encoding has a handful
+
+    def count(self, text: str) -> int:
+        """Tokens of *text*."""
+        if len(text) < _BLOCK_CHARS // 8:
+            return self._counter.count(text)
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._counter.count(text)
+        return known
+
+    def lengths(self, text: str) -> Sequence[int]:
+        """UTF-8 bytes of each token of *text*, in order."""
+        lengths = self._counter.lengths(text)
+        self._known[text] = len(lengths)
+        return lengths
+
+    def known(self, text: str) -> int:
+        """Tokens of *text* if they were counted, else 0."""
+        return self._known.get(text, 0)
+
+    def is_over(self, text: str, limit: int) -> bool:
+        """Whether *text* has more than *limit* tokens."""
+        if not self.known(text):
+            tokens = 0
+            for at in range(0, len(text), _BLOCK_CHARS):
+                tokens += self._counter.count(text[at : at + _BLOCK_CHARS]) - _CUT_TOKENS
+                if tokens > limit:
+                    return True
+        return self.count(text) > limit
 
 
 def _smallest(

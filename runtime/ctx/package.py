@@ -1,17 +1,34 @@
-"""A package: text for a model, and who made which part of it."""
+"""A package: text of some kind for a model, and who made which part of it."""
 
+import json
+import re
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Literal, Protocol
 
 import msgspec
 
 Mode = Literal["exact", "condensed", "drafted", "verbatim"]
 Kind = Literal["json", "jsonl", "yaml", "toml", "csv", "log", "markdown", "text"]
-
 KINDS: tuple[Kind, ...] = ("json", "jsonl", "yaml", "toml", "csv", "log", "markdown", "text")
 DATA_KINDS: frozenset[str] = frozenset({"json", "jsonl", "yaml", "toml", "csv"})
-
 MARK = "#ctx"  # every header begins with it; a package without one is compact JSON
+_SUFFIXES: dict[str, Kind] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".toml": "toml",
+    ".lock": "toml",
+    ".csv": "csv",
+    ".log": "log",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".rst": "markdown",
+    ".txt": "text",
+}
+_STAMPED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 class Counter(Protocol):
@@ -48,3 +65,27 @@ class Package(msgspec.Struct, frozen=True):
     def tokens_saved(self) -> int:
         """Tokens fewer than the source; below 0 where the source cannot be made smaller."""
         return self.source_tokens - self.tokens
+
+
+def kind_of(text: str, name: str = "") -> Kind:
+    """The kind of *text*, of which *name* is the file's; `text` where nothing else is certain."""
+    named = _SUFFIXES.get(PurePath(name).suffix.lower())
+    if named is not None:
+        return named
+    start = text.lstrip()[:1]
+    if start and start in "{[":
+        return _json_kind(text)
+    lines = text.split("\n", 20)[:20]
+    if sum(bool(_STAMPED.match(line)) for line in lines) > len(lines) // 2:
+        return "log"
+    return "markdown" if any(re.match(r"#{1,6} |```|\* |- ", line) for line in lines) else "text"
+
+
+def _json_kind(text: str) -> Kind:
+    for kind, part in (("json", text), ("jsonl", text.lstrip().partition("\n")[0])):
+        try:
+            json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        return "json" if kind == "json" else "jsonl"
+    return "text"

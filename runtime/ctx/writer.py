@@ -1,10 +1,9 @@
 """Data as lines a model can read: names and values, indented by one blank a level."""
 
-from typing import Any
+from typing import Any, Final, Literal
 
 from . import inline, scalars, table
 from .document import Document, Notes, Path
-from .habits import IN_LINE, OVER_LINES, Habits
 from .package import Counter
 
 LINE_CHARS = 240  # longer lists and objects are laid out over lines
@@ -12,6 +11,10 @@ _SAMPLE_ROWS = 48  # of a longer list, from which is seen whether a table pays
 _ALIKE_ITEMS = 8  # lists of more are laid out alike
 _CLEAR = 0.9  # a sample decides only where the difference is no accident
 _NO_NOTES = Notes()
+Layout = Literal["in line", "over lines"]
+IN_LINE: Final = "in line"
+OVER_LINES: Final = "over lines"
+ENOUGH: Final = 4  # times in a row
 
 
 def write(document: Document, counter: Counter) -> str:
@@ -173,3 +176,20 @@ def _shape(value: dict[Any, Any] | list[Any], level: int) -> tuple[Any, ...]:
     if isinstance(value, dict):
         return (level, *value)
     return (level, None, min(len(value), _ALIKE_ITEMS), *map(type, value[:1]))
+
+
+class Habits:
+    """How values of one shape were laid out so far."""
+
+    def __init__(self) -> None:
+        self._met: dict[object, tuple[Layout, int]] = {}
+
+    def known(self, shape: object) -> Layout | None:
+        """The layout that was best each time of late; None where that is not certain."""
+        layout, times = self._met.get(shape, (None, 0))
+        return layout if times >= ENOUGH else None
+
+    def learn(self, shape: object, layout: Layout) -> None:
+        """Note that *layout* was best for a value of that *shape*."""
+        last, times = self._met.get(shape, (layout, 0))
+        self._met[shape] = (layout, times + 1 if last == layout else 1)

@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from .room import too_large
     from .running import execution_of, run, run_goal
     from .settlement import question_of
-    from .speakers import ENGINE, PEOPLE, asker
+    from .speakers import ENGINE, PEOPLE, asker, is_wanted
     from .spending import tokens_of
     from .state import EFFECT, ITEMS, PARENT_PAUSES, Execution, Stage, Status
     from .step_sequencer import reached
     from .values import checked_inputs
-    from .wanted import is_wanted
 else:
     lazily(__name__)
 

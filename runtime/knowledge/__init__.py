@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .conversion import convert
     from .errors import (
         KnowledgeError,
         KnowledgeTooLargeError,
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from .index import TopicIndex
     from .indexing import Indexed, IndexedFile, index
     from .knowledge import Knowledge, Statistics, embedder_of
-    from .reading import Document, read_document
+    from .reading import Document, convert, read_document
     from .settings import KnowledgeConfig
     from .topics import (
         NARROWEST_FIRST,

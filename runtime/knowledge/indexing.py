@@ -12,9 +12,8 @@ import msgspec
 
 from cortex.runtime.retrieval import Entry, NewFile, PassageStore, StoredFile, chunks_of
 
-from .conversion import CONVERTED, convert
 from .errors import KnowledgeError, KnowledgeUnreadableError
-from .reading import decoded, read_bytes
+from .reading import CONVERTED, convert, decoded, read_bytes
 from .scan import ScannedFile, scan
 from .topics import Root
 

@@ -2,21 +2,24 @@
 
 import codecs
 import hashlib
+import importlib
 import os
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from .errors import KnowledgeTooLargeError, KnowledgeUnreadableError
 
 LARGEST_BYTES: Final = 4 * 1024 * 1024  # about a million tokens: more is no single topic
-
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+EXTRA: Final = "pip install 'cortex-runtime[documents]'"
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,3 +84,41 @@ def decoded(path: Path, data: bytes) -> tuple[str, str]:
         return data.decode(encoding), encoding
     except UnicodeDecodeError:
         return data.decode("cp1252", errors="replace"), "cp1252"
+
+
+def convert(path: Path, data: bytes) -> str:
+    """The text in *data*, which is what stands in the file at *path*.
+
+    Raises:
+        KnowledgeUnreadableError: The converter is not installed, or cannot read it.
+    """
+    module, converter = CONVERTED[path.suffix.lower()]
+    try:
+        return converter(importlib.import_module(module), data)
+    except ImportError:
+        raise KnowledgeUnreadableError(
+            str(path), f"{path.suffix} files need {module}: {EXTRA}"
+        ) from None
+    except Exception as error:
+        problem = f"{module} cannot read it: {str(error)[:200] or type(error).__name__}"
+        raise KnowledgeUnreadableError(str(path), problem) from error
+
+
+def _html(html2text: Any, data: bytes) -> str:
+    reader = html2text.HTML2Text(bodywidth=0)
+    reader.ignore_images = True
+    return str(reader.handle(data.decode("utf-8", errors="replace")))
+
+
+def _pdf(pypdf: Any, data: bytes) -> str:
+    pages = pypdf.PdfReader(BytesIO(data)).pages
+    return "\n\n".join(
+        f"# Page {number}\n\n{page.extract_text()}" for number, page in enumerate(pages, 1)
+    )
+
+
+CONVERTED: Final[dict[str, tuple[str, Callable[[Any, bytes], str]]]] = {
+    ".html": ("html2text", _html),
+    ".htm": ("html2text", _html),
+    ".pdf": ("pypdf", _pdf),
+}

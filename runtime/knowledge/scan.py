@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from cortex.runtime.retrieval import CODE_SUFFIXES, StoredFile, Walk
 
-from .conversion import CONVERTED
+from .reading import CONVERTED
 from .topics import (
     FOLDER_PAGES,
     NAMED_SCOPES,

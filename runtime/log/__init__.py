@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from .memory import MemoryLog
     from .mending import How, Mended, StateReport, examine, mend
     from .moving import Difference, summary
-    from .owner import OwnerLock
-    from .private import create_private, private
+    from .owner import OwnerLock, create_private, private
     from .schema import LOG_FORMAT, Durability, Meta
     from .sqlite import EventLog
-    from .standing import misplaced
+    from .state_tables import misplaced
     from .tiles import leaf_hash
 else:
     lazily(__name__)

@@ -20,7 +20,7 @@ from .errors import (
     BlobTooLargeError,
 )
 from .failures import is_full
-from .private import private
+from .owner import private
 from .schema import Durability
 
 DIGEST = re.compile(r"[0-9a-f]{64}")

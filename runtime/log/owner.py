@@ -1,15 +1,16 @@
-"""One writer to a log: a lock that the kernel releases however its holder ends."""
+"""One writer to a log: a private file whose lock the kernel releases however its holder ends."""
 
+import contextlib
 import fcntl
 import os
 import time
 from pathlib import Path
 
 from .errors import LogAccessError, LogHeldError, LogLostError, NotALogError
-from .private import create_private
 
 LOOK_S = 1.0  # between two looks whether the lock file is still the one that is locked
 TRIES = 10  # of locking a file that others remove
+PRIVATE = 0o600
 
 
 class OwnerLock:
@@ -97,3 +98,28 @@ class OwnerLock:
 def _holder(descriptor: int) -> tuple[int | None, str]:
     pid, _, held_for = os.pread(descriptor, 64, 0).decode(errors="replace").partition(" ")
     return (int(pid), held_for) if pid.isascii() and pid.isdigit() else (None, "")
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for `open` that makes files which their owner alone may read and write."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
+    try:
+        os.fchmod(descriptor, PRIVATE)  # a umask takes from the mode, from the owner's part too
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that its owner alone may read; one that is there stays as it is.
+
+    For a database, before SQLite makes one that everybody may read: its ``-wal`` and ``-shm`` take
+    the mode of the file.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    # One that is there is not opened: closing it would drop the locks that SQLite has on it.
+    with contextlib.suppress(FileExistsError), open(path, "xb", opener=private):
+        pass

@@ -28,8 +28,7 @@ from .errors import (
 from .failures import BUSY_S, Translated
 from .owner import OwnerLock
 from .schema import EPOCHS_FORMAT, Durability, Meta, open_reader, open_writer, read_meta
-from .standing import misplaced
-from .state_tables import StateTables
+from .state_tables import StateTables, misplaced
 from .statements import put_flat, put_many
 from .verify import ends, verify
 

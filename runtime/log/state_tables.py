@@ -1,4 +1,4 @@
-"""How subscriptions, work, deadlines and receipts are written, in the transaction of their events.
+"""How subscriptions, work, deadlines and receipts are checked and written with their events.
 
 A cursor moves with nearly every transaction, and its filter, which is long, hardly ever: so only
 the cursor is written where the rest of its row is as it was.
@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
-from cortex.bus import Batch, Standing
+from cortex.bus import Batch, Draft, Standing, State
 
 from .statements import delete_many, put_many
 
 MOVE = "update subscriptions set cursor = ?, attempts = ? where name = ?"
+KINDS = ("ordered", "work")
 
 
 class StateTables:
@@ -92,3 +93,37 @@ def _columns(standing: Standing) -> tuple[Any, ...]:
 
 def _tuples(structs: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(map(msgspec.structs.astuple, structs))
+
+
+def misplaced(state: State) -> str | None:
+    """What is wrong with a log's *state* in words, if anything is; a hub never writes it so.
+
+    The events themselves are checked by `EventLog.verify`.
+    """
+    kinds = {standing.name: standing.kind for standing in state.standings}
+    for standing in state.standings:
+        if standing.kind not in KINDS:
+            return f"subscription {standing.name} is of the unknown kind {standing.kind!r}"
+        for at in (standing.cursor, standing.created):
+            if not 0 <= at <= state.head:
+                return (
+                    f"subscription {standing.name} is at position {at}, and the log has "
+                    f"{state.head} events"
+                )
+    for work in state.work:
+        if kinds.get(work.subscription) != "work":
+            return (
+                f"work at position {work.position} is for {work.subscription}, which is no "
+                "subscription for work"
+            )
+        if not 1 <= work.position <= state.head:
+            return (
+                f"work of {work.subscription} is at position {work.position}, and the log has "
+                f"{state.head} events"
+            )
+    for deadline in state.deadlines:
+        try:
+            msgspec.msgpack.decode(deadline.draft, type=Draft)
+        except msgspec.MsgspecError as error:
+            return f"the event of deadline {deadline.name} cannot be decoded ({error})"
+    return None

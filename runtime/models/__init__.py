@@ -6,14 +6,23 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .address import Address, address_of
-    from .amounts import counted, plus
-    from .announced import announced_models, description_in
-    from .caching import Caching
     from .catalogue import CacheEntry, Catalogue, Known, Vendor, catalogue
-    from .configured import EMBEDDED_MODEL, ModelConfig, ModelsConfig
-    from .description import PERSON, Level, ModelDescription, Price, Usage, cost, dollars
+    from .configured import EMBEDDED_MODEL, ModelConfig, ModelConfigError, ModelsConfig
+    from .description import (
+        PERSON,
+        Caching,
+        Level,
+        ModelDescription,
+        Price,
+        Usage,
+        announced_models,
+        cost,
+        counted,
+        description_in,
+        dollars,
+        plus,
+    )
     from .endpoint import ASSUMED_WINDOW, Endpoint, describe, endpoint_of, endpoints
-    from .errors import ModelConfigError
     from .inference import Inferred, WorkProfile, infer, window_for
     from .selection import TYPICAL, Selected, select, that_choose, without_stand_ins
 else:

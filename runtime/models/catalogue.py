@@ -9,8 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from .caching import Caching
-from .description import Level, Price
+from .description import Caching, Level, Price
 
 # What may follow a known model's id: a snapshot of it costs the same. Anything else, "-pro" or a
 # later version, is another model, whose price nobody may guess.

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from cortex.bus import CortexError
+
 from .address import Address, address_of
 from .catalogue import catalogue
 from .description import Level
-from .errors import ModelConfigError
 
 EMBEDDED_MODEL = "extractive"  # the name that is always taken
 NEAR = 0.8  # how like one of ours a provider's name is before it counts as misspelled
 LONGEST = 256  # characters of what an endpoint calls a model; some call it by its path
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 _PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -23,7 +23,6 @@ _IN_KEYRING = re.compile(r"keyring:[!-~]{1,100}/[!-.0-~]{1,100}")
 # Keys begin so, whatever else could be the name of a variable.
 _KEYS = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|ghp|gho|pat|AIza|AKIA|eyJ)[-_A-Z0-9a-z]{12,}")
 _MIXED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{20,}|[0-9a-f]{32,}")
-
 # The same where names of models stand, which are far from the names of variables.
 _PASTED = re.compile(
     r"(?:[spr]k-|gsk_|hf_|gh[oprsu]_|github_pat_|glpat-|xox[abps]-|AIza|AKIA|ASIA|eyJ)"
@@ -34,7 +33,6 @@ _PASTED_KEY = (
     "this looks like a key itself: put the key into an environment variable, name that {where}, "
     "and withdraw the key if others can read this file"
 )
-
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Tokens = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Calls = Annotated[int, Meta(ge=1, le=10_000)]
@@ -280,3 +278,14 @@ def _has_price(model: ModelConfig) -> bool:
     if model.is_embedded or (address is not None and address.on_this_host):
         return True
     return model.at_vendor and catalogue().find(model.provider, model.id) is not None
+
+
+class ModelConfigError(CortexError, ValueError):
+    """A model is configured with something that cannot be."""
+
+    def __init__(self, keys: tuple[str, ...], problem: str) -> None:
+        super().__init__(keys, problem)
+        self.keys, self.problem = keys, problem  # keys lead from the configured table to the value
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.keys)}: {self.problem}"

@@ -1,4 +1,4 @@
-"""What a model says of itself; what a step needs of one is matched against it."""
+"""What a model says of itself: its abilities, prices and caching, and what its use costs."""
 
 from collections.abc import Mapping
 from math import floor, log10
@@ -6,10 +6,10 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .caching import Caching
+from cortex.bus.events import ComponentAnnounced
+from cortex.runtime.registry import MODEL, Registry
 
 Level: TypeAlias = Literal["low", "medium", "high"]
-
 LEVELS: Mapping[str | None, int] = {None: 0, "low": 1, "medium": 2, "high": 3}
 PERSON: Final = "human"  # the provider whose models are people
 WRITTEN_OUT: Final = 1e-9  # US dollars; what is less has an exponent, or it would be all zeros
@@ -32,6 +32,21 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cached_read: int = 0
     cached_write: int = 0
     output: int = 0
+
+
+class Caching(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one model's prompt cache; without a lifetime nothing is known to be kept."""
+
+    minimum_tokens: int = 0  # a shorter prefix is not kept
+    granularity_tokens: int = 1  # what is read is a multiple of it
+    breakpoints: int = 0  # most in one request; 0: prefixes are kept without being marked
+    look_back: int = 0  # blocks before a breakpoint among which an earlier entry is found; 0: all
+    lifetimes_s: tuple[int, ...] = ()  # that can be had, the usual one first; each read renews it
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is known to be kept."""
+        return bool(self.lifetimes_s)
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,3 +86,40 @@ def dollars(amount: float) -> str:
     if amount < WRITTEN_OUT:
         return f"${amount:.2g}"
     return f"${amount:.{1 - floor(log10(amount))}f}".rstrip("0")  # its first two digits
+
+
+def counted(usage: Usage) -> str:
+    """Tokens by class, without the classes of the cache where nothing went through it."""
+    cached = [
+        f"{tokens:,} {what} the cache"
+        for tokens, what in (
+            (usage.cached_read, "read from"),
+            (usage.cached_write, "written to"),
+        )
+        if tokens
+    ]
+    return ", ".join((f"{usage.input:,} in", *cached, f"{usage.output:,} out"))
+
+
+def plus(one: Usage, other: Usage) -> Usage:
+    """The tokens of both, class by class."""
+    return Usage(
+        input=one.input + other.input,
+        cached_read=one.cached_read + other.cached_read,
+        cached_write=one.cached_write + other.cached_write,
+        output=one.output + other.output,
+    )
+
+
+def description_in(said: ComponentAnnounced) -> ModelDescription | None:
+    """The description in an announcement; None in one that does not describe its model."""
+    try:
+        return msgspec.convert(said.traits, ModelDescription, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+def announced_models(registry: Registry) -> list[ModelDescription]:
+    """The models that can be selected; one that does not describe itself cannot."""
+    found = map(description_in, registry.of_kind(MODEL))
+    return [description for description in found if description is not None]

@@ -2,10 +2,9 @@
 
 import msgspec
 
-from .caching import Caching
 from .catalogue import Known, catalogue
 from .configured import ModelConfig, ModelsConfig
-from .description import ModelDescription, Price
+from .description import Caching, ModelDescription, Price
 
 ASSUMED_WINDOW = 8_192  # tokens, where nobody says: what most servers take as they are installed
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .absent import absence, absent_by
     from .answers import (
         EMPTY,
         is_empty,
@@ -18,7 +17,16 @@ if TYPE_CHECKING:
     from .codes import RULES, SECTIONS, diagnostics_reference
     from .compilation import Compilation
     from .compile import compile_folder, compile_sources
-    from .diagnostics import Diagnostic, Severity, SourceSpan, TextEdit, apply_edits, errors_of
+    from .diagnostics import (
+        Diagnostic,
+        Severity,
+        SourceSpan,
+        TextEdit,
+        absence,
+        absent_by,
+        apply_edits,
+        errors_of,
+    )
     from .diff import Change, Diff, diff
     from .emit import MANUAL, Candidate, Match, ProcessTable, Tie, answers, fits_event
     from .errors import (
@@ -36,7 +44,6 @@ if TYPE_CHECKING:
     from .home_sources import LIBRARY, Sources, compile_home, folders_of, gone
     from .home_sources import sources_of as home_sources
     from .inspection import Inspection, Item, StepItem, goal_line, inspect, items_of, may_of
-    from .knowledge_topics import KnowledgeTopics
     from .language import keys_of_the_language, language_schema
     from .linked import (
         GIVE_UP_CALL,
@@ -81,7 +88,7 @@ if TYPE_CHECKING:
     from .stale import known_sources
     from .submitting import submit
     from .suggest import did_you_mean, listed, nearest
-    from .topics import Ambiguous, Resolved, Topics, TopicTable
+    from .topics import Ambiguous, KnowledgeTopics, Resolved, Topics, TopicTable
     from .work import inferred_needs, said_needs
 else:
     lazily(__name__)

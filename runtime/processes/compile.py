@@ -15,19 +15,16 @@ from cortex.runtime.registry import Symbols
 
 from .bind import check_interface
 from .compilation import Compilation, gathered
-from .cycles import path_from
-from .definitions import InterfaceDefinition, ProcessDefinition
+from .cycles import Lineage, link_order, path_from, runs_in_circles
+from .definitions import MAX_CHAIN, InterfaceDefinition, ProcessDefinition, ResolvedProcess
 from .diagnostics import errors_of
 from .interfaces import check_contract, link_interface
-from .lineage import Lineage
 from .link import Linker
 from .linked import LinkedInterface, LinkedProcess
 from .load import read_folder
 from .nodes import Node
-from .order import link_order, runs_in_circles
 from .parse import Parsed, parse
 from .resolve import resolve
-from .resolved import MAX_CHAIN, ResolvedProcess
 from .shipped import give_way
 from .stale import (
     Key,

@@ -1,8 +1,14 @@
-"""Circles in what runs what."""
+"""Circles in what runs or extends what, and the order that is left where there are none."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import nsmallest
+
+from .definitions import ProcessDefinition
+from .nodes import Reporter
+from .stale import Key
+from .suggest import did_you_mean
+from .units import Unit, process_definition
 
 MAX_SHOWN = 10  # of the names of a circle
 MAX_LOOKED_AT = 200  # a circle of thousands would be walked once for each of its members
@@ -55,3 +61,75 @@ def path_from(name: str, edges: Mapping[str, frozenset[str]]) -> tuple[str, ...]
 
 def _cut(path: tuple[str, ...]) -> tuple[str, ...]:
     return path if len(path) <= MAX_SHOWN else (*path[: MAX_SHOWN - 2], "...", path[-1])
+
+
+def runs_in_circles(
+    current: Mapping[str, Unit], implementers: Mapping[str, tuple[str, ...]]
+) -> dict[str, frozenset[str]]:
+    """Return the circles in what runs what; an interface runs whatever implements it."""
+    edges = {name: unit.children for name, unit in current.items() if not unit.is_interface}
+    edges.update((name, frozenset(names)) for name, names in implementers.items())
+    return on_circles(edges)
+
+
+def link_order(units: Iterable[Unit], current: Mapping[str, Unit]) -> list[Unit]:
+    """Return the processes, each after those that it runs and its parents, but in a circle."""
+    found = [unit for unit in units if unit.resolved]
+    found.sort(key=lambda unit: len(unit.resolved.chain) if unit.resolved else 0)
+    ordered: dict[Key, Unit] = {}
+    entered: set[str] = set()
+    for unit in found:
+        waiting: list[tuple[Unit, bool]] = [
+            (unit, False)
+        ]  # a unit, and whether its children are done
+        while waiting:
+            each, done = waiting.pop()
+            if done:
+                ordered.setdefault(each.key, each)
+            elif each.name not in entered or each is unit:
+                entered.add(each.name)
+                waiting.append((each, True))
+                needed = sorted((_needed(each) & current.keys()) - entered)
+                waiting += [(current[name], False) for name in needed]
+    return [unit for unit in ordered.values() if unit.resolved]
+
+
+def _needed(unit: Unit) -> frozenset[str]:
+    """What has to be linked before *unit*: its digest covers theirs."""
+    parents = unit.resolved.chain[1:2] if unit.resolved else ()
+    return unit.children.union(parents)
+
+
+class Lineage:
+    """The parents among a set of units."""
+
+    def __init__(self, current: Mapping[str, Unit]) -> None:
+        self._processes = {name: unit for name, unit in current.items() if not unit.is_interface}
+        parents: dict[str, frozenset[str]] = {}
+        for name, unit in self._processes.items():
+            definition = process_definition(unit)
+            parent = definition.extends if definition else None
+            parents[name] = frozenset([parent] if parent else [])
+        self._circles = on_circles(parents)
+
+    def parent_of(self, unit: Unit) -> Unit | None:
+        """Return the parent of *unit*; None if it has none, or none that it can have."""
+        definition = process_definition(unit)
+        if definition is None or definition.extends is None or self._is_circular(definition):
+            return None
+        return self._processes.get(definition.extends)
+
+    def check(self, definition: ProcessDefinition, reporter: Reporter) -> None:
+        """Report a parent that *definition* names and cannot have."""
+        parent, place = definition.extends, definition.node.at("extends")
+        if parent is None:
+            return
+        if self._is_circular(definition):
+            circle = path_from(definition.name, self._circles) or (definition.name, parent)
+            reporter.report("P302", " extends ".join(f"`{name}`" for name in circle), place)
+        elif parent not in self._processes:
+            remedy = did_you_mean(parent, self._processes, "correct the name or add the parent")
+            reporter.report("P301", f"there is no process `{parent}`", place, remedy=remedy)
+
+    def _is_circular(self, definition: ProcessDefinition) -> bool:
+        return definition.extends == definition.name or definition.name in self._circles

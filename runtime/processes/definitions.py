@@ -1,5 +1,6 @@
-"""The syntax tree of the process language: what was written, and where."""
+"""The syntax tree of the process language: what was written and inherited, and where."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -8,6 +9,8 @@ from .expression_parser import Located
 from .expressions import Expression, Template
 from .linked import Budget, Needs, Retry, Trigger
 from .nodes import MappingNode, Node, ScalarNode
+
+MAX_CHAIN = 64  # parents of a process, or interfaces of an interface
 
 
 class Condition(Struct, gc=False):
@@ -211,3 +214,37 @@ class InterfaceDefinition(Struct, gc=False, kw_only=True):
 
 
 Definition: TypeAlias = ProcessDefinition | InterfaceDefinition
+OwnedTopic: TypeAlias = tuple[TopicUse, str]
+OwnedUse: TypeAlias = tuple[TopicUse | Inherit, str]  # of a step
+OwnedField: TypeAlias = tuple[FieldDefinition, str]
+
+
+class ResolvedGate(Struct, gc=False, frozen=True):
+    """A gate, who asked for it first, and who asked for it again."""
+
+    use: GateUse
+    owner: str
+
+
+class ResolvedStep(Struct, gc=False, frozen=True):
+    """A step in its place."""
+
+    definition: StepDefinition
+    owner: str
+    overrides: tuple[str, ...] = ()
+    gates: tuple[ResolvedGate, ...] = ()
+    knowledge: tuple[OwnedUse, ...] | None = None  # None: as the process
+
+
+class ResolvedProcess(Struct, gc=False, frozen=True, kw_only=True):
+    """A process with its inheritance worked out, not yet linked."""
+
+    definition: ProcessDefinition
+    chain: tuple[str, ...]
+    implements: tuple[str, ...]
+    gates: tuple[ResolvedGate, ...]
+    knowledge: tuple[OwnedTopic, ...]
+    inputs: tuple[OwnedField, ...]
+    outputs: tuple[OwnedField, ...]
+    steps: Sequence[ResolvedStep]
+    orphan: bool = False  # a parent of its chain is not there; that has been reported

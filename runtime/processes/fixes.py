@@ -1,4 +1,4 @@
-"""Fixes one at a time: each is kept only where it mends more than it breaks."""
+"""Fixes as text edits, one at a time: each is kept only where it mends more than it breaks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from .diagnostics import Diagnostic, TextEdit, apply_edits
+from .nodes import MappingNode, SequenceNode, column_of, end_of, point, span_of
 
 MAX_TRIES = 200  # of fixes in all, each of which may allow the next
 VALUES = "1"  # the stage of keys and values; the one before is about the file as such
-
 Finding = tuple[str, str, str]  # file, code and message: what stays the same where lines move
 
 
@@ -97,3 +97,40 @@ def _of(found: Diagnostic) -> Finding:
 def _stage(found: Diagnostic) -> str:
     """The stage of the compiler that found it, in the order of the stages."""
     return found.code[1]
+
+
+def add_items(
+    node: MappingNode, key: str, items: Sequence[str], *, before: str = "steps"
+) -> tuple[TextEdit, ...] | None:
+    """Return the edits that add *items* to the list under *key* of the map *node*.
+
+    Each item is the text after the dash; further lines of it are indented below. A missing list is
+    put in front of the key *before*, or at the end. None where the source is in flow style.
+    """
+    present = node.get(key)
+    if isinstance(present, SequenceNode) and present.items:
+        last = present.items[-1]
+        if present.flow:
+            return (TextEdit(point(end_of(last)), "".join(f", {item}" for item in items)),)
+        indent = column_of(present.start)
+        text = "".join(f"\n{_item(item, indent)}" for item in items)
+        return (TextEdit(point(end_of(last)), text),)
+    if node.flow or not node.entries or present is not None:
+        return None
+    indent = column_of(next(iter(node.entries.values()))[0].start)
+    block = f"{key}:\n" + "\n".join(_item(item, indent + 2) for item in items)
+    following = node.entries.get(before)
+    if following:
+        return (TextEdit(point(following[0].start), f"{block}\n\n{' ' * indent}"),)
+    return (TextEdit(point(end_of(node)), f"\n\n{' ' * indent}{block}"),)
+
+
+def set_version(node: MappingNode, version: int) -> tuple[TextEdit, ...]:
+    """Return the edit that gives the definition *node* another version."""
+    return (TextEdit(span_of(node.at("version")), str(version)),)
+
+
+def _item(item: str, indent: int) -> str:
+    first, *rest = item.split("\n")
+    pad = " " * indent
+    return "\n".join([f"{pad}- {first}", *(f"{pad}  {line}" for line in rest)])

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from cortex.runtime.registry import digest_of
 
-from .definitions import FieldDefinition, InterfaceDefinition
-from .edits import add_items
+from .definitions import MAX_CHAIN, FieldDefinition, InterfaceDefinition, ResolvedProcess
+from .fixes import add_items
 from .linked import Field, LinkedInterface
 from .nodes import Node, Reporter
-from .resolved import MAX_CHAIN, ResolvedProcess
 from .suggest import did_you_mean, listed
 
 

@@ -15,6 +15,9 @@ from .definitions import (
     Condition,
     FailureDefinition,
     Inherit,
+    ResolvedGate,
+    ResolvedProcess,
+    ResolvedStep,
     StepDefinition,
     TopicUse,
 )
@@ -47,7 +50,6 @@ from .linked import (
 from .nodes import MappingNode
 from .parts import seen_by
 from .readers import map_of
-from .resolved import ResolvedGate, ResolvedProcess, ResolvedStep
 from .results import Declared, check_output, link_outputs, output_schema, with_output
 from .scope import Names, NotFound
 from .shapes import Shape, shape_of_fields

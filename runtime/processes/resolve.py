@@ -14,7 +14,13 @@ from .definitions import (
     FieldDefinition,
     GateUse,
     Inherit,
+    OwnedField,
+    OwnedTopic,
+    OwnedUse,
     ProcessDefinition,
+    ResolvedGate,
+    ResolvedProcess,
+    ResolvedStep,
     StepDefinition,
     TopicUse,
 )
@@ -22,14 +28,6 @@ from .diagnostics import TextEdit
 from .fans import report_branch
 from .nodes import Reporter, column_of, end_of, point
 from .readers import map_of
-from .resolved import (
-    OwnedField,
-    OwnedTopic,
-    OwnedUse,
-    ResolvedGate,
-    ResolvedProcess,
-    ResolvedStep,
-)
 from .suggest import did_you_mean, listed
 
 _WORK = ("action", "process", "goal", "parallel")  # what a step does

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from cortex.bus.events import ProcessCompiled
 
 from .compilation import Compilation
-from .edits import set_version
+from .fixes import set_version
 from .nodes import Reporter, line_of
 from .shipped import is_shipped
 from .units import Unit, current_units

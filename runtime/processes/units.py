@@ -4,12 +4,17 @@ from collections.abc import Iterable
 
 from cortex.runtime.registry import TOOLS
 
-from .definitions import Definition, Inherit, InterfaceDefinition, ProcessDefinition
+from .definitions import (
+    Definition,
+    Inherit,
+    InterfaceDefinition,
+    ProcessDefinition,
+    ResolvedProcess,
+)
 from .diagnostics import Diagnostic, SourceSpan, TextEdit
 from .goal_uses import gates_of_goal
 from .linked import LinkedInterface, LinkedProcess
 from .nodes import Node, Reporter
-from .resolved import ResolvedProcess
 
 
 class Unit:

@@ -6,9 +6,9 @@ from msgspec import UNSET, UnsetType
 
 from cortex.runtime.registry import ActionSpec, GateSpec, Symbols
 
+from .definitions import ResolvedProcess
 from .interfaces import field_of
 from .linked import LinkedInterface, LinkedProcess
-from .resolved import ResolvedProcess
 from .shapes import Shape, shape_of_fields
 from .suggest import MAX_CANDIDATES, is_typo, listed, nearest
 from .topics import Ambiguous, Resolved, Topics

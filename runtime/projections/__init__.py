@@ -13,11 +13,10 @@ if TYPE_CHECKING:
         ProjectionsHeldError,
         RecordUnreadableError,
     )
-    from .home_log import REQUESTS, STREAM, HomeLog
+    from .home_log import REQUESTS, STREAM, HomeLog, Selection
     from .index import EventIndex, IndexPage, find
     from .projection import Changes, Projection
     from .runner import Runner
-    from .selection import Selection
     from .snapshot import Checkpoint, Snapshot, checkpoints, snapshot
 else:
     lazily(__name__)

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from typing import Self
+
+import msgspec
 
 from cortex.bus import Event, Log, Recorded, Vocabulary, decode
 from cortex.bus.events import VOCABULARY, ExecutionRequest
@@ -11,12 +14,49 @@ from cortex.runtime.log import Blobs, BlobStore, EventLog, LogMissingError, Memo
 
 from .errors import ProjectionError
 from .index import EventIndex, find
-from .selection import Selection
 from .snapshot import snapshot
 
 PAGE = 1_024
 PAGE_BYTES = 4 << 20
 STREAM = "execution/"
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is given must fit; nothing given fits every event."""
+
+    topics: tuple[str, ...] = ()  # exact or with *: "step.completed", "step.*", "*.failed"
+    since_ns: int | None = None  # included
+    until_ns: int | None = None  # excluded
+    execution: str = ""
+    source: str = ""
+    key: str = ""
+
+    def fits(self, record: Recorded) -> bool:
+        """Whether *record* is to be seen."""
+        return (
+            (not self.topics or any(fnmatchcase(record.topic, t) for t in self.topics))
+            and (self.since_ns is None or record.time_ns >= self.since_ns)
+            and (self.until_ns is None or record.time_ns < self.until_ns)
+            and (not self.execution or record.correlation == self.execution)
+            and (not self.source or record.source == self.source)
+            and (not self.key or record.key == self.key)
+        )
+
+    def index_topic(self) -> str:
+        """The narrowest topic, family or * that the query index can be asked for."""
+        if len(self.topics) != 1:
+            return "*"
+        (topic,) = self.topics
+        family, _, verb = topic.partition(".")
+        if not _has_wildcard(topic):
+            return topic
+        return f"{family}.*" if verb == "*" and not _has_wildcard(family) else "*"
+
+
+def _has_wildcard(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
 REQUESTS = Selection(topics=(ExecutionRequest.topic_name(),))
 
 

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .known_tools import ALL, ENABLE, KnownTools
-    from .names import wire_name
     from .registry import (
         LISTER,
         NO_SDK,
@@ -18,8 +16,19 @@ if TYPE_CHECKING:
         evolve,
         registry_of,
     )
-    from .specs import ACTION, GATE, LEVELLED, MODEL, TOOL, ActionSpec, GateSpec, ToolSpec, stated
-    from .symbols import TOOLS, Symbols, digest_of
+    from .specs import (
+        ACTION,
+        GATE,
+        LEVELLED,
+        MODEL,
+        TOOL,
+        ActionSpec,
+        GateSpec,
+        ToolSpec,
+        stated,
+        wire_name,
+    )
+    from .symbols import ALL, ENABLE, TOOLS, KnownTools, Symbols, digest_of
 else:
     lazily(__name__)
 

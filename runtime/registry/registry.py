@@ -29,7 +29,6 @@ from msgspec.structs import replace
 from cortex.bus import OWNER, Event, Recorded, person_of
 from cortex.bus.events import ComponentAnnounced, ComponentWithdrawn, ToolListed
 
-from .known_tools import KnownTools
 from .specs import (
     ACTION,
     GATE,
@@ -42,7 +41,7 @@ from .specs import (
     tool_of,
     tools_of,
 )
-from .symbols import Symbols, digest_of
+from .symbols import KnownTools, Symbols, digest_of
 
 STREAM: Final = "registry"  # of announcements and withdrawals
 LISTER: Final = "McpTools"  # the runtime's component that lists the servers of config.toml

@@ -3,6 +3,8 @@
 An announcement comes from whoever wrote the component: what cannot be read in one is left out.
 """
 
+import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -11,14 +13,15 @@ from msgspec import UNSET, Struct, UnsetType
 from cortex.bus import UNDECLARED, Effect, effect_of
 from cortex.bus.events import ComponentAnnounced, ToolListed
 
-from .names import wire_name
-
 ACTION: Final = "action"  # kinds of announcements
 GATE: Final = "gate"
 MODEL: Final = "model"
 TOOL: Final = "tool"
 LEVELLED: Final = ("reasoning", "code", "speed")  # needs that have a level
 _DEFS = "#/$defs/"
+LONGEST = 64  # characters that every endpoint takes
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_HASH = 8  # characters that tell shortened names apart
 
 
 class ActionSpec(Struct, gc=False, frozen=True, kw_only=True):
@@ -158,3 +161,19 @@ def _names(schema: Any, name: str) -> bool:
         inside = any(_names(value, name) for value in schema.values())
         return inside or schema.get("$ref") == f"{_DEFS}{name}"
     return isinstance(schema, list) and any(_names(each, name) for each in schema)
+
+
+def wire_name(name: str) -> str:
+    """*name* in letters, digits, `_` and `-`; different names stay different.
+
+    `server.tool` becomes `server__tool`. A name that would not be unmistakable then, or too long,
+    ends with some letters of its hash.
+    """
+    plain = name.replace(".", "__")
+    told = _PLAIN.fullmatch(plain) and "__" not in name and name.count(".") <= 1
+    clear = told and not name.startswith((".", "_")) and "_." not in name and "._" not in name
+    if clear and len(plain) <= LONGEST:
+        return plain
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH]
+    kept = "".join(c if _PLAIN.fullmatch(c) else "_" for c in plain)
+    return f"{kept[: LONGEST - _HASH - 1]}-{digest}"

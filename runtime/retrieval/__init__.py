@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from .embedders import Embedder, EndpointEmbedder, HashingEmbedder, LocalEmbedder
     from .errors import EmbedderError, RetrievalError, StoreDiskError
     from .finder import FOUND, Finder, Passage, SearchResult, fused
-    from .memo import Remembered
-    from .near_duplicates import near_duplicates
+    from .near_duplicates import Remembered, near_duplicates
     from .occurrences import Occurrences, Places
     from .ranking import WEIGHTS, Weights
     from .records import RecordFinder, RecordText

@@ -1,12 +1,12 @@
 """Near duplicates: texts that say the same in nearly the same words, found without all pairs."""
 
 import re
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from threading import Lock
+from typing import Final, Generic, NamedTuple, TypeVar
 from zlib import crc32
-
-from .memo import Remembered
 
 SHINGLE: Final = 4  # words
 SKETCH: Final = 8  # smallest hashes by which candidates meet: twins share one, all but surely
@@ -15,12 +15,13 @@ FEWEST: Final = 24  # words; a shorter text is too little to be nearly the same
 MOST: Final = 1_500  # words; files are compared by their digests alone
 MET: Final = 4  # texts that are remembered for a hash: boilerplate must not make this quadratic
 SKETCHED_CHARS: Final = 1_000_000  # of the texts whose sketches are remembered: they are large
-
 _DIGIT = re.compile(r"\d")
 _NEGATIONS: Final = frozenset(
     ("no", "not", "never", "none", "nothing", "without", "cannot", "except", "unless")
 )
 _MARKS: Final = ".,;:!?()[]{}\"'`*_"
+Made = TypeVar("Made")
+CHARS: Final = 6_000_000  # of the texts that one function remembers
 
 
 class Sketch(NamedTuple):
@@ -84,6 +85,38 @@ def _hashes(words: list[str]) -> frozenset[int]:
 
 def _is_fact(word: str) -> bool:
     return word in _NEGATIONS or word.endswith("n't") or _DIGIT.search(word) is not None
+
+
+class Remembered(Generic[Made]):
+    """A pure function of a text that is asked again and again; the oldest answers are forgotten."""
+
+    def __init__(self, make: Callable[[str], Made], chars: int = CHARS) -> None:
+        self._make = make
+        self._free = chars
+        self._most = chars // 8  # a longer text would drive out too many others
+        self._known: OrderedDict[str, Made] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, text: str) -> Made:
+        """What is made of *text*."""
+        with self._lock:
+            if text in self._known:
+                self._known.move_to_end(text)
+                return self._known[text]
+        made = self._make(text)
+        if len(text) <= self._most:
+            with self._lock:
+                self._keep(text, made)
+        return made
+
+    def _keep(self, text: str, made: Made) -> None:
+        if text in self._known:
+            return
+        self._known[text] = made
+        self._free -= len(text)
+        while self._free < 0:
+            oldest, _ = self._known.popitem(last=False)
+            self._free += len(oldest)
 
 
 # The sketch of a text; none where it is too short or too long.

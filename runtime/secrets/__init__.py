@@ -5,14 +5,28 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .errors import MaskedTextError, SecretUnavailableError
-    from .mask import Mask, holds_mask, masks_in, refuse_masked
-    from .masked_blobs import MaskedBlobs
-    from .names import LOOKS_SECRET, named_in, with_names
-    from .pieces import MaskedPieces
+    from .mask import (
+        Mask,
+        MaskedBlobs,
+        MaskedPieces,
+        MaskedTextError,
+        holds_mask,
+        masks_in,
+        refuse_masked,
+    )
     from .redaction import HIDDEN, Redactor, redacted
     from .shapes import mask_shapes
-    from .sources import KEYRING, is_set, place_of, remedy_of, secret_value
+    from .sources import (
+        KEYRING,
+        LOOKS_SECRET,
+        SecretUnavailableError,
+        is_set,
+        named_in,
+        place_of,
+        remedy_of,
+        secret_value,
+        with_names,
+    )
 else:
     lazily(__name__)
 

@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from cortex.bus import Draft
+from cortex.bus import Blobs, CortexError, Draft
 
-from .errors import MaskedTextError
 from .shapes import MASKED, marked, masked_shapes, may_hold
 
 SHORTEST = 8  # bytes of a known secret; a shorter one would be in other words
@@ -217,3 +216,72 @@ def _probes(secret: str) -> Iterator[bytes]:
     for core in _cores(secret) if len(plain) >= SHORTEST else ():
         piece = max(re.split(rb"[+/]", core), key=len)
         yield from () if may_hold(piece) else (piece,)
+
+
+class MaskedTextError(CortexError):
+    """Text that is to be written holds a mask: its writer never saw what stands there."""
+
+    def __init__(self, where: str, mask: str) -> None:
+        super().__init__(where, mask)
+        self.where, self.mask = where, mask
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where} holds {self.mask}, which stands for a secret that was not shown: leave "
+            "that line as it is, and change only what is around it"
+        )
+
+
+class MaskedBlobs:
+    """*blobs*, where secrets are masked in all that is put; the digest is that of what is kept."""
+
+    def __init__(self, blobs: Blobs, mask: Mask) -> None:
+        self._blobs, self._mask = blobs, mask
+        self.get, self.has, self.size = blobs.get, blobs.has, blobs.size
+
+    def put(self, data: bytes) -> str:
+        """Keep *data* without secrets; the digest of what is kept comes back."""
+        return self._blobs.put(self._mask.data(data))
+
+    def touch(self, digest: str) -> bool:
+        """As of *blobs*; a hub's own keeps them, a client's need not."""
+        return self._blobs.touch(digest)
+
+    def drop(self, digest: str, idle_s: float) -> bool:
+        """As of *blobs*."""
+        return self._blobs.drop(digest, idle_s)
+
+    def idle(self, idle_s: float) -> Iterator[tuple[str, int]]:
+        """As of *blobs*."""
+        return self._blobs.idle(idle_s)
+
+    def note(self, digest: str, text: bytes) -> None:
+        """As of *blobs*."""
+        self._blobs.note(digest, text)
+
+    def noted(self) -> dict[str, bytes]:
+        """As of *blobs*."""
+        return self._blobs.noted()
+
+    def unnote(self, digest: str) -> None:
+        """As of *blobs*."""
+        self._blobs.unnote(digest)
+
+
+class MaskedPieces:
+    """Masks the pieces of one text: all of them together are its text without known secrets.
+
+    What may be the beginning of a known secret is held back until it is known how it goes on. What
+    only looks like a secret is masked where a piece holds all of it.
+    """
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._held = ""
+
+    def next(self, text: str, *, last: bool) -> str:
+        """The next piece, as far as it can be shown; the *last* one whole."""
+        text = self._held + text
+        held = 0 if last else self._mask.begun(text)
+        self._held = text[len(text) - held :]
+        return self._mask.text(text[: len(text) - held])

@@ -2,10 +2,11 @@
 
 import importlib
 import os
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from .errors import SecretUnavailableError
+from cortex.bus import CortexError
 
 KEYRING = "keyring:"  # before SERVICE/NAME, where a setting names no variable
 NONE = (
@@ -14,6 +15,16 @@ NONE = (
 )
 SAID_CHARS = 200  # of what a keyring says is wrong
 MISSING = "the package `keyring` is not installed: pip install 'cortex-runtime[keyring]'"
+# Settings whose values are names of secrets: of models, embedders, hooks, servers and plugins.
+_NAMING: Final = re.compile(r"(?:.*_)?(?:key|secret|token|password|webhook)_env|secret")
+LEAST_NAMED: Final = 4  # characters: a shorter one would make a text unreadable, and hides nothing
+LOOKS_SECRET: Final = re.compile(
+    r".*(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL).*"
+    r"|.*(?:KEYS?|TOKENS?|CONNECTION_STRING|WEBHOOK(?:_URL)?|AUTH_CONFIG)(?:_?\d+)?"
+    r"|(?:.*_)?(?:PAT|AUTH|AUTHORIZATION|PASS|SSHPASS|CREDS?|JWT|DSN|COOKIES?)(?:_?\d+)?"
+    r"|.*_PWD",
+    re.IGNORECASE,
+)
 
 
 def place_of(reference: str) -> str:
@@ -68,3 +79,35 @@ def _problem(keyring: Any, error: Exception) -> str:
     if isinstance(error, keyring.errors.KeyringError):
         return f"{said}: unlock the keyring"
     return f"the keyring failed with {type(error).__name__}: {said}"
+
+
+class SecretUnavailableError(CortexError):
+    """A secret cannot be had from where it is said to be."""
+
+    def __init__(self, reference: str, problem: str) -> None:
+        super().__init__(reference, problem)
+        self.reference, self.problem = reference, problem
+
+    def __str__(self) -> str:
+        return f"the secret {self.reference} cannot be read: {self.problem}"
+
+
+def named_in(settings: Any) -> Iterator[str]:
+    """The names of secrets in *settings*, however deep."""
+    if isinstance(settings, dict):
+        for key, value in settings.items():
+            if isinstance(value, str) and _NAMING.fullmatch(str(key)):
+                yield value
+            else:
+                yield from named_in(value)
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            yield from named_in(value)
+
+
+def with_names(text: str, secrets: Mapping[str, str], shortest: int = LEAST_NAMED) -> str:
+    """*text* with the names of *secrets* where their values were, for who knows them by name."""
+    for name, value in sorted(secrets.items(), key=lambda pair: -len(pair[1])):
+        if len(value) >= shortest:
+            text = text.replace(value, f"[{name}]")
+    return text

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         home_in,
     )
     from .background import start
-    from .connecting import Hub, connect, connected, hub_of
+    from .connecting import Hub, connect, connected, hosted, hub_of
     from .errors import (
         AlreadyUpError,
         FolderError,
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     )
     from .granting import granting
     from .holding import HeldDocument, held_by, held_lines
-    from .hosting import hosted
     from .note import Note, found, socket_path, url_of
     from .parked import ParkedEvent, parked_of
     from .plugin_standing import PluginFared, plugin_after
-    from .service import Service
+    from .service import Service, tell_systemd
     from .standing import Rate, SubscriptionRow, is_untaken, rates_of, subscriptions_of
     from .states import MendedDocument, StateDocument, StateRow, mended_document, state_document
     from .stopping import stop
-    from .systemd import tell_systemd
 else:
     lazily(__name__)
 

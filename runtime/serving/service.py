@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ KNOWLEDGE_WATCHER = "cortex.actors.managers:KnowledgeWatchManager"
 TLS = "tls+tcp://"
 ROWS_TOLD = 1_000  # of those that are not as the hub has them
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # no names of this machine, so in no certificate
-
+VARIABLE = "NOTIFY_SOCKET"
 
 log = Logger("cortex.serving")
 
@@ -192,3 +193,14 @@ def _compile(home: Home, runtime: Runtime) -> None:
         return
     for problem in found:
         log.warning("process_rejected", problem=str(problem))
+
+
+def tell_systemd(state: str) -> None:
+    """Say *state*, such as "READY=1"; nothing where nobody wants to know."""
+    path = os.environ.get(VARIABLE, "")
+    if not path:
+        return
+    if path.startswith("@"):  # in the abstract namespace
+        path = "\0" + path[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as knock, contextlib.suppress(OSError):
+        knock.sendto(state.encode(), path)

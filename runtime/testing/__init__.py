@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .calling import Stated, ask_gate, ask_model, call_tool, run_action, step
-    from .clock import VirtualClock
+    from .calling import Stated, VirtualClock, ask_gate, ask_model, call_tool, run_action, step
     from .in_memory import RuntimeInMemory, runtime
 else:
     lazily(__name__)

@@ -12,7 +12,7 @@ from cortex.bus import Client, Event, Subscribe, lasting, steady_s
 from cortex.runtime.kernel import Config, Runtime
 from cortex.runtime.log import Blobs
 
-from .clock import VirtualClock
+from .calling import VirtualClock
 
 PATIENCE_S = 30.0  # of real time; nothing in memory takes as long
 LOOK_S = 0.002

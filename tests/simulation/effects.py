@@ -23,11 +23,11 @@ from cortex.bus.events import (
 )
 from cortex.runtime.executions import EFFECT, fold, open_effects
 from cortex.runtime.kernel import Component, Delivery, Output, Serves, on
-from cortex.runtime.kernel.simulator import Role, Run, Scenario
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import LinkedAction, LinkedProcess, LinkedStep, Origin, Retry
 
 from .executions import Beginner, Engine, engine_of
+from .simulator import Role, Run, Scenario
 from .toy import NEVER, examine
 
 ORIGIN = Origin(process="p")

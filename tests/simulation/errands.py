@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from cortex.bus import Event
 from cortex.bus.events import VOCABULARY
 from cortex.runtime.kernel import Component, Delivery, Output, on
-from cortex.runtime.kernel.simulator import Role, Run, Scenario
 
+from .simulator import Role, Run, Scenario
 from .toy import NEVER, examine
 
 

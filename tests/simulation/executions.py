@@ -30,7 +30,6 @@ from cortex.bus.events import (
     ToolReturned,
 )
 from cortex.runtime.kernel import Component, Delivery, Output, on
-from cortex.runtime.kernel.simulator import Role, Run, Scenario
 from cortex.runtime.log import MemoryBlobs
 from cortex.runtime.processes import (
     BackTo,
@@ -43,6 +42,7 @@ from cortex.runtime.processes import (
     Retry,
 )
 
+from .simulator import Role, Run, Scenario
 from .toy import NEVER, examine
 
 ORIGIN = Origin(process="p")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.runtime.kernel.simulator import Faults, PromiseBrokenError, Scenario, simulate
+from .simulator import Faults, PromiseBrokenError, Scenario, simulate
 
 SCHEDULES = int(os.environ.get("CORTEX_SIM_SCHEDULES", "3000"))  # of all worlds together
 # Of the larger worlds so many, that they take about as long as those of the clients.

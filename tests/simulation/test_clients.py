@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from cortex.runtime.kernel.simulator import Faults, simulate
-
 from . import bugs
 from .errands import ERRANDS
 from .replaying import (
@@ -22,6 +20,7 @@ from .replaying import (
     replay,
     seeds,
 )
+from .simulator import Faults, simulate
 
 __all__ = ["light_collections"]
 

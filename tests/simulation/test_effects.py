@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from cortex.runtime.kernel.simulator import Faults, simulate
-
 from . import bugs
 from .effects import scenario
 from .replaying import (
@@ -21,6 +19,7 @@ from .replaying import (
     replay,
     seeds,
 )
+from .simulator import Faults, simulate
 
 __all__ = ["light_collections"]
 

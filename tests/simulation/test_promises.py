@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from cortex.runtime.kernel.simulator import Faults, simulate
-
 from . import bugs
 from .executions import scenario
 from .replaying import (
@@ -23,6 +21,7 @@ from .replaying import (
     replay,
     seeds,
 )
+from .simulator import Faults, simulate
 from .toy import TOY
 
 __all__ = ["light_collections"]

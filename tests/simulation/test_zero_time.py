@@ -5,7 +5,6 @@ the test's. A run that waits for a timer of ours, where a wake could have come, 
 """
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from cortex.runtime.kernel import (
     load,
     on,
 )
-from cortex.runtime.kernel.simulator import Faults, Scenario, simulate
 
 from ..e2e.repair_world import (
     KEY,
@@ -44,6 +42,8 @@ from ..integration.test_repair_notification import Receiver, receiver
 from ..servers import ScriptedServer
 from ..staff_world import Run, World
 from .executions import scenario
+from .simulator import Faults, Scenario, simulate
+from .simulator.member import Member
 from .still import StillClock
 from .toy import TOY
 
@@ -171,7 +171,7 @@ def test_no_wake_ends_the_rest_of_a_failed_event() -> None:
 
 SEEDS = range(20)
 ON_ITS_WAY_NS = 100_000_000  # longer than a wake takes, and a disk, where nothing goes wrong
-MEMBER: Any = import_module("cortex.runtime.kernel.simulator.member").Member
+MEMBER: Any = Member  # its private methods are watched
 
 
 class Expiries:

@@ -8,7 +8,8 @@ import msgspec
 from cortex.bus import Event, Hub, Log
 from cortex.bus.events import VOCABULARY, ComponentFailed
 from cortex.runtime.kernel import Component, Delivery, Forget, Later, Output, on
-from cortex.runtime.kernel.simulator import Role, Run, Scenario
+
+from .simulator import Role, Run, Scenario
 
 SECOND_NS = 1_000_000_000
 NEVER = 1_000_000  # attempts: what is killed often is not parked for that

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cortex.runtime.log import MemoryBlobs
 
-PACE: Any = importlib.import_module("cortex.actors.tools.mcp.pace")
+PACE: Any = importlib.import_module("cortex.actors.tools.mcp.offered")
 RESULTS: Any = importlib.import_module("cortex.actors.tools.mcp.results")
 
 

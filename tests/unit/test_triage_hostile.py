@@ -11,7 +11,7 @@ from cortex.runtime.code.triage import analyse, excerpt, parse_log, read_log, st
 
 room = triage.__module__.rpartition(".")[0]
 flood_part, names_part, tally_part = (
-    importlib.import_module(f"{room}.{part}") for part in ("flood", "names", "tally")
+    importlib.import_module(f"{room}.{part}") for part in ("findings", "names", "reader")
 )
 keep_part = importlib.import_module(f"{room}.keep")
 RULES = (

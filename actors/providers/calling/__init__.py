@@ -1,16 +1,13 @@
 """What providers share that ask a model over HTTP: from a prompt to the events of its answer."""
 
 from .answer import CallPiece, ModelAnswer, Piece, UsagePiece
-from .caller import Caller, Dialect
-from .errors import CallFailedError
-from .failures import failure_of, failure_of_frame
-from .frames import Frames
+from .caller import Caller, Dialect, HttpProvider
+from .failures import CallFailedError, failure_of, failure_of_frame
 from .functions import ModelStep, provider
-from .http_provider import HttpProvider
 from .said import announced, delta, failed, responded
 from .schemas import native_schema
 from .typed import parsed
-from .web import Connection, kept
+from .web import Connection, Frames, kept
 
 __all__ = [
     "CallFailedError",

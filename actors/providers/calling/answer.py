@@ -7,8 +7,7 @@ import msgspec
 from cortex.runtime.models import Usage
 from cortex.runtime.secrets import MaskedPieces
 
-from .errors import CallFailedError
-from .key import mask_of_key
+from .failures import CallFailedError, mask_of_key
 from .typed import plain
 
 LARGEST_ANSWER_BYTES = 240_000  # an event holds 256 KiB, with what it echoes

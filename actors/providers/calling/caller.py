@@ -1,28 +1,27 @@
-"""Asks an endpoint: one call from the prompt's blob to its answer, in bounds and in order."""
+"""Asks an endpoint: one call from the prompt's blob to its answer, for each HTTP provider."""
 
 import asyncio
 import importlib
 import importlib.util
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
 from cortex.bus import Event
 from cortex.bus.events import ModelInvoke
 from cortex.runtime.context import Parts, counter_for, split
+from cortex.runtime.kernel import AsyncComponent, Config, Serves
 from cortex.runtime.log import BlobError, Blobs
-from cortex.runtime.models import Endpoint, ModelDescription, Usage
+from cortex.runtime.models import Endpoint, ModelDescription, Usage, endpoints
 from cortex.runtime.secrets import KEYRING, SecretUnavailableError, place_of, secret_value
 
 from .answer import ModelAnswer, Piece
-from .errors import CallFailedError
-from .failures import failure_of
-from .frames import Frames
-from .said import delta, failed, responded
-from .web import NO_KEY, Connection, http_client
+from .failures import CallFailedError, failure_of
+from .said import announced, delta, failed, responded
+from .web import NO_KEY, Connection, Frames, http_client
 
 GATHER_S = 0.05  # text of as long goes into one delta
 STALL_S = 120.0  # silence in the middle of an answer; before it, the request's own time counts
@@ -245,3 +244,34 @@ def _transport_errors() -> tuple[type[Exception], ...]:
     import httpx2  # comes with the SDKs, and they are extras
 
     return (httpx2.HTTPError, httpx2.StreamError)
+
+
+class HttpProvider(AsyncComponent):
+    """Base of a provider; a subclass names itself and its dialect, and takes `model.invoke`."""
+
+    rests = True
+    provider: ClassVar[str]
+    dialect: ClassVar[type[Dialect]]
+
+    @classmethod
+    def announces(cls, config: Config) -> tuple[Serves, ...]:
+        """The models that the home configures for it."""
+        return announced(config, cls.provider)
+
+    def __init__(self, blobs: Blobs, config: Config) -> None:
+        self._blobs, self._config = blobs, config
+
+    async def opened(self) -> None:
+        """Make room for calls; nothing is imported before the first."""
+        known = endpoints(self._config.models, self.provider)
+        self._caller = Caller(self.dialect(), self._blobs, known)
+
+    async def closed(self) -> None:
+        """Close all connections."""
+        await self._caller.close()
+
+    async def call(self, asked: ModelInvoke) -> AsyncIterator[Event]:
+        """Send the prompt and hand on what comes."""
+        async with aclosing(self._caller.call(asked)) as outputs:
+            async for output in outputs:
+                yield output

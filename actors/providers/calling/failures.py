@@ -1,4 +1,4 @@
-"""From what an SDK raises, or an endpoint says inside a stream, to the kind of a failure."""
+"""Failures of a call to a model: their kinds, from what an SDK or an endpoint says."""
 
 import email.utils
 import math
@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import CallFailedError
-from .key import mask_of_key
+from cortex.bus import CortexError
+from cortex.runtime.secrets import Mask
 
 LONGEST_SAYING = 300  # characters of an endpoint's own words
 # Accounts and requests of a vendor's.
 _IDS = re.compile(r"\b(?:org|proj|user|req|acct|key|sk)[-_][\w-]{6,}")
 WINDOW = 12  # characters: as many in a row of prompt or key are not said again
-
 # By the type that endpoints give their errors; it counts where the status is 200 or missing.
 _KINDS = {
     "overloaded_error": "overloaded",
@@ -35,6 +34,31 @@ _MEANS = {
     "failed": "the endpoint refuses the request",
 }
 _NO_CREDIT = {"insufficient_quota", "billing_error", "billing_hard_limit_reached"}
+SHORTEST_KEY = 4  # characters; a shorter one would stand in every other word
+
+
+class CallFailedError(CortexError):
+    """There is no answer; the kind says whether asking again may help.
+
+    The message holds no key, header, address or part of a prompt: it is recorded, and later
+    attempts see it. An endpoint whose answer no honest one would be is `hostile`: it is not asked
+    again, whatever the kind.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        problem: str,
+        retry_after_s: float | None = None,
+        *,
+        hostile: bool = False,
+    ) -> None:
+        super().__init__(kind, problem, retry_after_s)
+        self.kind, self.problem, self.retry_after_s = kind, problem, retry_after_s
+        self.hostile = hostile
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 def failure_of(
@@ -149,3 +173,8 @@ def _saying(body: Any, prompt: str, key: str) -> str:
     if not line or "://" in line or any(len(w) == WINDOW and w in sent for w in windows):
         return ""
     return f": {line}"
+
+
+def mask_of_key(key: str) -> Mask:
+    """Hides *key*, which may be shorter than what is masked everywhere."""
+    return Mask((key,), shortest=SHORTEST_KEY)

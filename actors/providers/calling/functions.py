@@ -14,7 +14,7 @@ from cortex.runtime.kernel import ComponentInvalidError, Config, Delivery, Serve
 from cortex.runtime.log import BlobError
 from cortex.runtime.models import Endpoint, ModelDescription, Usage, endpoints
 
-from .errors import CallFailedError
+from .failures import CallFailedError
 from .said import announced, delta, failed, responded
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -9,8 +9,7 @@ from cortex.bus.events import ModelDelta, ModelFailed, ModelInvoke, ModelRespond
 from cortex.runtime.kernel import Config, Serves
 from cortex.runtime.models import ModelDescription, Usage, cost, describe
 
-from .errors import CallFailedError
-from .key import mask_of_key
+from .failures import CallFailedError, mask_of_key
 from .typed import parsed
 
 # Worth another attempt of the step, or a few more calls.

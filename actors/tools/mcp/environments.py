@@ -6,6 +6,7 @@ It may be deleted at any time.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import shutil
@@ -13,21 +14,24 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 import platformdirs
 
 from cortex.runtime.code.programs import ProgramError, run_program
 from cortex.runtime.isolation import interpreter
-from cortex.runtime.tools import McpServer
+from cortex.runtime.kernel import ComponentInvalidError, Config
+from cortex.runtime.secrets import SecretUnavailableError, secret_value, with_names
+from cortex.runtime.tools import McpServer, ToolsConfig
 
 from ..answers import one_line
 from .errors import ServerError
-from .settings import masked
 
 INSTALL_S: Final = 600.0  # for its packages to be fetched and installed
 READY: Final = "cortex-ready"  # written last
 PIP: Final = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--")
+SHORTEST_SECRET = 6  # characters; what is shorter would hide parts of any text
 
 
 class Environments:
@@ -100,3 +104,38 @@ async def _run(server: McpServer, command: Sequence[str], known: Mapping[str, st
             server, one_line(errors[0] if errors else f"it ended with {ended.exit_code}", 300)
         )
         raise ServerError(f"{server.name}: its packages cannot be installed: {why}")
+
+
+def servers_of(config: Config, settings: Mapping[str, Any]) -> tuple[McpServer, ...]:
+    """The servers in config.toml under `[[tools.mcp]]`; else those in *settings*.
+
+    Raises:
+        ComponentInvalidError: One of them is not said rightly.
+    """
+    said = getattr(config, "tools", None)
+    if isinstance(said, ToolsConfig) and said.mcp:
+        return said.mcp
+    try:
+        return msgspec.convert({"mcp": settings.get("servers", ())}, ToolsConfig).mcp
+    except msgspec.ValidationError as error:
+        raise ComponentInvalidError("McpTools", f"cannot be started: {error}") from None
+
+
+def environment(server: McpServer) -> dict[str, str]:
+    """The variables that its program gets, as they are now."""
+    return {name: os.environ[name] for name in server.env if name in os.environ}
+
+
+def bearer(server: McpServer) -> dict[str, str]:
+    """The header that says who asks, where a variable holds the token."""
+    key = secret_value(server.key_env)
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def masked(server: McpServer, text: str) -> str:
+    """*text* without the values of the variables that the server knows."""
+    known: dict[str, str] = {}
+    for name in (*server.env, server.key_env):
+        with contextlib.suppress(SecretUnavailableError):  # then nobody was given it
+            known[name] = secret_value(name)
+    return with_names(text, known, SHORTEST_SECRET)

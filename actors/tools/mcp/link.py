@@ -21,9 +21,8 @@ from cortex.runtime.registry import NO_SDK
 from cortex.runtime.secrets import redacted
 from cortex.runtime.tools import McpServer
 
-from .environments import Environments, program_of
+from .environments import Environments, bearer, environment, masked, program_of
 from .errors import ServerError, lost, problem_of
-from .settings import bearer, environment, masked
 from .sifted import sifted
 from .stdio import over_stdio
 

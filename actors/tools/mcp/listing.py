@@ -9,7 +9,7 @@ import msgspec
 from cortex.bus import UNDECLARED, Effect
 from cortex.runtime.tools import McpServer
 
-from .settings import masked
+from .environments import masked
 
 if TYPE_CHECKING:
     from mcp.types import Tool

@@ -11,11 +11,10 @@ from cortex.runtime.log import Blobs
 from cortex.runtime.registry import registry_of
 
 from ..answers import failed, late, returned, unknown
-from .environments import Environments
+from .environments import Environments, masked, servers_of
 from .errors import CallLostError, ServerError
 from .offered import COMPONENT, NEWS_S, PROVIDER, Offered
 from .results import text_of
-from .settings import masked, servers_of
 
 History = Callable[[str], Iterator[Recorded]]
 Publish = Callable[..., int]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cortex.bus import Backoff
 from cortex.bus.events import ToolListed
 from cortex.runtime.registry import LISTER, NO_SDK, NOT_YET
 from cortex.runtime.tools import McpServer
@@ -13,13 +14,13 @@ from cortex.runtime.tools import McpServer
 from ..answers import one_line
 from .environments import Environments
 from .errors import ServerError, problem_of
-from .pace import BACKOFF, Pace
 from .server import Server
 
 PROVIDER = "mcp"
 COMPONENT = LISTER  # which takes calls, whoever records what there is
 LONGEST_ASKING_S = 3_600.0  # that a server is asked again for a step which waits
 NEWS_S = 5.0  # that a call waits for the new list of tools which it brought about
+BACKOFF = Backoff(first_s=1.0, longest_s=60.0)  # between two listings
 
 
 class Offered:
@@ -142,3 +143,24 @@ class Offered:
             await asyncio.sleep(self._pace.wait_s(loop.time()))
             self._again = False
             await self.look()
+
+
+class Pace:
+    """When the next listing is due; the pause doubles while changes come as fast as it allows."""
+
+    def __init__(self) -> None:
+        self._soon = 0  # listings in a row that came as fast as they might
+        self._last_s: float | None = None  # when the last listing ended
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the next listing may begin."""
+        if self._last_s is None:
+            return 0.0
+        return max(0.0, self._last_s + BACKOFF.after_s(self._soon) - now_s)
+
+    def listed(self, now_s: float) -> None:
+        """A listing has just ended."""
+        pause_s = BACKOFF.after_s(self._soon)
+        soon = self._last_s is not None and now_s - self._last_s < 2 * pause_s
+        self._soon = self._soon + 1 if soon else 1
+        self._last_s = now_s

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.runtime.tools import McpServer
 
-from .environments import Environments
+from .environments import Environments, masked
 from .errors import CallLostError, ServerError, late, lost, problem_of, unanswered
 from .link import ServerConnection
 from .listing import MOST_PAGES, MOST_TOOLS, listed
-from .settings import masked
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool

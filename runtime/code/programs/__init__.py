@@ -6,19 +6,23 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .effects import Effects, run_ordered
-    from .errors import (
-        EffectInterruptedError,
-        ProgramError,
-        ProgramRefusedError,
-        ProgramTimeoutError,
-        ProgramUnwantedError,
-    )
     from .git import GitConfigurationError, GitGrant, run_git
     from .git_configuration import Setting, overridden
     from .in_use import unused
     from .output import KEPT_BYTES
-    from .running import ProgramOutcome, Seconds, argv_of, run_program
-    from .wanted import History, Waiters
+    from .running import (
+        EffectInterruptedError,
+        History,
+        ProgramError,
+        ProgramOutcome,
+        ProgramRefusedError,
+        ProgramTimeoutError,
+        ProgramUnwantedError,
+        Seconds,
+        Waiters,
+        argv_of,
+        run_program,
+    )
 else:
     lazily(__name__)
 

@@ -23,14 +23,17 @@ import msgspec
 from cortex.runtime.isolation import interpreter
 from cortex.runtime.secrets import Mask
 
-from .errors import (
+from .output import ASK_S, listen, start
+from .running import (
     EffectInterruptedError,
     ProgramError,
+    ProgramOutcome,
     ProgramTimeoutError,
     ProgramUnwantedError,
+    cannot_start,
+    end_group,
+    program_environment,
 )
-from .output import ASK_S, listen, start
-from .running import ProgramOutcome, cannot_start, end_group, program_environment
 
 LOOK_S = 0.05  # between two looks at a program that an earlier runtime started
 GRACE_S = 10.0  # for the small process, beside the program's own time

@@ -16,7 +16,6 @@ import msgspec
 
 from cortex.runtime.isolation import AT_REMOTE, TO_SIGN, environment_for
 
-from .errors import ProgramError
 from .git_configuration import (
     ALWAYS,
     HOOKS_PATH,
@@ -31,6 +30,7 @@ from .git_configuration import (
     protocols,
 )
 from .in_use import using
+from .running import ProgramError
 
 FILES = 100  # of configuration that include each other
 _LIST = ("config", "--list", "-z")

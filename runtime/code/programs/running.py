@@ -1,31 +1,37 @@
-"""Running a program: argument lists, no shell, a bound on time and on the output that is kept."""
+"""Running a program: argument lists, no shell, a bound on time and on the output that is kept.
+
+CortexError
+└── ProgramError                a program could not be run to its end
+    ├── ProgramRefusedError        it is none that may be run
+    ├── ProgramTimeoutError        it took too long, and was ended
+    ├── ProgramUnwantedError       nobody waits for it any more, and it was ended
+    └── EffectInterruptedError     it was started once, and nobody saw its end
+"""
 
 import contextlib
 import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
 
+from cortex.bus import CortexError, Recorded
+from cortex.bus.events import GateEvaluate, StepExecute, ToolCall
+from cortex.runtime.executions import is_wanted
 from cortex.runtime.isolation import environment_for
+from cortex.runtime.kernel import Delivery
 
-from .errors import (
-    ProgramError,
-    ProgramRefusedError,
-    ProgramTimeoutError,
-    ProgramUnwantedError,
-)
 from .leash import LEASH
 from .output import listen
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-
 TAIL_LINES = 20
 TERM_S = 2.0  # to tidy up in; a lease is kept for 5 s above a handler's own time
 LOOK_S = 0.02  # between two looks at a group that is ending
+History = Callable[[str], Iterator[Recorded]]
 
 
 class ProgramOutcome(msgspec.Struct, frozen=True):
@@ -137,3 +143,61 @@ def end_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return  # all of it ended by itself
+
+
+class ProgramError(CortexError):
+    """A program could not be run to its end."""
+
+    def __init__(self, program: str, problem: str) -> None:
+        super().__init__(program, problem)
+        self.program, self.problem = program, problem
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.problem}"
+
+
+class ProgramRefusedError(ProgramError):
+    """What was asked for is no program that may be run; trying again cannot help."""
+
+
+class ProgramTimeoutError(ProgramError, TimeoutError):
+    """A program took longer than it may, and was ended with all it had started."""
+
+    def __init__(self, program: str, timeout_s: float) -> None:
+        super().__init__(program, f"was ended after {timeout_s:g} s")
+        self.args = (program, timeout_s)  # what this constructor takes, so that it pickles
+
+
+class ProgramUnwantedError(ProgramError):
+    """Whoever asked for a program does not wait for it any more; it was ended."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(program, "was ended: nobody waits for it any more")
+        self.args = (program,)
+
+
+class EffectInterruptedError(ProgramError):
+    """The program was started once and its end is not known."""
+
+
+class Waiters:
+    """Knows for whom programs run; where it can see no log, every program is wanted."""
+
+    def __init__(self, history: History | None) -> None:
+        self._history = history
+
+    def wait_for(
+        self, asked: StepExecute | GateEvaluate | ToolCall, delivery: Delivery
+    ) -> Callable[[], bool] | None:
+        """Whether somebody still waits for *asked*, as often as it is called."""
+        history = self._history
+        if history is None:
+            return None
+
+        def wanted() -> bool:
+            try:
+                return is_wanted(asked, delivery.position, history(asked.stream()))
+            except CortexError:
+                return True  # the runtime ends: programs outlive it
+
+        return wanted

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .apart import NO_TREE, AskedThere, work_tree
     from .before import keep_before, restore_before
     from .checkout import Sources, sources_at, uncommitted
-    from .commands import PYTHONS, find_command, looked_at
+    from .commands import PYTHONS, TestOutput, find_command, looked_at, read_output
     from .commits import check_branch, commit, made_by, message_of, push, trailers_of
-    from .dropped import WRITES, drop, locked
+    from .dropped import NO_TREE, WRITES, AskedThere, clear_leftovers, drop, locked, work_tree
     from .edits import Edit, EditError, WriteCodeAnswer, apply_edit, nearest_line
     from .errors import (
         CheckoutUnusableError,
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
         RepairError,
     )
     from .git import Git
-    from .leftovers import clear_leftovers
-    from .outcome import TestOutput, read_output
-    from .patch import planned, write
-    from .paths import PathRefusedError, checked_path
+    from .patch import PathRefusedError, checked_path, planned, write
     from .records import TESTS_FAILED, RepairRecord, recorded_repair, repair_of
     from .tree import changed_since, tree_of
     from .web_hook import hook_secret, hook_signature, hook_url, post_hook

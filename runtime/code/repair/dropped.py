@@ -8,14 +8,36 @@ leaves a mark: who comes later, or after a restart, leaves alone what was writte
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from cortex.bus import Recorded, as_map
-from cortex.bus.events import StepExecute, StepReopened
+from cortex.bus.events import (
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    StepExecute,
+    StepReopened,
+)
+from cortex.runtime.kernel import Home
+
+from .checkout import sources_at
+from .errors import CheckoutUnusableError
+from .worktree import FOLDER, Asked, branch_of, find_worktree, folder_of, fresh_worktree, owner_of
 
 WRITES = "write_code"  # the action whose changes are dropped with their step
 _EXECUTE, _REOPENED = StepExecute.topic_name(), StepReopened.topic_name()
+_KEPT = re.compile(r"\.(.+)\.(before|dropped)(\.new)?")  # what a kill left half written, too
+_ENDS = frozenset(
+    kind.topic_name() for kind in (ExecutionCancelled, ExecutionCompleted, ExecutionFailed)
+)
+GIT_TIMEOUT_S = 60.0
+NO_TREE = (
+    "are no git checkout, and what is done towards a goal is done in a work tree of one: "
+    "`git init`, commit what is there, then run it again"
+)
 
 
 def drop_of(records: Iterable[Recorded]) -> str:
@@ -77,3 +99,58 @@ def locked(folder: Path, *, shared: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def clear_leftovers(home: Path, history: Callable[[str], Iterable[Recorded]]) -> None:
+    """Remove what is kept beside the work trees of *home* for executions that are over.
+
+    What belongs to nobody whom the log knows stays.
+    """
+    over: dict[str, bool | None] = {}
+
+    def is_over(execution_id: str) -> bool | None:
+        if execution_id not in over:
+            topics = {record.topic for record in history(f"execution/{execution_id}")}
+            over[execution_id] = not _ENDS.isdisjoint(topics) if topics else None
+        return over[execution_id]
+
+    for path in (home.resolve() / FOLDER).glob(".*"):
+        kept = _KEPT.fullmatch(path.name)
+        if kept is None:
+            continue
+        # `.TREE.before`, `.TREE.dropped`, and `.TREE.CHILD.dropped` of each that works there.
+        owner, _, child = kept[1].rpartition(".")
+        if is_over(kept[1]) or (is_over(kept[1]) is None and owner and is_over(child)):
+            path.unlink(missing_ok=True)
+
+
+class AskedThere(Asked, Protocol):
+    """What asks for a program to be run in a work tree."""
+
+    @property
+    def workspace(self) -> str:
+        """The folder that it is about."""
+        ...
+
+
+def work_tree(home: Home | None, event: AskedThere, folder: str = "") -> Path:
+    """The *folder* of the workspace in the execution's work tree; made where it is missing.
+
+    Raises:
+        RepairError: The workspace is no checkout, there is no home, or git cannot make it; or the
+            folder is not in there.
+    """
+    if home is None:
+        raise CheckoutUnusableError("get no work tree: start the runtime with a home")
+    try:
+        sources = sources_at(Path(event.workspace or ".").absolute(), GIT_TIMEOUT_S)
+    except CheckoutUnusableError as error:
+        raise CheckoutUnusableError(NO_TREE) from error
+    tree = folder_of(home.path, owner_of(event))
+    with locked(tree):
+        if find_worktree(tree, GIT_TIMEOUT_S) is None:
+            fresh_worktree(sources, tree, branch_of(owner_of(event)))
+    place = (tree / sources.prefix / folder).resolve()
+    if not place.is_relative_to(tree.resolve()) or not place.is_dir():
+        raise CheckoutUnusableError(f"have no folder {folder[:200]!r} in their work tree")
+    return place

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ..programs import unused
 from .checkout import Sources, forbidden
 from .errors import CheckoutUnusableError, GitFailedError
 from .git import Git
-from .left_locks import clear_left_locks, is_half_made
 
 FOLDER = "worktrees"  # of a home
 PREFIX = "cortex/"  # of a branch's name
@@ -23,6 +23,9 @@ _DIFF = (
     *("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/", "HEAD"),
 )
+LOCKS = "*.lock"
+_LINK = re.compile(r"gitdir: (.+?)\r?\n?\Z", re.DOTALL)
+_MAKING = "initializing"  # why git keeps others from a work tree that it is making
 
 
 class Asked(Protocol):
@@ -168,3 +171,48 @@ def head_of(git: Git, branch: str) -> str:
 
 def _repository(git: Git) -> Path:
     return (git.folder / git.run("rev-parse", "--git-common-dir").strip()).resolve()
+
+
+def clear_left_locks(tree: Path) -> None:
+    """Take away what locks the work tree at *tree*, where no program of ours is at work there.
+
+    A program that an earlier runtime started and that still works is waited for a moment; where it
+    goes on, git says itself what it finds locked.
+    """
+    own = _own_folder(tree)
+    if own is None or not any(own.glob(LOCKS)):
+        return
+    with unused(tree) as alone:
+        for lock in own.glob(LOCKS) if alone else ():
+            lock.unlink(missing_ok=True)
+
+
+def is_half_made(tree: Path) -> bool:
+    """Whether git was killed while it made the work tree at *tree*, and files may be missing."""
+    own = _own_folder(tree)
+    if own is None or not _making(own):
+        return False
+    with unused(tree) as alone:  # else it is being made now
+        return alone and _making(own)
+
+
+def _making(own: Path) -> bool:
+    try:
+        return (own / "locked").read_text().strip() == _MAKING
+    except OSError:
+        return False
+
+
+def _own_folder(tree: Path) -> Path | None:
+    """The folder in which git keeps what is the work tree's alone; None where there is none."""
+    try:
+        named = _LINK.match((tree / ".git").read_text(errors="surrogateescape"))
+        if named is None:
+            return None
+        own = (tree / named[1]).resolve()
+        back = (own / "gitdir").read_text(errors="surrogateescape").removesuffix("\n")
+    except (OSError, ValueError):
+        return None
+    # Whatever runs in a work tree can write `.git` there: what it names has to name the tree.
+    mine = own.parent.name == "worktrees" and (own / back).resolve() == (tree / ".git").resolve()
+    return own if mine else None

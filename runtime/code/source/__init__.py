@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .checkout import Checkout
-    from .errors import (
+    from .checkout import (
+        Checkout,
         CheckoutError,
         CheckoutUnreadableError,
         GitMissingError,

@@ -1,18 +1,20 @@
 """Names that a failure mentions, and where a checkout defines them."""
 
+import ast
 import re
+import warnings
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from .checkout import Checkout
 from .grammar import SOURCE_EXTENSIONS
-from .python_scopes import python_scopes
 
 MAX_NAMES = 40
 MAX_CODE_CHARS = 300  # a minified bundle defines everything on one line
 MAX_SCANNED_BYTES = 256_000_000
-
 _TEST_NAMES = (
     re.compile(
         r"(?:FAILED|ERROR) (?:\S+::)+(?P<name>\w+)|^(?:\S+::)+(?P<name2>\w+)\S* (?:FAILED|ERROR)\b"
@@ -77,6 +79,7 @@ _NO_DEFINITION = re.compile(
     r"\s*(?://|#include|(?:assert|await|case|del|delete|else|goto|new|raise|return|throw|yield)\s)"
 )
 _TITLE = r"(?:it|test|describe|context|specify|scenario|should)(?:\.\w+)*\s*\(?\s*['\"`]"
+MAX_CHARS = 500_000  # what is longer was generated
 
 
 class Name(Struct, frozen=True):
@@ -206,3 +209,33 @@ def enclosing_symbol(lines: Sequence[str], line: int, path: str = "") -> str:
 def _indent(line: str) -> int:
     expanded = line.expandtabs(4)
     return len(expanded) - len(expanded.lstrip())
+
+
+class Scope(NamedTuple):
+    """A function or class; its lines count from 1, decorators and the last line included."""
+
+    name: str
+    first: int
+    last: int
+
+
+@lru_cache(maxsize=32)  # a trace comes back to the same few files
+def python_scopes(text: str) -> tuple[Scope, ...] | None:
+    """Return the scopes of a Python source, or nothing where it cannot be parsed."""
+    if len(text) > MAX_CHARS:
+        return None
+    try:
+        with warnings.catch_warnings():  # what the source does wrong is not ours to tell
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tuple(
+        Scope(
+            node.name,
+            min([node.lineno, *(each.lineno for each in node.decorator_list)]),
+            node.end_lineno or node.lineno,
+        )
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )

@@ -7,9 +7,8 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .blocks import Reference
     from .condense import GAP, Excerpt, condense, excerpt
-    from .errors import LogBinaryError, LogError, LogUnreadableError
     from .findings import Analysis, analyse
-    from .reader import Log, parse_log, read_log
+    from .reader import Log, LogBinaryError, LogError, LogUnreadableError, parse_log, read_log
     from .report import Evidence, Finding, Report, report_of, triage
     from .signals import STRENGTH_MAX, strength
     from .templates import TemplateCounts, template

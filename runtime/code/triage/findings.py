@@ -8,20 +8,16 @@ from collections.abc import Sequence
 import msgspec
 
 from .blocks import Block, block_of, is_panic_of_test
-from .ctest_verbose import printed_above
-from .flood import Flood
 from .go_verbose import GoVerbose
-from .loudness import Loudness
 from .names import Names, identity
-from .prefixes import bare
 from .reader import Log
-from .rules import Hit, RuleBook, rule
+from .rules import FailureRule, Hit, RuleBook, rule
 from .rules_builds import BUILD_RULES
 from .rules_tests import TEST_RULES
+from .runners import Suites, bare, printed_above
 from .signals import SHAPE_STRENGTH, STRENGTH_MAX, strength
 from .steps import LogStep, failing_steps
-from .suites import Suites
-from .templates import TemplateCounts, template
+from .templates import Loudness, TemplateCounts, template
 
 _KIND_WEIGHT = {
     "failing_test": 1.0,
@@ -40,7 +36,6 @@ _MAX_BLOCK_LINES = 40_000  # looked at around all failures; of the others only t
 _MAX_ALIKE = 32  # errors of one shape that are looked at
 _MIN_CHARS = 4
 _RULES = RuleBook(TEST_RULES + BUILD_RULES)
-
 _FIRST_COMES_FIRST = frozenset({"failing_test", "compile_error", "lint", "crash"})
 _PART_OF_A_TEST = frozenset({"error", "compile_error", "timeout"})
 _PART_OF_A_CRASH = frozenset({"signal", "rust", "assert", "sanitizer"})
@@ -57,6 +52,10 @@ _MAX_BLOCKS = 4
 _MAX_PROMOTED = 10  # lines of an unknown format
 _PROMOTED_WEIGHT = 0.5
 _GENERIC = rule("error", "generic", "", "(?!)", "indent", _PROMOTED_WEIGHT)
+_MAX_EACH = 4_000  # lines of one rule that are told apart; a report lists far fewer
+_MAX_ALL = 16_000
+_MAX_SILENT = 30_000  # lines of distinct shapes that no rule knew
+_ALARM = 3.0  # as loud as a line can be: looked at even then
 
 
 class LoggedFailure(msgspec.Struct, kw_only=True):
@@ -308,3 +307,36 @@ def _score(
     if hit.rule.framework == "make":  # each level repeats what the one below it said
         late = 1.95 - late
     return round(base * loud * rare * told * place * late, 4)
+
+
+class Flood:
+    """Says which lines need no closer look, because enough of their like was looked at.
+
+    A rule that has spoken `_MAX_EACH` times is asked first: what it knows is one more of the many.
+    """
+
+    def __init__(self) -> None:
+        self._heard: Counter[int] = Counter()
+        self._many: list[FailureRule] = []
+        self._hits = self._silent = 0
+
+    def knows(self, text: str) -> bool:
+        """Return whether *text* is one more of what a rule has said often."""
+        for often in self._many:  # noqa: SIM110  # a generator costs more than most answers
+            if often.fits(text):
+                return True
+        return False
+
+    def is_over(self, loud: float) -> bool:
+        """Return whether enough was looked at for a line that is so *loud*."""
+        return self._hits >= _MAX_ALL or (self._silent >= _MAX_SILENT and loud < _ALARM)
+
+    def saw(self, hit: Hit | None) -> None:
+        """Count what was looked at."""
+        if hit is None:
+            self._silent += 1
+            return
+        self._hits += 1
+        self._heard[id(hit.rule)] += 1
+        if self._heard[id(hit.rule)] == _MAX_EACH:
+            self._many.append(hit.rule)

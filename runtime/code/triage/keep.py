@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from itertools import compress
 
-from .loudness import Loudness
+from .templates import Loudness
 
 MAX_LINES = 200_000
 MAX_CHARS = 40_000_000  # 40 MB of ASCII, 160 MB at worst

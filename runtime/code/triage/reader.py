@@ -12,10 +12,10 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from .errors import LogBinaryError, LogUnreadableError
+from cortex.bus import CortexError
+
 from .keep import MAX_CHARS, MAX_LINES, BoundedLines
 from .lines import MAX_LINE_CHARS, clean, split
-from .tally import TokenTally
 
 _CHUNK_BYTES = 1 << 20
 _MAX_PENDING_CHARS = 1 << 18  # of a line without an end
@@ -31,6 +31,8 @@ _MAGICS = {
 _BINARY_SHARE = 0.05  # of control bytes that no terminal understands
 _STRAY_BYTES = 4  # that a short log may hold and still be one
 _TEXT_CONTROL = frozenset(b"\t\n\r\x1b\x07\x08\x0b\x0c")
+EXACT_CHARS = 4_000_000  # counted whole: about half a second
+_SAMPLE = 8  # beyond them one piece in so many is counted, for the others too
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,3 +213,67 @@ def _refuse_if_it_shrank(file: BinaryIO, read_bytes: int, name: str) -> None:
         return  # no file behind it
     if stat.S_ISREG(status.st_mode) and status.st_size < read_bytes:
         raise LogUnreadableError(name, f"it was cut to {status.st_size} bytes while being read")
+
+
+class TokenTally:
+    """Adds up the tokens of the pieces of a log; without a counter there is no sum."""
+
+    def __init__(self, count: Callable[[str], int] | None) -> None:
+        self._count = count
+        self._tokens = 0
+        self._chars = self._counted = self._skipped = 0
+
+    def add(self, piece: str) -> None:
+        """Count *piece*, or skip it where enough was counted."""
+        self._chars += len(piece)
+        if self._count is None:
+            return
+        if self._chars > EXACT_CHARS and self._skipped < _SAMPLE - 1:
+            self._skipped += 1
+            return
+        self._tokens += self._count(piece)
+        self._counted += len(piece)
+        self._skipped = 0
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of all pieces: where some were skipped, in proportion to their characters."""
+        if self._count is None:
+            return None
+        scale = self._chars / self._counted if self._counted else 1.0
+        return round(self._tokens * scale)
+
+
+# CortexError
+# └── LogError             nothing can be said about this log
+#     ├── LogUnreadableError   it is missing, forbidden, cut or vanished: fetch it again
+#     └── LogBinaryError       it is no text: unpack it first
+
+
+class LogError(CortexError):
+    """A log could not be turned into lines."""
+
+
+class LogUnreadableError(LogError):
+    """The log is missing, may not be read, or ended before it was read whole."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source, self.reason = source, reason
+
+    def __str__(self) -> str:
+        return f"cannot read the log {self.source}: {self.reason}; fetch it again, then retry"
+
+
+class LogBinaryError(LogError):
+    """The log holds bytes that are no text in any encoding that logs come in."""
+
+    def __init__(self, source: str, looks_like: str) -> None:
+        super().__init__(source, looks_like)
+        self.source, self.looks_like = source, looks_like
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source} is {self.looks_like}, not a text log: "
+            "unpack it and pass the plain or gzip text inside"
+        )

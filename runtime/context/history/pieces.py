@@ -4,15 +4,13 @@ from typing import Final, NamedTuple
 
 from cortex.runtime.retrieval import Chunk
 
-from ..layout.excerpt import cut_middle, excerpt, left_out
-from ..layout.fence import attribute
+from ..layout.fence import attribute, cut_middle, excerpt, left_out
 from ..prompt import Neutralised
 from ..request import Item, TurnPart
 from ..segments import Epoch
 from ..selection.compress import Shorten, is_json
 from ..selection.fit import Choice, Count, size
-from ..selection.material import Left, clean_text
-from ..selection.ranked import Ranked
+from ..selection.material import Left, Ranked, clean_text
 
 LEAST_TOKENS: Final = 48  # below which nothing is cut
 SHORT_CHARS: Final = 200  # of what a model said, after an epoch

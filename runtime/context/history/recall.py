@@ -16,9 +16,8 @@ from ..prompt import Neutralised
 from ..request import Bounds, Item, PromptStep, Turn, TurnPart
 from ..selection.compress import is_json
 from ..selection.fit import Choice, Count, size
-from ..selection.material import clean_text
+from ..selection.material import Ranked, clean_text
 from ..selection.rank import cut_words, question_of
-from ..selection.ranked import Ranked
 
 SHARE: Final = 1 / 16  # of the effective window: what is recalled takes at most
 READ_CHARS: Final = 40_000  # of one text

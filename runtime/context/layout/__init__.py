@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .excerpt import cut_middle, excerpt
-    from .fence import body, fence
+    from .fence import body, cut_middle, excerpt, fence
     from .keep import declare
     from .render import Placed, Written, place, render
     from .tools import ToolItem, rank_tool

@@ -9,7 +9,7 @@ from cortex.runtime.retrieval import Chunk
 
 from ..prompt import Neutralised
 from ..request import Item, Tool, tool_id
-from ..selection.ranked import Ranked
+from ..selection.material import Ranked
 from ..selection.sanitise import sanitise
 
 TOOL_PRIORITY: Final = 2  # a model that asked for a tool needs it more than any excerpt

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from cortex.bus import CortexError
 from cortex.bus.events import ContextCompiled
 from cortex.runtime.kernel import NotFoundError, iso
 from cortex.runtime.log import BlobCorruptError, BlobError, BlobMissingError
 from cortex.runtime.projections import HomeLog, Selection
 
 from .. import Manifest
-from .errors import PromptGoneError
 
 SHOWN: Final = 12  # characters of a digest, in a table
 _TOPIC: Final = ContextCompiled.topic_name()
@@ -187,3 +187,19 @@ def document_of(history: HomeLog, compiled: Compiled) -> PromptDocument:
         actions=compiled.event.actions,
         notes=compiled.event.notes,
     )
+
+
+class PromptGoneError(CortexError):
+    """A prompt's bytes are not kept any more; what it was compiled from is named by its event."""
+
+    exit_code = 4  # the command line's for a home that cannot be used
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__(prompt)
+        self.prompt = prompt
+
+    def __str__(self) -> str:
+        return (
+            f"the bytes of prompt {self.prompt} are not in this home any more: --rebuild compiles "
+            "them again from what they were compiled from"
+        )

@@ -8,10 +8,9 @@ if TYPE_CHECKING:
     from .compress import Compressor
     from .fit import Choice, Sized, fit, size
     from .gather import Gathered, gather, scope
-    from .material import Clean, Left, clean, deduplicate
+    from .material import Clean, Left, Ranked, clean, deduplicate
     from .preselect import preselect
     from .rank import rank
-    from .ranked import Ranked
     from .room import reserve
     from .sanitise import sanitise
 else:

@@ -14,8 +14,7 @@ from ..errors import ContextRefusedError
 from ..layout.fence import Run, all_lines, body, fence
 from ..layout.tools import ToolItem
 from ..request import Section
-from .material import Left
-from .ranked import Ranked
+from .material import Left, Ranked
 
 Count = Callable[[str], int]
 

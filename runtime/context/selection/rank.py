@@ -25,8 +25,7 @@ from cortex.runtime.retrieval import (
 
 from ..errors import ItemLinesError
 from ..request import Item, PromptStep, Section
-from .material import Clean
-from .ranked import Ranked, Worth
+from .material import Clean, Ranked, Worth
 
 LINKED: Final = 0.25  # a neighbour of what is asked for is worth less than what is asked for
 RECENCY: Final = 0.125  # breaks ties, and no more: an old answer beats a new one that has none

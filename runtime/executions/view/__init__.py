@@ -7,7 +7,7 @@ from cortex.bus import lazily
 if TYPE_CHECKING:
     from .asked import OpenQuestions, asked_of_person, open_gate, shape_of, task_first
     from .choices import ModelCall, ModelChoice, WhyDocument, why_of
-    from .chosen import Chosen, worktree_of
+    from .chosen import BREAKPOINT, Chosen, worktree_of
     from .edits import edit_line, edit_of, unedited_line
     from .fortune import Fared, fared
     from .hints import hints_of, is_at_goal
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .lines import chosen_line, context_line, dialogue_line
     from .live_state import Activity, LiveState
     from .meaning import Hit, Hits, find_executions, find_processes
-    from .next_step import BREAKPOINT
     from .results import TEXT_LINES, bounded, brief_value, cut_line, named_values, readable, scalars
     from .review import REVIEW_LINES, log_lines, review_of
     from .rows import rows_of

@@ -1,4 +1,4 @@
-"""What was done towards the goals of an execution, and what may be done next."""
+"""What was done in an execution, and what may be done next."""
 
 import contextlib
 from collections.abc import Iterable
@@ -10,9 +10,11 @@ from cortex.bus import Event
 from cortex.bus.events import StepCompleted, StepFailed, StepProposed, StepSkipped
 from cortex.runtime.kernel import Home
 from cortex.runtime.log import Blobs
-from cortex.runtime.processes import LinkedProcess, MissingValueError, fill
+from cortex.runtime.processes import LinkedProcess, LinkedStep, MissingValueError, fill
 
 from .. import GOAL, Execution
+
+BREAKPOINT = "breakpoint"  # why an execution is paused that shows what comes next
 
 
 class Chosen(msgspec.Struct, kw_only=True):
@@ -76,3 +78,42 @@ def may_be_done(state: Execution, blobs: Blobs) -> tuple[str, list[str]]:
                 goal = str(fill(step.goal.text, state.scope(state.attempt)))
             return goal, [grant.name for grant in step.goal.grants]
     return "", []
+
+
+class NextStep(msgspec.Struct):
+    """An action that is carried out, or a process that is run, once the execution goes on."""
+
+    step: str
+    does: str  # name of the action, or of the process or interface
+    parameters: dict[str, Any]
+
+
+def next_step_of(state: Execution, blobs: Blobs) -> NextStep | None:
+    """What comes next; None where nothing does at a breakpoint, or a model is asked first.
+
+    Raises:
+        BlobError: The process cannot be read.
+    """
+    started = state.started
+    if (state.status, state.reason) != ("paused", BREAKPOINT) or started is None:
+        return None
+    for chosen in state.grown:
+        if chosen.step_id == state.step_id:
+            return NextStep(chosen.step_id, chosen.name, chosen.parameters)
+    if not started.linked:
+        return None
+    process = msgspec.json.decode(blobs.get(started.linked), type=LinkedProcess)
+    step = next((each for each in process.steps if each.id == state.step_id), None)
+    if step is None or step.asks_model or not (does := _does(step)):
+        return None
+    try:
+        given = fill(step.parameters, state.scope(state.attempts.get(step.id, 0) + 1))
+    except MissingValueError:
+        given = {}  # as it goes on it fails, and says what is missing
+    return NextStep(step.id, does, given)
+
+
+def _does(step: LinkedStep) -> str:
+    if step.action is not None:
+        return step.action.name
+    return (step.child.process or step.child.interface or "") if step.child else ""

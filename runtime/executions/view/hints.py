@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from .. import EFFECT, GOAL
+from .chosen import BREAKPOINT
 from .items import ItemRow
-from .next_step import BREAKPOINT
 from .summary import UNHELD, ExecutionDocument
 
 

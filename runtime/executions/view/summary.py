@@ -34,10 +34,9 @@ from cortex.runtime.log import Blobs
 
 from .. import VERDICTS, Execution, asker, is_own, open_effects
 from .asked import asked_of_person, shape_of
-from .chosen import Chosen, chosen_of, may_be_done
+from .chosen import Chosen, NextStep, chosen_of, may_be_done, next_step_of
 from .edits import PersonEdit, edits_of
 from .items import ItemsDocument, items_document
-from .next_step import NextStep, next_step_of
 
 _OVER = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 Row = tuple[Recorded, Event | None]

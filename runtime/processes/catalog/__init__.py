@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from .catalog import Catalog, Compiled
     from .demands import demands_of, needs_line
     from .gates import Gates, gates_of, gates_within, wrong_gate
-    from .not_ready import NotReady, not_ready_lines, not_ready_of
-    from .served import ways_back
+    from .not_ready import NotReady, not_ready_lines, not_ready_of, ways_back
     from .templates import as_written, condition_as_written, diff_as_written
 else:
     lazily(__name__)

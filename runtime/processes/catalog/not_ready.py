@@ -1,16 +1,19 @@
-"""What of a home's processes does not run, as the log has it: rejected sources, lost links."""
+"""What of a home's processes does not run, as the log has it, and how it comes back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from cortex.bus import Event, Recorded
+from cortex.bus.events import ComponentAnnounced
 from cortex.runtime.projections import HomeLog
+from cortex.runtime.registry import STREAM, Registration, Registry, evolve
 
 from .. import absence
 from .catalog import Catalog
-from .served import ways_back
 
 VALIDATE = "cortex process validate"
+Read = Callable[[str], Iterable[Recorded]]  # the events of a stream
 
 
 class NotReady(msgspec.Struct):
@@ -52,3 +55,38 @@ def _first(diagnostics: tuple[dict[str, object], ...]) -> str:
         return "it does not compile"
     first = diagnostics[0]
     return f"{first.get('code')}: {first.get('message')}"
+
+
+def ways_back(
+    missing: Iterable[str], read: Read, typed: Callable[[Recorded], Event | None]
+) -> list[str]:
+    """What brings back each of *missing*, "action greet", in words of a command where there is one.
+
+    Args:
+        missing: As `execution.deferred` names it.
+        read: The events of a stream.
+        typed: The event in a record; None for one that only a plugin knows.
+    """
+    wanted = dict.fromkeys(missing)
+    served: dict[str, Registration] = {}  # the last one of each
+    registry = Registry()
+    for record in read(STREAM):
+        event = typed(record)
+        registry = evolve(registry, event, record.source)
+        if isinstance(event, ComponentAnnounced) and f"{event.kind} {event.name}" in wanted:
+            served[f"{event.kind} {event.name}"] = registry.registrations[event.kind, event.name]
+    return list(dict.fromkeys(_way(each, served.get(each)) for each in wanted))
+
+
+def _way(missing: str, served: Registration | None) -> str:
+    if served is None:
+        kind = missing.partition(" ")[0]
+        if kind in ("action", "gate", "tool"):
+            return f"start the worker or load the plugin that serves {missing}"
+        if absence(missing) == missing:  # no name, but what is wrong
+            return "correct what `cortex process validate` finds"
+        return f"put {missing} back"
+    component = served.announced.component
+    if served.plugin:
+        return f"cortex plugin load {served.plugin}"
+    return f"start the worker that hosts {component}: cortex worker MODULE:NAME"

@@ -17,10 +17,8 @@ from typing import Any, Final, NamedTuple, Self
 from cortex.runtime.log import create_private
 
 from ..errors import StoreDiskError
-from .checkpoints import WAITING_PAGES, Checkpoints
-from .opening import CHECKPOINT_PAGES, connect, is_damage
-from .rows import insert
-from .schema import INDEXED, UNINDEXED, indexed_text
+from . import schema
+from .schema import Checkpoints, connect, indexed_text, insert, is_damage
 
 FILES_AT_ONCE: Final = 1_024  # by one statement, which takes 32,766 values at most
 TOUCHED_MOST: Final = 500  # files; where more were, all are read again
@@ -28,8 +26,6 @@ CHARS_A_WORD: Final = 6  # with the space after it; lengths are compared, never 
 _FILES: Final = (
     "id, root, path, topic, scope, digest, size_bytes, changed_ns, first, chunks, lengths, note"
 )
-
-
 _WRITTEN: Final = (
     "root, path, topic, scope, digest, size_bytes, changed_ns, first, chunks, lengths, blob, "
     "offset, bytes, note"
@@ -197,14 +193,14 @@ class PassageStore:
     def filling(self) -> Iterator[None]:
         """For much at once: words are merged at the end, and syncs waited for beside the work."""
         self._tune(automerge=0, hashsize=64 << 20)
-        self._checkpoint_after(WAITING_PAGES)
+        self._checkpoint_after(schema.WAITING_PAGES)
         self._checkpoints = Checkpoints(self.path)
         try:
             with self._checkpoints.running():
                 yield
         finally:
             self._checkpoints = None
-            self._checkpoint_after(CHECKPOINT_PAGES)
+            self._checkpoint_after(schema.CHECKPOINT_PAGES)
             self._tune(automerge=4, hashsize=1 << 20)
 
     def _checkpoint_after(self, pages: int) -> None:
@@ -285,7 +281,7 @@ class PassageStore:
         connection = self.connection
         insert(connection, f"insert into files ({_WRITTEN})", rows, FILES_AT_ONCE)
         insert(connection, "insert into chunks", chunks)
-        insert(connection, INDEXED, words)
+        insert(connection, schema.INDEXED, words)
         insert(connection, "insert or ignore into speakers", _spoken(chunks))
 
     def _present(self, paths: Sequence[str]) -> list[str]:
@@ -320,7 +316,7 @@ class PassageStore:
             "select id, heading, text from chunks where id >= ? and id < ?", span
         ).fetchall()
         self.connection.executemany(
-            UNINDEXED, [(i, indexed_text(heading, text)) for i, heading, text in old]
+            schema.UNINDEXED, [(i, indexed_text(heading, text)) for i, heading, text in old]
         )
         for name in {row[0] for row in self._speakers(span)}:
             self.connection.execute(

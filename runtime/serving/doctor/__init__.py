@@ -6,15 +6,23 @@ from cortex.bus import lazily
 
 if TYPE_CHECKING:
     from .checks import checks_of
-    from .comparing import live_differences
     from .endpoints import ModelCheck, check_model
-    from .failing import Failing, failing_lines, failing_of, times
+    from .failing import (
+        Failing,
+        SilentServer,
+        failing_lines,
+        failing_of,
+        plugin_line,
+        plugins_of,
+        silent_server_lines,
+        silent_servers_of,
+        times,
+        with_failures,
+    )
     from .findings import Check
-    from .holder import is_held
+    from .holder import is_held, live_differences
     from .models import ModelRow, models_of, one_chooses
-    from .plugins import plugin_line, plugins_of, with_failures
     from .recorded import blobs_of
-    from .tool_servers import SilentServer, silent_server_lines, silent_servers_of
 else:
     lazily(__name__)
 

@@ -16,14 +16,11 @@ from cortex.runtime.processes import did_you_mean, listed
 from cortex.runtime.processes.catalog import Catalog, not_ready_of
 
 from .. import found as hub_on
-from .comparing import live_differences
-from .failing import failing_of, times
+from .failing import failing_of, plugins_of, silent_servers_of, times
 from .findings import Check, guarded
-from .holder import is_held, lock_of
+from .holder import is_held, live_differences, lock_of
 from .models import models_of
-from .plugins import plugins_of
 from .recorded import recorded
-from .tool_servers import silent_servers_of
 
 PYTHON = (3, 11)
 SQLITE = (3, 37, 0)  # strict tables

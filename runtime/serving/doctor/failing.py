@@ -1,8 +1,9 @@
-"""Which components could not handle an event since they started, as the log has it."""
+"""Components, plugins and tool servers that fail or offer nothing, as the log has it."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from cortex.bus.events import (
     ComponentFailed,
@@ -11,8 +12,16 @@ from cortex.bus.events import (
     RuntimeStarted,
 )
 from cortex.runtime.executions.view import History
-from cortex.runtime.kernel import many
+from cortex.runtime.kernel import Config, many
 from cortex.runtime.projections import Selection
+from cortex.runtime.registry import registry_of
+
+from .. import PluginFared, plugin_after
+
+PLUGINS = Selection(topics=("plugin.*",))
+AILING = ("failing", "crashed", "denied", "given up")  # states of a plugin that is a warning
+LISTED = Selection(topics=("tool.listed",))
+NOT_ASKED = "not asked yet: the next start of Cortex asks it"
 
 
 class Failing(msgspec.Struct):
@@ -79,3 +88,68 @@ def _failures(
                 isinstance(event, EffectUnknown) and event.trace
             ):
                 yield record.position, event
+
+
+def plugins_of(history: History) -> dict[str, PluginFared]:
+    """How each plugin stands that was ever loaded or asked for, by name."""
+    found: dict[str, PluginFared] = {}
+    for record in history.select(PLUGINS):
+        name, event = record.stream.partition("/")[2], history.event(record)
+        if event is not None:
+            found[name] = plugin_after(found.get(name, PluginFared()), event)
+    failing = failing_of(history) if found else []
+    return {name: with_failures(how, failing) for name, how in found.items()}
+
+
+def with_failures(how: PluginFared, failing: Sequence[Failing]) -> PluginFared:
+    """The same with what its components could not handle; one that fails is not just loaded."""
+    own = sorted((f for f in failing if f.component in how.components), key=lambda f: f.position)
+    if not own or how.state != "loaded":
+        return how
+    failures = sum(each.failures for each in own)
+    return replace(how, state="failing", reason=own[-1].reason, failures=failures)
+
+
+def plugin_line(name: str, how: PluginFared) -> tuple[str, str]:
+    """The line about a plugin, and its style: yellow where it does not do its work."""
+    told = f": {how.reason}" if how.reason else ""
+    return f"plugin     {name} {how.state}{told}", "yellow" if how.state in AILING else ""
+
+
+class SilentServer(msgspec.Struct):
+    """A server of tools that is configured and offers none."""
+
+    name: str
+    reason: str
+    log: str  # the file with what its program said; empty where there is none
+    asked: bool = True  # whether it ever was
+
+
+def silent_servers_of(history: History) -> list[SilentServer]:
+    """All of them, as config.toml has them, with those that were never asked.
+
+    Raises:
+        ConfigError: config.toml cannot be read.
+    """
+    servers = Config.shown(history.home).tools.mcp
+    listings = registry_of(history.select(LISTED), history.event).listings if servers else {}
+    found = []
+    for server in servers:
+        listing = listings.get(server.name)
+        if listing is None:
+            found.append(SilentServer(server.name, NOT_ASKED, "", asked=False))
+        elif not listing.newest.tools:
+            reason = listing.newest.reason.removeprefix(f"{server.name}: ") or "it offers no tools"
+            said = history.home.path / server.log
+            has_log = said.is_file() and said.stat().st_size > 0
+            found.append(SilentServer(server.name, reason, str(said) if has_log else ""))
+    return found
+
+
+def silent_server_lines(found: Sequence[SilentServer]) -> Iterator[str]:
+    """A line for each of them, and where to see what its program said."""
+    for each in found:
+        yield f"no tools   {each.name}: {each.reason}"
+    for each in found:
+        if each.log:
+            yield f"-> {each.log}"

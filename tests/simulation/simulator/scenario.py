@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from cortex.bus import Event, Hub, Log, Pair, Recorded, Vocabulary
-
-from ..component import Component, routes_of
+from cortex.runtime.kernel import Component, routes_of
 
 Examine = Callable[[Hub, Log], None]  # raises AssertionError
 

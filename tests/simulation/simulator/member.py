@@ -18,15 +18,26 @@ from cortex.bus import (
     Subscribe,
     Subscribed,
 )
+from cortex.runtime.kernel import Config
 
-from .. import supervision
-from ..component import contract_of
-from ..component_manager import STALL_NS
-from ..config import Config
-from ..feed import Feeding, Idle, Pause, Program, Quiet, Step, ordered, work
-from ..host import LocalHost, Outcome
-from ..leases import Leases
-from ..recall import Recall, Snapshots
+from .kernel import (
+    STALL_NS,
+    Feeding,
+    Idle,
+    Leases,
+    LocalHost,
+    Outcome,
+    Pause,
+    Program,
+    Quiet,
+    Recall,
+    Snapshots,
+    Step,
+    contract_of,
+    ordered,
+    supervision,
+    work,
+)
 from .link import SimulatedConnection
 from .scenario import Role, Run, pairs_of
 from .timeline import MS, SECOND_NS, Timeline

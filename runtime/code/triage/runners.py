@@ -1,4 +1,4 @@
-"""Verdicts on a group of tests: what failed in it is reported of the tests themselves."""
+"""What runners of tests print around a test: headings, prefixes, verdicts on a group."""
 
 # ruff: noqa: RUF001  # the very marks that tools print
 
@@ -13,6 +13,16 @@ _SUBTESTS_FAILED = re.compile(r"\s*failureType: ['\"]?subtestsFailed")
 _ENDS_DETAILS = "..."
 _MAX_DETAILS = 12  # lines of a TAP verdict in which its type stands
 _MARKS = ("✖", "✔", "▶", "ℹ", "﹣")
+_VERDICT = re.compile(r"\s*\d+/\d+ Test +#(?P<number>\d+): ")
+_BOOKKEEPING = re.compile(r"\s*\d+: (?:Test command|Working Directory|Test timeout|Environment)\b")
+_MAX_LINES = 40
+_PREFIX = re.compile(
+    r"\s{1,12}\[(?:java|exec|junitlauncher)\] ?"  # ant sets its tasks' names to the right
+    r"|(?::[\w-]{1,60}){1,6}(?=/\S{1,300}\.\w{1,9}:\d)"  # Gradle: the task on the same line
+    r"|#\d{1,4} \d{1,6}\.\d{1,3} "  # BuildKit: step and seconds
+    r"|[A-Za-z][\w.-]{0,60}[-_]\d{1,4} {1,40}\| ?"  # compose: service and number
+)
+_MAX_CHARS = 400  # of a line, where a prefix and what it is known by stand
 
 
 class Suites:
@@ -52,3 +62,34 @@ class Suites:
 
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
+
+
+def printed_above(index: int, texts: Sequence[str]) -> list[int]:
+    """Return the positions of what the test printed whose verdict stands at *index*."""
+    found = _VERDICT.match(texts[index])
+    if not found:
+        return []
+    mark = f"{found['number']}: "
+    lines: list[int] = []
+    for i in range(index - 1, max(-1, index - 1 - _MAX_LINES), -1):
+        text = texts[i].lstrip()
+        if text.startswith(mark) and not _BOOKKEEPING.match(text):
+            lines.append(i)
+        elif text:
+            break
+    return lines[::-1]
+
+
+def bare(texts: Sequence[str]) -> Sequence[str]:
+    """Return *texts* as the programs printed them; where no line has a prefix, the same object."""
+    shorter = {i: cut for i, text in enumerate(texts) if (cut := _bare(text)) is not None}
+    if not shorter:
+        return texts
+    return [shorter.get(i, text) for i, text in enumerate(texts)]
+
+
+def _bare(text: str) -> str | None:
+    if text[:1] not in "#: " and "| " not in text[:_MAX_CHARS]:
+        return None
+    found = _PREFIX.match(text[:_MAX_CHARS])
+    return text[found.end() :] if found else None

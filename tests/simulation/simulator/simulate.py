@@ -7,12 +7,11 @@ import msgspec
 
 from cortex.bus import CortexError, decode
 
-from ..leases import Leases
-from ..recall import MemorySnapshots
 from . import promises
 from .errors import PromiseBrokenError, insist
 from .faults import Faults
 from .follower import Follower
+from .kernel import Leases, MemorySnapshots
 from .link import Renewals, SimulatedConnection
 from .member import Member
 from .publisher import Publisher
@@ -30,7 +29,7 @@ def simulate(scenario: Scenario, seed: int, faults: Faults | None = None) -> Run
     Raises:
         PromiseBrokenError: With the seed, which makes it happen again, and what led to it.
     """
-    chance = random.Random(seed)  # noqa: S311  # a schedule, not a secret
+    chance = random.Random(seed)  # a schedule, not a secret
     time = Timeline()
     drawn = faults or msgspec.structs.replace(Faults.drawn(chance), lasting_s=scenario.lasting_s)
     weather = Weather(drawn, chance, time)

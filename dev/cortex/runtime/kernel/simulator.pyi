@@ -1,1 +1,0 @@
-from runtime.kernel.simulator import *
