@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cortex.bus import lazily
 
 if TYPE_CHECKING:
-    from .child import ChildProcess, ending, interpreter, start_python
+    from .child import ChildProcess, ending, interpreter, signal_group, start_python
     from .child_log import ChildLog, keep
     from .environment import AT_REMOTE, TO_SIGN, environment_for
     from .framing import PipeFrameError
@@ -30,5 +30,6 @@ __all__ = [
     "given",
     "interpreter",
     "keep",
+    "signal_group",
     "start_python",
 ]

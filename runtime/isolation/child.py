@@ -128,11 +128,6 @@ class ChildProcess:
         finally:
             os.close(theirs)
 
-    @property
-    def pid(self) -> int:
-        """Of the process."""
-        return self._process.pid
-
     def send(self, content: msgspec.Struct) -> None:
         """Send it a frame.
 
@@ -151,11 +146,10 @@ class ChildProcess:
 
     def kill(self) -> None:
         """Kill it, and with a session of its own all that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            if not self._own_session:
-                self._process.kill()
-            elif self._process.returncode is None:  # else its number may be another's by now
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if not self._own_session:
+            self._process.kill()
+        elif self._process.returncode is None:  # else its number may be another's by now
+            signal_group(self._process.pid)
 
     def wait(self) -> int:
         """How it ended, once it has: as `ending` tells in words."""
@@ -171,6 +165,12 @@ class ChildProcess:
         code = self._process.wait()
         os.close(self.descriptor)
         return code
+
+
+def signal_group(leader: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal to a process that leads a session, and to all that it started there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
 
 
 def ending(code: int) -> str:

@@ -6,11 +6,12 @@ again with each piece. This one ends a server that writes one, or that writes no
 
 import asyncio
 import contextlib
-import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+
+from cortex.runtime.isolation import signal_group
 
 LINE_BYTES = 16 << 20  # of one message
 UNREADABLE = 100  # lines in a row, which are no messages
@@ -127,13 +128,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         if number is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, number)
+            signal_group(process.pid, number)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), END_S)
             break
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # what it left behind
+    signal_group(process.pid)  # what it left behind
 
 
 def _closed() -> tuple[type[Exception], ...]:

@@ -7,14 +7,13 @@ commit or a push that was granted the user's own ways to sign and to reach a rem
 
 import contextlib
 import os
-import signal
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from cortex.runtime.isolation import AT_REMOTE, TO_SIGN, environment_for
+from cortex.runtime.isolation import AT_REMOTE, TO_SIGN, environment_for, signal_group
 
 from .git_configuration import (
     ALWAYS,
@@ -261,8 +260,7 @@ def _run(
     try:
         out, err = process.communicate(timeout=timeout_s)
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        signal_group(process.pid)
         process.communicate()
         raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
