@@ -1,20 +1,13 @@
 """Sources from disk: the one place where the compiler reads files."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from cortex.runtime.registry import Symbols
 from cortex.runtime.retrieval import Walk, leads_to_itself
 
-from .compilation import Compilation
-from .compile import compile_sources
 from .diagnostics import Diagnostic, SourceSpan
 from .documents import MAX_SIZE_BYTES
 from .nodes import Reporter
-from .topics import Topics
 
 SUFFIXES = (".yaml", ".yml")
 _START = SourceSpan(1, 1, 1, 1)
@@ -75,23 +68,3 @@ def _misnamed(file: str) -> tuple[None, tuple[Diagnostic, ...]] | None:
     reporter = Reporter(shown)
     reporter.report("P003", "the name of the file is not UTF-8", _START, remedy="rename it")
     return None, tuple(reporter.found)
-
-
-def compile_folder(
-    folder: Path,
-    symbols: Symbols,
-    topics: Topics,
-    *,
-    known: Mapping[tuple[str, int], str] | None = None,
-    strict: bool = False,
-    previous: Compilation | None = None,
-) -> Compilation:
-    """Compile all sources below *folder*; see ``compile_sources``."""
-    sources, unreadable = read_folder(folder)
-    compilation = compile_sources(
-        sources, symbols, topics, known=known, strict=strict, previous=previous
-    )
-    if not unreadable:
-        return compilation
-    found = sorted((*unreadable, *compilation.diagnostics), key=lambda each: each.file)
-    return replace(compilation, diagnostics=tuple(found))
